@@ -24,8 +24,10 @@ type retirer struct {
 	book *checkpoints.Book
 	// outstanding lists the versions that wait for their evaluation.
 	outstanding func() []rl.Version
-	logger      *slog.Logger
-	now         func() time.Time
+	// retired is called with what was retired in a round.
+	retired func(ctx context.Context, paths []string)
+	logger  *slog.Logger
+	now     func() time.Time
 	// busy is full while a round is in progress.
 	busy chan struct{}
 }
@@ -59,11 +61,14 @@ func (r *retirer) retire(ctx context.Context, due []checkpoints.Retirement) {
 	const patience = 30 * time.Second
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
+	var paths []string
+	defer func() { r.retired(ctx, paths) }()
 	for _, d := range due {
 		if err := r.api.SetTTL(ctx, d.Path, &d.TTLSeconds); err != nil && failure.CodeOf(err) != failure.Missing {
 			r.logger.Warn("checkpoint is not retired", "path", d.Path, "err", err)
 			continue
 		}
 		r.book.Retired(d, r.now())
+		paths = append(paths, d.Path)
 	}
 }

@@ -16,6 +16,7 @@
 //	uploads/<step>-<lineage>.sent             the rollouts of that version need not be sent any more
 //	tensorboard/<name>/events.out.tfevents.*  event files of TensorBoard, in the order of their steps
 //	spending/<n>.json                         what the run has spent, as the learner of attempt n knows it
+//	models/<n>.json                           which models the learner of attempt n has made, and known checkpoints
 //	session                                   rollout session that samples were asked for in
 //	workers.json                              workers that are connected to the newest learner
 //	metrics.jsonl                             the metrics of each step that the newest state descends from
@@ -70,7 +71,7 @@ type Store struct {
 func OpenStore(dir, runUID string) (*Store, error) {
 	files := &folder{dir: filepath.Join(dir, runUID)}
 	for _, sub := range []string{claimsDir, rowsDir, episodesDir, evaluationsDir, specsDir, uploadsDir,
-		spendingDir} {
+		spendingDir, modelsDir} {
 		if err := os.MkdirAll(files.path(sub), 0o755); err != nil {
 			return nil, fmt.Errorf("making artifact folders: %w", err)
 		}

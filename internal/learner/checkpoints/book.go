@@ -93,6 +93,13 @@ func (b *Book) HasSaved(path string) bool {
 	return b.saved[path]
 }
 
+// Entries lists all checkpoints, by their paths.
+func (b *Book) Entries() []Entry {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return slices.SortedFunc(maps.Values(b.index), func(x, y Entry) int { return cmp.Compare(x.Path, y.Path) })
+}
+
 // States lists the states, the newest first.
 func (b *Book) States() []Entry {
 	b.mu.Lock()

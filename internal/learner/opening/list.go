@@ -36,15 +36,24 @@ func (o *Opener) Made(model string) {
 
 // List unloads the models of earlier attempts, and reads all states and sampler weights of the run, and of the run that
 // it continues, into the book: those that the server lists, that the run file knows, and that rows name. If a model was
-// made since it was called last, it reads those of the newest own models alone.
+// made since it was called last, it reads those of the newest own models alone, and otherwise those of the models that
+// are recorded. Where nothing is recorded, or the endpoint does not list what one model has saved, it reads those of the
+// whole account.
 func (o *Opener) List(ctx context.Context) error {
+	complete, err := false, error(nil)
 	if o.loaded {
 		o.loaded = false
-		if err := o.listOwn(ctx); failure.CodeOf(err) != failure.Missing {
-			return err
-		}
+		complete, err = true, o.listOwn(ctx)
+	} else {
+		complete, err = o.listRecorded(ctx)
 	}
-	return o.listAll(ctx)
+	if !complete && err == nil || failure.CodeOf(err) == failure.Missing {
+		err = o.listAll(ctx)
+	}
+	if err != nil {
+		return err
+	}
+	return o.settle(ctx)
 }
 
 // listOwn reads what the newest models of this attempt have saved into the book.
@@ -60,14 +69,8 @@ func (o *Opener) listOwn(ctx context.Context) error {
 		}
 	}
 	for _, model := range o.own {
-		saved, err := o.API.RunCheckpoints(ctx, model)
-		if err != nil {
-			return fmt.Errorf("listing checkpoints: %w", err)
-		}
-		for _, c := range saved {
-			if entry, ok := o.readListed(c); ok {
-				found.Add(entry)
-			}
+		if err := o.listModel(ctx, model, found); err != nil {
+			return err
 		}
 	}
 	o.Book.ReplaceSome(isOwn, found)
@@ -78,12 +81,7 @@ func (o *Opener) listAll(ctx context.Context) error {
 	if err := o.unloadEarlier(ctx); err != nil {
 		return err
 	}
-	found := checkpoints.Index{}
-	for _, path := range slices.Concat(o.File.KnownCheckpoints, o.Rows.RecentStates()) {
-		if entry, ok := o.read(path); ok {
-			found.Add(entry)
-		}
-	}
+	found := o.known()
 	o.unload(ctx, o.unnamed(found))
 	namesakes := namesakes{}
 	err := o.list(ctx, found, namesakes)

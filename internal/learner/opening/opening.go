@@ -59,6 +59,8 @@ type Config struct {
 	Rows   rows
 	// Unloads is asked once.
 	Unloads unloads
+	// Record keeps which models the attempts of the run have made.
+	Record records
 	// Saved is called for each checkpoint that was saved.
 	Saved func(path string, name rl.CheckpointName, sampler bool)
 	// IsMissing reports whether a worker did not find the sampler weights at a path.
@@ -81,6 +83,7 @@ type Opener struct {
 	// own are the models that this attempt has made, and loaded is set if it has made one since the last List.
 	own    []string
 	loaded bool
+	record record
 	// lost are the steps whose versions were lost from a window.
 	lost map[int64]bool
 }

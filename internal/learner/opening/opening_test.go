@@ -8,6 +8,8 @@ import (
 	"errors"
 	"iter"
 	"log/slog"
+	"maps"
+	"slices"
 	"strconv"
 	"sync"
 	"testing"
@@ -52,13 +54,17 @@ type fake struct {
 	runLists    []string      // of checkpoints of one model
 	runListErr  error
 	listings    int
-	rows        []string
-	origin      rl.Lineage // that the rows lead to
-	resumed     int        // index of the state that loads
-	remakeErr   error
-	remade      int
-	existsErr   error
-	missing     map[string]bool
+	// accountLists counts listings of all checkpoints, and looked the models that were looked at.
+	accountLists, looked int
+	rows                 []string
+	origin               rl.Lineage // that the rows lead to
+	resumed              int        // index of the state that loads
+	remakeErr            error
+	remade               int
+	existsErr            error
+	missing              map[string]bool
+	store                map[int32]artifacts.Models // records of models by attempt; nil without artifact storage
+	attempt              int32
 }
 
 func each[T any](list []T, err error) iter.Seq2[T, error] {
@@ -75,9 +81,20 @@ func each[T any](list []T, err error) iter.Seq2[T, error] {
 	}
 }
 
+// look counts the runs that are looked at.
+func (f *fake) look(runs []tinker.TrainingRun, err error) iter.Seq2[tinker.TrainingRun, error] {
+	return func(yield func(tinker.TrainingRun, error) bool) {
+		for run, err := range each(runs, err) {
+			if f.looked++; !yield(run, err) {
+				return
+			}
+		}
+	}
+}
+
 func (f *fake) TrainingRuns(context.Context) iter.Seq2[tinker.TrainingRun, error] {
 	f.listings++
-	return each(f.runs, f.runsErr)
+	return f.look(f.runs, f.runsErr)
 }
 
 func (f *fake) Capabilities(context.Context) (tinker.ServerCapabilities, error) {
@@ -86,6 +103,7 @@ func (f *fake) Capabilities(context.Context) (tinker.ServerCapabilities, error) 
 
 func (f *fake) Checkpoints(context.Context) iter.Seq2[tinker.Checkpoint, error] {
 	f.listings++
+	f.accountLists++
 	return each(f.checkpoints, f.listErr)
 }
 
@@ -97,6 +115,26 @@ func (f *fake) RunCheckpoints(_ context.Context, id string) (found []tinker.Chec
 		}
 	}
 	return found, f.runListErr
+}
+
+func (f *fake) HasStore() bool { return f.store != nil }
+
+// Models returns what the newest two attempts have recorded.
+func (f *fake) Models(context.Context) (newest []artifacts.Models, err error) {
+	attempts := slices.Sorted(maps.Keys(f.store))
+	for _, attempt := range slices.Backward(attempts) {
+		if attempt < f.attempt && len(newest) < 2 {
+			newest = append(newest, f.store[attempt])
+		}
+	}
+	return newest, nil
+}
+
+func (f *fake) WriteModels(_ context.Context, models artifacts.Models) error {
+	if f.store != nil {
+		f.store[f.attempt] = models
+	}
+	return nil
 }
 
 func (f *fake) Unloaded() []string { return f.recorded }
@@ -169,8 +207,9 @@ func open(f *fake, change func(*contract.RunFile)) *Opener {
 	if change != nil {
 		change(&file)
 	}
+	f.attempt = file.Attempt
 	return New(Config{
-		File: file, API: f, Models: f, Book: checkpoints.NewBook(checkpoints.Config{}), Rows: f, Unloads: f,
+		File: file, API: f, Models: f, Book: checkpoints.NewBook(checkpoints.Config{}), Rows: f, Unloads: f, Record: f,
 		IsMissing: func(path string) bool { return f.missing[path] },
 		Saved:     func(string, rl.CheckpointName, bool) {}, Logger: slog.New(slog.DiscardHandler),
 		Now: func() time.Time { return noon },

@@ -48,6 +48,10 @@ type Factory struct {
 	RequireOptimizer bool
 	// Lost is called with a session that no longer exists.
 	Lost func(session string)
+	// Made is called with each model before anything is done with it, and Ended once it is used no more, with whether it
+	// may have saved something. Both may be nil.
+	Made  func(ctx context.Context, model string) error
+	Ended func(model string, saved bool)
 	// Check reports whether the optimizer of a state was restored with it; nil does not check.
 	Check func(ctx context.Context, state checkpoints.Entry, model *client.Model) (bool, error)
 
@@ -323,7 +327,14 @@ func (f *Factory) create(ctx context.Context) (*Model, error) {
 	if err != nil {
 		return nil, creating.Failed(err, "making a model")
 	}
-	return &Model{api: f.API, model: model, averages: f.Averages.Load(), Number: number}, nil
+	made := &Model{api: f.API, model: model, averages: f.Averages.Load(), Number: number, ended: f.Ended}
+	if f.Made != nil {
+		if err := f.Made(ctx, made.ID()); err != nil {
+			made.Abandon(ctx)
+			return nil, err
+		}
+	}
+	return made, nil
 }
 
 // metadata is what other attempts, and other runs, find a model by.

@@ -21,6 +21,10 @@ type Model struct {
 	model *client.Model
 	// averages says that the server averages gradients over tokens and sequences.
 	averages bool
+	// saved is set once a save may have been submitted, and ended is called when the model is used no more, unless it is
+	// nil.
+	saved bool
+	ended func(model string, saved bool)
 	// Number of the model within the attempt, from 1.
 	Number int
 	// Cold is set when the optimizer was not restored with the state.
@@ -160,6 +164,7 @@ type Save struct {
 // SaveState submits a save of weights and optimizer. A clean answer, which Wait gives, is the commit of the
 // step.
 func (m *Model) SaveState(ctx context.Context, name string) (*Save, error) {
+	m.saved = true
 	future, err := m.model.SaveState(ctx, client.SaveRequest{Name: name})
 	if err != nil {
 		return nil, saving.Failed(err, "saving state")
@@ -169,6 +174,7 @@ func (m *Model) SaveState(ctx context.Context, name string) (*Save, error) {
 
 // SaveSampler saves the weights for sampling and returns the path.
 func (m *Model) SaveSampler(ctx context.Context, name string) (string, error) {
+	m.saved = true
 	future, err := m.model.SaveSampler(ctx, client.SaveRequest{Name: name})
 	if err != nil {
 		return "", saving.Failed(err, "saving sampler weights")
@@ -207,7 +213,12 @@ func (s *Save) Wait(ctx context.Context) (string, error) {
 func shortSamplerPath(model, name string) string { return "tinker://" + model + "/" + name }
 
 // Abandon unloads the model where the endpoint supports that. The model must not be used afterwards.
-func (m *Model) Abandon(ctx context.Context) { _ = m.api.UnloadModel(ctx, m.model.ID()) }
+func (m *Model) Abandon(ctx context.Context) {
+	_ = m.api.UnloadModel(ctx, m.model.ID())
+	if m.ended != nil {
+		m.ended(m.model.ID(), m.saved)
+	}
+}
 
 // ID returns the id of the model.
 func (m *Model) ID() string { return m.model.ID() }

@@ -151,6 +151,8 @@ type Config struct {
 	ByRecord bool
 	// ReadFirst: it reads the record before it writes its claim, and not after.
 	ReadFirst bool
+	// OpenBlind: it does not look for a higher claim once its opening state is saved.
+	OpenBlind bool
 	// Reopen: a version that cannot be had again makes the learner list again.
 	Reopen bool
 	// Spare is how many states are kept beyond the window, for a newest state that cannot be loaded.

@@ -63,7 +63,11 @@ func (p *opening) record(x *successors, n int) {
 	l := &t.Learners[n]
 	t.Recorded |= bitOf(uint8(n), l.Model)
 	l.Listable = 0
-	p.saveOpening(t, n, l.Base)
+	if l.ModelState == modelAlive {
+		p.saveOpening(t, n, l.Base)
+	} else {
+		p.reopen(t, n, true)
+	}
 	x.Step(modelRecorded, uint8(n))
 }
 
@@ -198,7 +202,9 @@ func (p *opening) checkLoaded(s, t *State, n int, c checkpoint) {
 	if c.Foreign {
 		p.violate(t, ForeignLoaded)
 	}
-	if c.Superseded {
+	// What a learner lists after a higher one has claimed is without effect: the learner looks for claims before it serves.
+	idle := p.config.ByRecord && !p.config.OpenBlind && s.higherClaim(n)
+	if c.Superseded && !idle {
 		p.violate(t, SupersededUsed)
 	}
 	if uint8(n) == s.Attempt && !c.Foreign && !p.extends(c.Lineage, s.CoveredLineage) {
@@ -227,6 +233,11 @@ func (p *opening) saveOpening(t *State, n int, base uint8) {
 func (p *opening) opened(x *successors, n int) {
 	switch x.From.Learners[n].Save {
 	case saveDone:
+		if p.config.ByRecord && !p.config.OpenBlind && x.From.higherClaim(n) {
+			x.Copy().Learners[n].end(fenced)
+			x.Step(claimLooked, uint8(n), 1)
+			return
+		}
 		t := x.Copy()
 		l := &t.Learners[n]
 		l.LastCovered = l.Pending

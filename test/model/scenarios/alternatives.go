@@ -66,6 +66,28 @@ func baseRecord() []Scenario {
 			func(c *protocol.Config) { c.Order = protocol.OrderAttempt }, only(protocol.SupersededUsed)))
 }
 
+// byRecord lists what the models have saved that are recorded in the artifact store.
+func byRecord(c *protocol.Config) { c.ByRecord = true }
+
+// recordOfModels explores byRecord, and a record that is read before the claim is written.
+func recordOfModels() []Scenario {
+	second := func(c *protocol.Config) { c.SecondLearners = 1 }
+	readFirst := func(c *protocol.Config) { c.ReadFirst = true }
+	all := append(underEachFault("by-record/", byRecord, oneWorker),
+		underEachFault("by-record/train-ahead/", byRecord, trainAhead, oneWorker, twoAttempts)...)
+	return append(all,
+		changed("by-record/second-learner2+fail", "", byRecord, oneWorker,
+			func(c *protocol.Config) { c.SecondLearners, c.Failures = 2, 1 }),
+		changed("by-record/second-learner+restart", "", byRecord, oneWorker, twoAttempts,
+			func(c *protocol.Config) { c.SecondLearners, c.Restarts = 1, 1 }),
+		changed("by-record/minus look", "a learner does not look for a higher claim when it has opened", byRecord, oneWorker,
+			second, func(c *protocol.Config) { c.OpenBlind = true }),
+		changed("by-record/lag1 second-learner+sampler", "", byRecord, lag1, oneWorker,
+			func(c *protocol.Config) { c.SecondLearners, c.SamplerExpiries = 1, 1 }),
+		changed("by-record/minus claim first", "the record is read before the claim is written", byRecord, oneWorker,
+			twoAttempts, second, readFirst))
+}
+
 // allButCovered checks all but what a superseded learner makes workers drop.
 func allButCovered() change {
 	return only(protocol.CorruptLoaded, protocol.WrongFinalWeights, protocol.NotReproducible, protocol.RowMissing,

@@ -48,6 +48,8 @@ var recorded = map[string][]engine.Code{
 	"expiry/spare0":                               {7 /* I5 a checkpoint is deleted that the next resume needs */},
 	"expiry/spare1 rebuys":                        {5 /* I4 a group dropped as covered is needed again */},
 	"manager-record/covered":                      {8 /* I5 a resume leaves the lineage that was covered */},
+	"by-record/minus look":                        {5 /* I4 a group dropped as covered is needed again */},
+	"by-record/minus claim first":                 {5 /* I4 a group dropped as covered is needed again */},
 	"base-record/second-learner2+fail by attempt": {6 /* I5 a superseded learner's save is resumed from */},
 	"wire/piped": {2, /* I1 a state is saved that holds a partial gradient */
 		3 /* I1 a step is reported whose update was not applied */},

@@ -47,7 +47,7 @@ func (sc Scenario) Compare(r engine.Result) string {
 func All() []Scenario {
 	return slices.Concat(
 		firstVersion(), protocolAsItIs(), minusOneClause(), refill(), alternatives(), noStore(), unload(), expiry(),
-		managerRecord(), capacity(), baseRecord(), twoFaults(), big(), cost(), wireScenarios(), managerScenarios(),
+		managerRecord(), capacity(), baseRecord(), recordOfModels(), twoFaults(), big(), cost(), wireScenarios(), managerScenarios(),
 		samplingScenarios(), conversationsScenarios(), agentsScenarios(), credentialsScenarios(), adapterScenarios(),
 		suspectsScenarios(),
 	)

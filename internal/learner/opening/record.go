@@ -1,0 +1,241 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package opening
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+
+	"github.com/tinker-operator/tinker-operator/internal/learner/artifacts"
+	"github.com/tinker-operator/tinker-operator/internal/learner/checkpoints"
+	"github.com/tinker-operator/tinker-operator/internal/learner/failure"
+	"github.com/tinker-operator/tinker-operator/internal/learner/trainee"
+	"github.com/tinker-operator/tinker-operator/internal/tinker"
+)
+
+// records keeps what attempts record of their models.
+type records interface {
+	// HasStore reports whether records last.
+	HasStore() bool
+	// Models returns what the newest two attempts before have recorded, the newest first.
+	Models(ctx context.Context) ([]artifacts.Models, error)
+	WriteModels(ctx context.Context, models artifacts.Models) error
+}
+
+// record is what this attempt records of its models. A model is recorded before it saves, and the records are read after
+// the attempt is claimed. So each state that is not that of a recorded model is one of a learner that will find the
+// claim, and each opening lists the checkpoints of the few models that the newest two attempts have recorded: what an
+// attempt lists after its own claim, the attempt before the last may still have saved late.
+type record struct {
+	// writing orders writes. mu guards what follows.
+	writing sync.Mutex
+	mu      sync.Mutex
+	// made are models of this attempt, and closed those of them that are used no more.
+	made   []string
+	closed map[string]bool
+	// before are models of the attempt before.
+	before []string
+	// isRead is set once the book has what earlier attempts knew.
+	isRead bool
+}
+
+// MakeModel records a model of this attempt before anything is done with it.
+func (o *Opener) MakeModel(ctx context.Context, model string) error {
+	o.record.mu.Lock()
+	o.record.made = append(o.record.made, model)
+	o.record.mu.Unlock()
+	return o.writeRecord(ctx)
+}
+
+// EndModel notes that a model is used no more. One that has saved nothing is forgotten.
+func (o *Opener) EndModel(model string, saved bool) {
+	r := &o.record
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if !saved {
+		r.made = slices.DeleteFunc(r.made, func(id string) bool { return id == model })
+		return
+	}
+	if r.closed == nil {
+		r.closed = map[string]bool{}
+	}
+	r.closed[model] = true
+}
+
+// Retired records that checkpoints were retired, where an attempt after this one would retire them again.
+func (o *Opener) Retired(ctx context.Context, paths []string) {
+	o.record.mu.Lock()
+	known := slices.ContainsFunc(paths, func(path string) bool { return !o.record.isListed(path) })
+	o.record.mu.Unlock()
+	if !known {
+		return
+	}
+	if err := o.writeRecord(ctx); err != nil && ctx.Err() == nil {
+		o.Logger.Warn("which checkpoints are retired is not recorded", "err", err)
+	}
+}
+
+// isListed reports whether the next attempt lists the models of a checkpoint. The lock is held.
+func (r *record) isListed(text string) bool {
+	path, err := tinker.ParsePath(text)
+	return err == nil && (slices.Contains(r.made, path.Run) || slices.Contains(r.before, path.Run))
+}
+
+// writeRecord writes which models have to be listed, and what is known of all others.
+func (o *Opener) writeRecord(ctx context.Context) error {
+	o.record.writing.Lock()
+	defer o.record.writing.Unlock()
+	return o.Record.WriteModels(ctx, o.recorded())
+}
+
+func (o *Opener) recorded() artifacts.Models {
+	o.record.mu.Lock()
+	defer o.record.mu.Unlock()
+	models := artifacts.Models{Made: slices.Clone(o.record.made)}
+	now := o.Now()
+	for _, e := range o.Book.Entries() {
+		if e.Listed && !e.IsExpired(now) && !o.record.isListed(e.Path) {
+			models.Known = append(models.Known, artifacts.KnownCheckpoint{Path: e.Path, Saved: e.SaveTime,
+				Expires: e.ExpirationTime})
+		}
+	}
+	return models
+}
+
+// settle records what was listed. Models of this attempt that are used no more, beside the newest, need not be listed
+// again.
+func (o *Opener) settle(ctx context.Context) error {
+	r := &o.record
+	r.mu.Lock()
+	r.isRead = true
+	r.made = slices.DeleteFunc(r.made, func(id string) bool { return r.closed[id] && !slices.Contains(o.own, id) })
+	r.mu.Unlock()
+	return o.writeRecord(ctx)
+}
+
+// listRecorded reads what the recorded models have saved into the book, and unloads those of earlier attempts. It
+// reports whether that is all that the run has: an attempt that has recorded nothing may have saved all the same.
+func (o *Opener) listRecorded(ctx context.Context) (complete bool, err error) {
+	if !o.Record.HasStore() {
+		return false, nil
+	}
+	before, err := o.Record.Models(ctx)
+	if err != nil {
+		return false, err
+	}
+	found := o.known()
+	o.record.mu.Lock()
+	isRead, made := o.record.isRead, slices.Clone(o.record.made)
+	if len(before) > 0 {
+		o.record.before = before[0].Made
+	}
+	o.record.mu.Unlock()
+	if len(before) == 0 && !isRead {
+		return o.listNew(ctx, found)
+	}
+	o.models = map[string]tinker.Metadata{}
+	var models []string
+	for _, attempt := range before {
+		models = append(models, attempt.Made...)
+	}
+	o.unload(ctx, slices.Clone(models))
+	models = append(models, made...)
+	if isRead {
+		o.keep(found, models)
+	} else {
+		o.addKnown(found, before[0].Known)
+	}
+	for _, model := range models {
+		if err := o.listModel(ctx, model, found); err != nil {
+			return false, err
+		}
+	}
+	if own, _ := o.split(found.States()); o.File.ResumeFrom != "" && len(own) == 0 {
+		return false, nil // the metadata of models say with which settings the former run was made
+	}
+	o.Book.Replace(found)
+	return true, ctx.Err()
+}
+
+// addKnown adds what an earlier attempt knew of.
+func (o *Opener) addKnown(found checkpoints.Index, known []artifacts.KnownCheckpoint) {
+	for _, c := range known {
+		if entry, ok := o.read(c.Path); ok {
+			entry.Listed, entry.SaveTime, entry.ExpirationTime = true, c.Saved, c.Expires
+			entry.Expires = c.Expires != ""
+			found.Add(entry)
+		}
+	}
+}
+
+// keep adds what the book has of other models than those that are listed.
+func (o *Opener) keep(found checkpoints.Index, listed []string) {
+	for _, e := range o.Book.Entries() {
+		if path, err := tinker.ParsePath(e.Path); err == nil && !slices.Contains(listed, path.Run) {
+			found.Add(e)
+		}
+	}
+}
+
+// known are the checkpoints that the run file and rows name.
+func (o *Opener) known() checkpoints.Index {
+	found := checkpoints.Index{}
+	for _, path := range slices.Concat(o.File.KnownCheckpoints, o.Rows.RecentStates()) {
+		if entry, ok := o.read(path); ok {
+			found.Add(entry)
+		}
+	}
+	return found
+}
+
+// listModel adds what a model has saved.
+func (o *Opener) listModel(ctx context.Context, model string, found checkpoints.Index) error {
+	saved, err := o.API.RunCheckpoints(ctx, model)
+	if err != nil {
+		return fmt.Errorf("listing checkpoints: %w", err)
+	}
+	for _, c := range saved {
+		if entry, ok := o.readListed(c); ok {
+			found.Add(entry)
+		}
+	}
+	return nil
+}
+
+// mostModels is how many models of the account are looked at for those of earlier runs of the same name.
+const mostModels = 1000
+
+// listNew is listRecorded for the first attempt of a run of which nothing is known: it has no checkpoints, unless a model
+// of the account says that it is the run's. Earlier runs of the same name are found by their models.
+func (o *Opener) listNew(ctx context.Context, found checkpoints.Index) (complete bool, err error) {
+	if o.File.Attempt > 1 || o.File.ResumeFrom != "" || len(found) > 0 {
+		return false, nil
+	}
+	o.models = map[string]tinker.Metadata{}
+	namesakes, looked := namesakes{}, 0
+	for run, err := range o.API.TrainingRuns(ctx) {
+		if failure.CodeOf(err) == failure.Missing {
+			break // the endpoint lists no models
+		}
+		if err != nil {
+			return false, fmt.Errorf("listing models: %w", err)
+		}
+		if run.UserMetadata[trainee.MetadataRun] == o.File.Run.UID {
+			return false, nil
+		}
+		if run.LastCheckpoint != nil {
+			o.models[run.TrainingRunID] = run.UserMetadata
+			namesakes.add(o, *run.LastCheckpoint)
+		}
+		if looked++; looked >= mostModels {
+			o.Logger.Info("earlier runs of the same name are looked for among some models alone", "models", looked)
+			break
+		}
+	}
+	o.Book.Replace(found)
+	o.Namesake = namesakes.newest(o)
+	return true, nil
+}
