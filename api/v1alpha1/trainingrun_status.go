@@ -136,7 +136,8 @@ type TrainingRunStatus struct {
 	// activeSeconds is for how long attempts that have ended were in progress.
 	// +optional
 	ActiveSeconds *int64 `json:"activeSeconds,omitempty"`
-	// usage is the usage over all attempts.
+	// usage is the usage over all attempts. In a run without artifacts it lacks what earlier learners and lost
+	// workers asked for, which is recorded nowhere.
 	// +optional
 	Usage *Usage `json:"usage,omitempty"`
 	// effectiveTrainingRatio is the time spent on steps that count over the time since the start.

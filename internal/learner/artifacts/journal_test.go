@@ -400,3 +400,22 @@ func TestCallThatSucceedsCounts(t *testing.T) {
 		}
 	})
 }
+
+// TestRowOfAVersionThatIsMadeAgain makes a version again whose save failed: its row names the path of no state then,
+// which a resume would rank among the best.
+func TestRowOfAVersionThatIsMadeAgain(t *testing.T) {
+	j, _ := openJournal(t, t.TempDir(), 1)
+	j.Add(Row{Version: versionAt(1)}, nil)
+	if err := j.WriteRowsOf(t.Context(), "lost"); err != nil {
+		t.Fatal(err)
+	}
+	j.Discard()
+	j.Add(Row{Version: versionAt(1)}, nil)
+	j.Add(Row{Version: versionAt(2)}, nil)
+	if err := j.WriteRowsOf(t.Context(), "saved"); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]string{"saved"}, j.RecentStates()); diff != "" {
+		t.Errorf("states that rows name (-want +got):\n%s", diff)
+	}
+}

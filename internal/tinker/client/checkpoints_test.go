@@ -125,12 +125,15 @@ func TestListingThatKeepsChanging(t *testing.T) {
 
 func TestListingBreak(t *testing.T) {
 	bubble(t, func(t *testing.T, ctx context.Context) {
-		w := newTestClient(t, map[string][]scriptedReply{"checkpoints": {checkpointPage(2, "a", "b")}})
+		w := newTestClient(t, map[string][]scriptedReply{"checkpoints": {checkpointPage(4, "a", "b")}})
 		for checkpoint := range w.Checkpoints(ctx) {
 			if checkpoint.TinkerPath != "tinker://r/weights/a" {
 				t.Errorf("checkpoint %v", checkpoint)
 			}
 			break
+		}
+		if n := len(w.requests("checkpoints")); n != 1 {
+			t.Errorf("%d pages were fetched for one checkpoint, want 1", n)
 		}
 	})
 }
