@@ -42,6 +42,8 @@ echo "== renewals and directives of 100 and of 1,000 workers, against the goal o
 bench '^BenchmarkWorkers$' 20x ./internal/learner/leases
 echo "== from the last group of a batch to optim_step, 2 million tokens in 9 chunks: the learner's own work, against the goal of 60 ms of CPU"
 bench '^BenchmarkSubmit$' 20x ./internal/learner
+echo "== the learner's memory for a batch of 100 million tokens in 2,000 groups, at an endpoint that answers without computing (goal: 1024 MiB)"
+bench '^BenchmarkLargeBatch$' 1x ./internal/learner
 echo "== what an endpoint with hosted latencies, divided by ten, supports of what a usual run needs, against the goal of 10 s"
 bench '^BenchmarkHosted$' 1x ./internal/tinker/capability
 echo "== from the start of a learner to its first lease at such an endpoint, against the goals of 10 s, and of 5 s where another run has checked it"
