@@ -16,6 +16,19 @@ type byteBudget struct {
 	freed wait.Signal
 	mu    sync.Mutex
 	left  int64
+	sized bool
+}
+
+// resize changes the size of the budget, which is 1 at least.
+func (b *byteBudget) resize(from, to int64) {
+	b.mu.Lock()
+	if !b.sized {
+		b.sized, from = true, 0
+	} else {
+		from = max(from, 1)
+	}
+	b.mu.Unlock()
+	b.Add(max(to, 1) - from)
 }
 
 // Add returns bytes to the budget.

@@ -48,6 +48,8 @@ type caller struct {
 	config     atomic.Pointer[serverConfig]
 	// downloads limits the bytes of large results that are fetched at the same time.
 	downloads byteBudget
+	// dispatches limits the bytes of asample bodies that are sent at the same time, and samples the unfinished samples.
+	dispatches, samples byteBudget
 	// executesRepeats says that the server does not recognise the repeats of a submit.
 	executesRepeats atomic.Bool
 	// json says that training data are sent in JSON.
@@ -212,6 +214,13 @@ func (c *caller) redacted(text string) string {
 func (c *caller) pathOf(req request) string { return c.base.Path + apiPrefix + req.path }
 
 func (c *caller) sendOnce(ctx context.Context, req request, credential string) (response, error) {
+	if req.dispatches != nil {
+		bytes := int64(len(req.body))
+		if err := req.dispatches.Reserve(ctx, bytes); err != nil {
+			return response{}, canceled(req.op, err)
+		}
+		defer req.dispatches.Add(bytes)
+	}
 	timeout := req.timeout
 	if timeout == 0 {
 		timeout = defaultTimeout

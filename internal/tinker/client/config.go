@@ -56,11 +56,13 @@ func (c *caller) connect(ctx context.Context) (tinker.ServerConfig, error) {
 
 // setConfig makes a configuration the current one. The caller holds connecting.
 func (c *caller) setConfig(config tinker.ServerConfig) {
-	earlier := int64(0)
-	if old := c.config.Load(); old != nil {
-		earlier = max(old.InflightResponseBytes, 1)
+	var old tinker.ServerConfig
+	if known := c.config.Load(); known != nil {
+		old = known.ServerConfig
 	}
-	c.downloads.Add(max(config.InflightResponseBytes, 1) - earlier)
+	c.downloads.resize(old.InflightResponseBytes, config.InflightResponseBytes)
+	c.dispatches.resize(old.SampleDispatchBytes, config.SampleDispatchBytes)
+	c.samples.resize(int64(old.SampleMaxConcurrent), int64(config.SampleMaxConcurrent))
 	fresh := &serverConfig{ServerConfig: config}
 	fresh.expireAfter(configAge)
 	c.config.Store(fresh)

@@ -38,6 +38,8 @@ type request struct {
 	unrepeatable bool
 	// indivisible says that the body cannot be sent in parts: the call waits until the server accepts its size.
 	indivisible bool
+	// dispatches limits the bytes of the bodies that are sent at the same time; nil does not.
+	dispatches *byteBudget
 	// charge is what the operation costs; nil for one that costs nothing.
 	charge *charge
 	// accepted lists statuses, other than 2xx, that are not errors.

@@ -39,6 +39,7 @@ func (c *Client) Sample(ctx context.Context, r tinker.SampleRequest) (tinker.Sam
 		return tinker.SampleResult{}, err
 	}
 	req.header = map[string]string{"X-Tinker-Sampling-Backpressure": "1"}
+	req.dispatches = &c.dispatches
 	decode := decodeEither(opSample, tinker.DecodeSample, decodeSampleJSON(r.Prompt),
 		func(result tinker.SampleResult) error {
 			if len(result.Sequences) != r.NumSamples {
@@ -46,6 +47,13 @@ func (c *Client) Sample(ctx context.Context, r tinker.SampleRequest) (tinker.Sam
 			}
 			return nil
 		})
+	if _, err := c.connect(ctx); err != nil {
+		return tinker.SampleResult{}, err
+	}
+	if err := c.samples.Reserve(ctx, 1); err != nil {
+		return tinker.SampleResult{}, canceled(opSample, err)
+	}
+	defer c.samples.Add(1)
 	cost := c.meter.chargeOfSample(ctx, r)
 	p, err := c.submitCharged(ctx, req, cost)
 	if err != nil {
