@@ -10,10 +10,10 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/rl"
 )
 
-// TestDecodedGroupsAreCompact decodes groups whose segments have a few thousand tokens: they take at most 8.4 bytes a
+// TestDecodedGroupsAreCompact decodes groups whose segments have a few thousand tokens: they take at most 8.6 bytes a
 // token, of which 8 are the token and its log-probability.
 func TestDecodedGroupsAreCompact(t *testing.T) {
-	const n, members, tokens = 50, 8, 6250
+	const n, members, tokens = 200, 8, 6250
 	encoded := encodedGroup(1, members, tokens).Message
 	var groups []rl.Group
 	before := heap()
@@ -24,8 +24,8 @@ func TestDecodedGroupsAreCompact(t *testing.T) {
 		}
 		groups = append(groups, group)
 	}
-	if bytes := float64(heap()-before) / float64(len(groups)*members*tokens); bytes > 8.4 {
-		t.Errorf("a group takes %.2f bytes a token, want at most 8.4", bytes)
+	if bytes := float64(heap()-before) / float64(len(groups)*members*tokens); bytes > 8.6 {
+		t.Errorf("a group takes %.2f bytes a token, want at most 8.6", bytes)
 	}
 	runtime.KeepAlive(groups)
 }
