@@ -31,11 +31,7 @@ func BenchmarkLargeBatch(b *testing.B) {
 		most                 = 1 << 30
 	)
 	defer debug.SetMemoryLimit(debug.SetMemoryLimit(most / 10 * 9))
-	alg := algorithm.Algorithm{
-		Steps: 10, Substeps: 1, Loss: algorithm.Loss{Name: algorithm.LossImportanceSampling},
-		Advantage: algorithm.Advantage{Baseline: algorithm.BaselineGroupMean, Scale: algorithm.ScaleNone},
-		Optimizer: algorithm.Optimizer{Beta1: new(0.9), Beta2: new(0.95)},
-	}
+	alg := importanceSampling()
 	sink := &sink{}
 	model := sinkModel(b, sink)
 	for b.Loop() {
@@ -68,6 +64,14 @@ func BenchmarkLargeBatch(b *testing.B) {
 	b.ReportMetric(float64(sink.posts.Load())/float64(b.N), "posts/op")
 	if peak > most {
 		b.Errorf("a batch of 100 million tokens took %d MiB, want at most %d", peak>>20, most>>20)
+	}
+}
+
+func importanceSampling() algorithm.Algorithm {
+	return algorithm.Algorithm{
+		Steps: 10, Substeps: 1, Loss: algorithm.Loss{Name: algorithm.LossImportanceSampling},
+		Advantage: algorithm.Advantage{Baseline: algorithm.BaselineGroupMean, Scale: algorithm.ScaleNone},
+		Optimizer: algorithm.Optimizer{Beta1: new(0.9), Beta2: new(0.95)},
 	}
 }
 

@@ -13,7 +13,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/tinker-operator/tinker-operator/api/v1alpha1/algorithm"
 	"github.com/tinker-operator/tinker-operator/internal/learner/leases"
 	"github.com/tinker-operator/tinker-operator/internal/learner/trainee"
 	"github.com/tinker-operator/tinker-operator/internal/rl"
@@ -25,10 +24,7 @@ import (
 func BenchmarkSubmit(b *testing.B) {
 	const groups, size, tokens = 64, 8, 4096
 	batch := batchOf(groups, size, tokens)
-	alg := algorithm.Algorithm{
-		Steps: 10, Substeps: 1, Loss: algorithm.Loss{Name: algorithm.LossImportanceSampling},
-		Advantage: algorithm.Advantage{Baseline: algorithm.BaselineGroupMean, Scale: algorithm.ScaleNone},
-	}
+	alg := importanceSampling()
 	sink := &sink{}
 	model := sinkModel(b, sink)
 	b.ReportAllocs()

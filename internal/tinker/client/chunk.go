@@ -5,6 +5,7 @@ package client
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"iter"
 	"net/http"
@@ -24,11 +25,14 @@ const (
 // ended; the other chunks have added their gradients.
 func (m *Model) ForwardBackward(ctx context.Context, data []tinker.Datum,
 	loss tinker.Loss) (*Future[tinker.ForwardBackwardResult], error) {
+	if err := checkData(data); err != nil {
+		return nil, &Error{Category: tinker.CategoryUser, Op: opForwardBackward, Err: err}
+	}
 	return m.ForwardBackwardEach(ctx, slices.Values(data), loss)
 }
 
-// ForwardBackwardEach is ForwardBackward for data of which only a chunk is in memory at a time. They are read twice:
-// they are checked before anything is sent.
+// ForwardBackwardEach is ForwardBackward for data of which only a chunk is in memory at a time. A datum that cannot be
+// encoded is found when its chunk is to be sent.
 func (m *Model) ForwardBackwardEach(ctx context.Context, data iter.Seq[tinker.Datum],
 	loss tinker.Loss) (*Future[tinker.ForwardBackwardResult], error) {
 	return m.submitPass(ctx, tinker.ForwardBackwardRequest{Loss: loss}, data)
@@ -37,6 +41,9 @@ func (m *Model) ForwardBackwardEach(ctx context.Context, data iter.Seq[tinker.Da
 // Forward returns what ForwardBackward returns, and adds no gradients.
 func (m *Model) Forward(ctx context.Context, data []tinker.Datum,
 	loss tinker.Loss) (*Future[tinker.ForwardBackwardResult], error) {
+	if err := checkData(data); err != nil {
+		return nil, &Error{Category: tinker.CategoryUser, Op: opForward, Err: err}
+	}
 	return m.ForwardEach(ctx, slices.Values(data), loss)
 }
 
@@ -67,9 +74,6 @@ func (m *Model) submitPass(ctx context.Context, r tinker.ForwardBackwardRequest,
 func (m *Model) submitChunks(ctx, polling context.Context, r tinker.ForwardBackwardRequest,
 	data iter.Seq[tinker.Datum]) (parts []*Future[tinker.ForwardBackwardResult], err error) {
 	op := passOp(r)
-	if err := checkData(data); err != nil {
-		return nil, &Error{Category: tinker.CategoryUser, Op: op, Err: err}
-	}
 	config, err := m.caller.connect(ctx)
 	if err != nil {
 		return nil, err
@@ -84,6 +88,9 @@ func (m *Model) submitChunks(ctx, polling context.Context, r tinker.ForwardBackw
 		if err != nil {
 			return parts, err
 		}
+	}
+	if len(parts) == 0 {
+		return nil, &Error{Category: tinker.CategoryUser, Op: op, Err: errNoData}
 	}
 	return parts, nil
 }
@@ -124,17 +131,17 @@ func passOp(r tinker.ForwardBackwardRequest) string {
 	return opForwardBackward
 }
 
+var errNoData = errors.New("there are no datums")
+
 // checkData finds data that cannot be encoded before anything is sent.
-func checkData(data iter.Seq[tinker.Datum]) error {
-	n := 0
-	for datum := range data {
-		if err := datum.Validate(); err != nil {
-			return fmt.Errorf("datum %d: %w", n, err)
-		}
-		n++
+func checkData(data []tinker.Datum) error {
+	if len(data) == 0 {
+		return errNoData
 	}
-	if n == 0 {
-		return fmt.Errorf("there are no datums")
+	for i, datum := range data {
+		if err := datum.Validate(); err != nil {
+			return fmt.Errorf("datum %d: %w", i, err)
+		}
 	}
 	return nil
 }

@@ -285,8 +285,8 @@ func TestCombine(t *testing.T) {
 	}
 }
 
-// TestPassTakesDataAsTheyAreSent submits a pass in chunks of four datums. They are taken once to be checked, and again
-// chunk by chunk: nothing is taken beyond the datum with which a chunk is full.
+// TestPassTakesDataAsTheyAreSent submits a pass in chunks of four datums. They are taken chunk by
+// chunk: nothing is taken beyond the datum with which a chunk is full.
 func TestPassTakesDataAsTheyAreSent(t *testing.T) {
 	bubble(t, func(t *testing.T, ctx context.Context) {
 		const n, perChunk = 12, 4
@@ -298,8 +298,8 @@ func TestPassTakesDataAsTheyAreSent(t *testing.T) {
 		data := func(yield func(tinker.Datum) bool) {
 			for range n {
 				sent := len(w.bodies("forward_backward"))
-				if again := taken - n; again > 0 && sent < (again-1)/perChunk {
-					t.Errorf("datum %d is taken after %d chunks were sent", again, sent)
+				if taken > 0 && sent < (taken-1)/perChunk {
+					t.Errorf("datum %d is taken after %d chunks were sent", taken, sent)
 				}
 				if taken++; !yield(bytesDatum(1_200_000)) {
 					return
@@ -309,8 +309,12 @@ func TestPassTakesDataAsTheyAreSent(t *testing.T) {
 		if _, err := m.ForwardBackwardEach(ctx, data, tinker.Loss{Name: tinker.LossPPO}); err != nil {
 			t.Fatal(err)
 		}
-		if sent := len(w.bodies("forward_backward")); taken != 2*n || sent != n/perChunk {
-			t.Errorf("%d datums were taken for %d chunks, want %d twice for %d", taken, sent, n, n/perChunk)
+		if sent := len(w.bodies("forward_backward")); taken != n || sent != n/perChunk {
+			t.Errorf("%d datums were taken for %d chunks, want %d for %d", taken, sent, n, n/perChunk)
+		}
+		nothing := func(func(tinker.Datum) bool) {}
+		if _, err := m.ForwardEach(ctx, nothing, tinker.Loss{}); CategoryFrom(err) != tinker.CategoryUser || MayHaveRun(err) {
+			t.Errorf("a pass without data gives %v", err)
 		}
 	})
 }
