@@ -15,6 +15,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1/algorithm"
 	settings "github.com/tinker-operator/tinker-operator/api/v1alpha1/environment"
 	"github.com/tinker-operator/tinker-operator/internal/contract"
+	"github.com/tinker-operator/tinker-operator/internal/learner"
 	"github.com/tinker-operator/tinker-operator/internal/problem"
 	"github.com/tinker-operator/tinker-operator/internal/tinker/client"
 	"github.com/tinker-operator/tinker-operator/internal/tinkersim"
@@ -34,7 +35,7 @@ func withTeacher(teacher algorithm.Teacher) func(*contract.RunFile) {
 var instructedTeacher = algorithm.Teacher{Model: tinkersim.ModelName, Coefficient: 1, Discount: 0.5,
 	SystemPrompt: "Answer with a number."}
 
-// TestTeacher trains by a teacher alone. Learner and worker die at points of the protocol; digests, weights, metrics
+// TestTeacher trains by a teacher alone. Learner and worker die at each point of the protocol; digests, weights, metrics
 // and the tokens that were used equal the undisturbed run's.
 func TestTeacher(t *testing.T) {
 	t.Parallel()
@@ -45,8 +46,7 @@ func TestTeacher(t *testing.T) {
 	if want.usage.TeacherTokens == 0 || want.usage.ReferenceTokens != 0 {
 		t.Errorf("usage is %+v, want tokens of the teacher and none of a reference", want.usage)
 	}
-	for _, point := range []string{"open.saved", "step.sampled", "step.submitted", "replies.clean", "sampler.announced",
-		"row.written", "save.submitted", "save.answered", "covered.sent"} {
+	for _, point := range learner.FaultPoints() {
 		t.Run(point, func(t *testing.T) {
 			t.Parallel()
 			w := newFixture(t, withTeacher(instructedTeacher))
@@ -63,6 +63,52 @@ func TestTeacher(t *testing.T) {
 			if diff := cmp.Diff(undisturbed.goldenRows(), w.goldenRows()); diff != "" {
 				t.Errorf("rows (-undisturbed +got):\n%s", diff)
 			}
+		})
+	}
+}
+
+// TestTeachersWithALag has two environments with a teacher each, on samples of the version before: each teaches its own
+// environment, and the weights are the same after a death.
+func TestTeachersWithALag(t *testing.T) {
+	t.Parallel()
+	taught := func(first, second algorithm.Teacher) func(*contract.RunFile) {
+		return func(f *contract.RunFile) {
+			withLag(1)(f)
+			f.Fixed.Algorithm.Loss.Name = algorithm.LossGSPO
+			withTeacher(first)(f)
+			other := f.Fixed.Environments[0]
+			other.Name, other.Teacher = "others", &second
+			f.Fixed.Environments = append(f.Fixed.Environments, other)
+		}
+	}
+	knowing := algorithm.Teacher{Model: tinkersim.SumsModelName, Coefficient: 1}
+	outcomeOf := func(change func(*contract.RunFile)) outcome {
+		w := newFixture(t, change)
+		w.startRolloutWorker("w0")
+		return w.outcome(w.waitFor(w.startLearner(1, nil), contract.CauseCompleted))
+	}
+	want := outcomeOf(taught(instructedTeacher, knowing))
+	first, second := 0.0, 0.0
+	for _, line := range want.metrics {
+		first, second = first+line["env/arithmetic/teacher_kl"], second+line["env/others/teacher_kl"]
+	}
+	if first == 0 || second == 0 || first == second {
+		t.Errorf("the sums of teacher_kl are %v and %v, want two that differ", first, second)
+	}
+	if exchanged := outcomeOf(taught(knowing, instructedTeacher)); exchanged.adapter == want.adapter {
+		t.Error("the weights are the same with the teachers exchanged")
+	}
+	for _, point := range []string{"open.saved", "step.submitted", "row.written", "save.answered"} {
+		t.Run(point, func(t *testing.T) {
+			t.Parallel()
+			w := newFixture(t, taught(instructedTeacher, knowing))
+			w.startRolloutWorker("w0")
+			step := int64(2)
+			if strings.HasPrefix(point, "open.") {
+				step = -1
+			}
+			<-w.startLearner(1, w.dieAt(point, step)).done
+			w.compare(w.waitFor(w.startLearner(2, nil), contract.CauseCompleted), want)
 		})
 	}
 }
