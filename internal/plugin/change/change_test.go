@@ -330,7 +330,8 @@ func TestEstimateOfRows(t *testing.T) {
 		shown = append(shown, strings.Join(row, ": "))
 	}
 	if text := strings.Join(shown, "\n"); !strings.Contains(text, "epochs: 2, whose steps the learner counts") ||
-		!strings.Contains(text, "dollars: unknown: they depend on the rows") {
+		!strings.Contains(text, "dollars: unknown: they depend on the rows") ||
+		!strings.Contains(text, "evaluations: unknown: they follow from the steps") {
 		t.Errorf("the plan shows\n%s", text)
 	}
 }

@@ -184,9 +184,13 @@ func (e estimate) result() output.Result {
 		row("learning rate", e.rateText())
 	}
 	e.trainingRows(row, count)
-	count("evaluations", e.Evaluations)
-	count("episodes of evaluations", e.EvaluationEpisodes)
-	row("sampled tokens of evaluations, at most", output.Count(e.EvaluationTokens))
+	if e.Epochs > 0 {
+		row("evaluations", "unknown: they follow from the steps")
+	} else {
+		count("evaluations", e.Evaluations)
+		count("episodes of evaluations", e.EvaluationEpisodes)
+		row("sampled tokens of evaluations, at most", output.Count(e.EvaluationTokens))
+	}
 	if e.HeldOutTokens > 0 {
 		row("tokens of held-out rows, at most", output.Count(e.HeldOutTokens))
 	}
