@@ -32,6 +32,12 @@ echo "== what config/samples/solver-judge.yaml and rlvr.yaml learn on held-out t
 bench '^Benchmark(SolverJudge|Rubrics)$' 1x -timeout 3h ./test/survival
 echo "== the gain of half of config/samples/distillation.yaml on held-out tasks with three seeds (goal: 0.1 with each), and with a teacher that knows no more (0.05)"
 bench '^BenchmarkDistillation$' 1x -timeout 1h ./test/survival
+echo "== the same of config/samples/sft.yaml, also of the negative log-likelihood of held-out rows (goal: 0.1 of each), and with the answers of other rows (0.05)"
+bench '^BenchmarkSupervisedSample$' 1x -timeout 1h ./test/survival
+echo "== the same of both runs of config/samples/sft-then-rl.yaml (goal: 0.05 of each), and with shuffled rewards in the second (0.05)"
+bench '^BenchmarkChain$' 1x -timeout 1h ./test/survival
+echo "== CPU and memory of a supervised step of 32 conversations: a learner as a process"
+bench '^BenchmarkSupervised$' 1x ./test/survival
 echo "== the exchange and the simulator's model"
 bench . 1s ./internal/exchange ./internal/rl ./internal/tinkersim/model
 echo "== a learner resumes after 10,000 steps: its rows, against the goal of 1.5 s in all"

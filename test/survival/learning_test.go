@@ -29,8 +29,9 @@ type learningSample struct {
 	// tasks that are evaluated, and samples of each.
 	tasks   int64
 	samples int
-	// change, if there is one, changes the run.
+	// change, if there is one, changes the run, and rows, if there are some, are those of its ConfigMap.
 	change func(*contract.RunFile)
+	rows   string
 }
 
 // BenchmarkSolverJudge measures what both roles of the sample solver-judge.yaml learn.
@@ -137,6 +138,9 @@ func (l learningSample) train(b *testing.B, seed int64, shuffled bool) map[strin
 			l.change(f)
 		}
 	})
+	if l.rows != "" {
+		w.writeRows(l.rows)
+	}
 	worker := judgedWorker{builder: builder}
 	if shuffled {
 		worker.learner = func(inner rollout.Learner) rollout.Learner { return shufflingLearner{inner} }
@@ -161,9 +165,13 @@ func (l learningSample) train(b *testing.B, seed int64, shuffled bool) map[strin
 	return changes
 }
 
-// halfWidth returns half the width of the confidence interval of a metric of an evaluation.
+// halfWidth returns half the width of the confidence interval of a metric of an evaluation; 0 for one of rows, which has
+// none.
 func (w *fixture) halfWidth(step int64, name string) float64 {
 	w.t.Helper()
+	if name == contract.MetricHeldOutNLL {
+		return 0
+	}
 	return (w.evaluated(step, name+"/ci95_high") - w.evaluated(step, name+"/ci95_low")) / 2
 }
 
