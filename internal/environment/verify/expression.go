@@ -28,6 +28,8 @@ const (
 // An expression that fails is a fault, and never a reward of 0.
 type Expression struct {
 	program cel.Program
+	// columns are those that it reads of every row.
+	columns []string
 }
 
 // NewExpression compiles an expression and checks its types.
@@ -51,7 +53,7 @@ func NewExpression(text string) (*Expression, error) {
 	if err != nil {
 		return nil, fmt.Errorf("expression cannot be evaluated: %w", err)
 	}
-	return &Expression{program: program}, nil
+	return &Expression{program: program, columns: columnsOf(checked.NativeRep().Expr())}, nil
 }
 
 // mostIssues bounds a message.
@@ -67,7 +69,7 @@ func compileError(issues *cel.Issues) error {
 		}
 		message := strings.TrimSuffix(issue.Message, " (in container '')")
 		problems = append(problems, fmt.Sprintf("line %d, column %d: %s", issue.Location.Line(), issue.Location.Column()+1,
-			message))
+			message+hint(message)))
 	}
 	return fmt.Errorf("expression is not valid CEL: %s; its variables are row, reply and episode",
 		strings.Join(problems, "; "))
@@ -87,7 +89,7 @@ func (e *Expression) Grade(ctx context.Context, row dataset.Row, reply environme
 		return Score{}, ctx.Err()
 	}
 	if err != nil {
-		return Score{}, rowFault("evaluating reward.expression: %w", err)
+		return Score{}, rowFault("%w", explainEvaluation(err, row.AllFields()))
 	}
 	reward, err := rewardOf(value)
 	if err != nil {

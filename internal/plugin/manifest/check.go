@@ -108,5 +108,5 @@ func (c *checker) check(ctx context.Context, object *unstructured.Unstructured) 
 	for _, e := range found {
 		errs = append(errs, e)
 	}
-	return errors.Join(errs...)
+	return Suggest(object.GetKind(), errors.Join(errs...))
 }

@@ -17,7 +17,9 @@ import (
 var (
 	// unknownField is how the API server names a field that the schema lacks.
 	unknownField = regexp.MustCompile(`unknown field "([^"]+)"`)
-	index        = regexp.MustCompile(`\[[^\[\]]*\]`)
+	// unsupported is how it names a value that an enumeration lacks, with those that it has.
+	unsupported = regexp.MustCompile(`Unsupported value: "([^"]+)": supported values: ((?:"[^"]+"(?:, )?)+)`)
+	index       = regexp.MustCompile(`\[[^\[\]]*\]`)
 )
 
 // Suggest adds to an error of the API server about an object of a kind which fields may be meant by those that the kind
@@ -34,7 +36,23 @@ func Suggest(kind string, err error) error {
 	for _, found := range unknownField.FindAllStringSubmatch(err.Error(), -1) {
 		err = fmt.Errorf("%w; %s%s", err, found[1], suggestion(c.structural, found[1]))
 	}
+	for _, found := range unsupported.FindAllStringSubmatch(err.Error(), -1) {
+		if near := valueFor(found[1], strings.Split(strings.Trim(found[2], `", `), `", "`)); near != "" {
+			err = fmt.Errorf("%w; %s: %s", err, found[1], near)
+		}
+	}
 	return err
+}
+
+// valueFor says which value of an enumeration may be meant; "" if none is near.
+func valueFor(given string, supported []string) string {
+	switch near := nearest.Name(strings.ReplaceAll(given, "_", ""), supported); {
+	case strings.EqualFold(given, "grpo") && slices.Contains(supported, "ImportanceSampling"):
+		return "GRPO is algorithm.advantage.scale GroupStd with any of these losses"
+	case near != "":
+		return "did you mean " + near + "?"
+	}
+	return ""
 }
 
 // suggestion names the field that was probably meant by a path whose last field the schema lacks: one beside it with

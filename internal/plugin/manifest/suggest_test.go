@@ -29,6 +29,18 @@ func TestSuggest(t *testing.T) {
 			t.Errorf("%s %s: %v, want %q", tc.kind, path, got, tc.want)
 		}
 	}
+	for given, want := range map[string]string{
+		"grpo": "GRPO is algorithm.advantage.scale GroupStd", "importance_sampling": "did you mean ImportanceSampling?",
+		"ppo": "did you mean PPO?", "dro": "",
+	} {
+		server := fmt.Errorf("spec.algorithm.loss.name: Unsupported value: %q: supported values: "+
+			`"ImportanceSampling", "PPO", "CISPO", "GSPO"`, given)
+		got := Suggest(KindRun, server)
+		if added := strings.TrimPrefix(got.Error(), server.Error()); !strings.Contains(added, want) || want == "" &&
+			added != "" {
+			t.Errorf("%s: %q is added, want %q", given, added, want)
+		}
+	}
 	other := errors.New("spec.algorithm.steps: Required value")
 	if got := Suggest(KindRun, other); !errors.Is(got, other) || got.Error() != other.Error() {
 		t.Errorf("another error becomes %v", got)

@@ -85,8 +85,8 @@ func TestProbeOfAnExpression(t *testing.T) {
 		"reply.lastNumber() == double(row.answer) ? 1.0 : 0.0": {want: contract.ProbeResult{OK: true, Splits: splits}},
 		"reply.last() == 1.0": {want: contract.ProbeResult{Reason: problem.Invalid}, final: true,
 			names: "spec.reward.expression is not valid CEL: line 1, column 11"},
-		"double(row.solution)": {want: contract.ProbeResult{Reason: problem.EnvironmentFault, Splits: splits}, final: true,
-			names: "no such key: solution"},
+		"double(row.solution)": {want: contract.ProbeResult{Reason: problem.DataInvalid}, final: true,
+			names: `row 1 of split "test": grading a reply: reward.expression reads row.solution`},
 		"reply.lastNumber()": {want: contract.ProbeResult{Reason: problem.EnvironmentFault, Splits: splits}, final: true,
 			names: "gave NaN"},
 	}
