@@ -48,7 +48,8 @@ func verdictOf(err error) contract.Verdict {
 				": begin a new run from an earlier checkpoint, with a lower learning rate"}
 	case code == problem.Untrainable:
 		return contract.Verdict{Cause: contract.CauseDataRejected, Reason: code,
-			Message: err.Error() + ": correct what the groups are refused for, and raise spec.retryGeneration"}
+			Message: err.Error() + ": correct what the groups are refused for, and raise spec.retryGeneration; prompts " +
+				"that are longer than the model's context have to be shortened, or left out by limits.promptTokens"}
 	case code == problem.NoUsableCheckpoint:
 		return contract.Verdict{Cause: contract.CauseDataRejected, Reason: problem.NoUsableCheckpoint,
 			Message: err.Error() + ": begin a new run, from a checkpoint that still exists if there is one"}

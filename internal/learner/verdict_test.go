@@ -6,6 +6,7 @@ package learner
 import (
 	"errors"
 	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/tinker-operator/tinker-operator/internal/contract"
@@ -128,5 +129,16 @@ func TestVerdictOfDrain(t *testing.T) {
 				t.Errorf("verdict is %s %q, want %s %q", got.Cause, got.Message, contract.CauseDrained, tc.want)
 			}
 		})
+	}
+}
+
+// TestVerdictOfUntrainableGroups blames the data, and says what to do about prompts that the model cannot read.
+func TestVerdictOfUntrainableGroups(t *testing.T) {
+	got := verdictOf(failure.New(problem.Untrainable,
+		errors.New("its 6032 tokens are more than the context of 4096"), "sampling"))
+	for _, want := range []string{"more than the context of 4096", "limits.promptTokens", "raise spec.retryGeneration"} {
+		if got.Cause != contract.CauseDataRejected || !strings.Contains(got.Message, want) {
+			t.Errorf("the verdict is %+v, want it to have %q", got, want)
+		}
 	}
 }
