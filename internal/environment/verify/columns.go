@@ -93,8 +93,8 @@ func explainEvaluation(err error, columns map[string]any) error {
 	case missing != nil && columns[missing[1]] == nil:
 		return fmt.Errorf("%s (%w)", noColumn(missing[1], columns), err)
 	case strings.Contains(err.Error(), "NaN"):
-		return fmt.Errorf("evaluating reward.expression: %w: lastNumber() of a reply without a number is NaN; guard it, as in "+
-			"'size(reply.numbers()) > 0 ? VALUE : 0.0'", err)
+		return fmt.Errorf("evaluating reward.expression: %w: lastNumber() of a reply without a number is NaN; guard it, as "+
+			"in 'size(reply.numbers()) > 0 ? VALUE : 0.0'", err)
 	}
 	return fmt.Errorf("evaluating reward.expression: %w", err)
 }
@@ -131,9 +131,9 @@ func hint(message string) string {
 
 // knownNames returns the names of variables and functions that expressions use.
 func knownNames() []string {
-	names := []string{"row", "reply", "episode", mathEquals, "size", "contains", "startsWith", "endsWith", "matches", "double",
-		"int", "string", "bool", "has", "exists", "filter", "charAt", "indexOf", "lastIndexOf", "math.abs", "math.greatest",
-		"math.least", "math.round", "math.ceil", "math.floor", "sets.contains", "sets.intersects"}
+	names := []string{"row", "reply", "episode", mathEquals, "size", "contains", "startsWith", "endsWith", "matches",
+		"double", "int", "string", "bool", "has", "exists", "filter", "charAt", "indexOf", "lastIndexOf", "math.abs",
+		"math.greatest", "math.least", "math.round", "math.ceil", "math.floor", "sets.contains", "sets.intersects"}
 	for _, f := range textFunctions {
 		names = append(names, f.name)
 	}
