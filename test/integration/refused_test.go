@@ -229,7 +229,7 @@ var _ = Describe("Pods that Kubernetes refuses", func() {
 })
 
 var _ = Describe("Jobs that the API server refuses", func() {
-	It("for a learner that is not valid are not tried again until the spec changes", func() {
+	It("for a learner that is not valid are tried again once the spec or the manager is another", func() {
 		w := newEnv()
 		w.environment()
 		run := w.create(func(run *v1alpha1.TrainingRun) { run.Spec.Override(v1alpha1.TargetLearner).Tolerations = bogus })
@@ -244,18 +244,22 @@ var _ = Describe("Jobs that the API server refuses", func() {
 			w.advance(time.Minute)
 		}
 		w.awaitReconciles()
+		w.eventually(run, func(g Gomega) {
+			g.Expect(run.Status.Attempts).To(HaveLen(1))
+			g.Expect(run.Status.Attempts[0].Number).To(BeEquivalentTo(1), "the manager that was refused does not try again")
+		})
 		w.stop()
 		w.startManager(nil)
 		w.awaitReconciles()
 		w.eventually(run, func(g Gomega) {
 			g.Expect(coded(run, v1alpha1.ConditionAccepted)).To(Equal("False PodInvalid SpecRefused"))
+			g.Expect(run.Status.Attempts).To(HaveLen(1))
+			g.Expect(run.Status.Attempts[0].Count).To(BeEquivalentTo(2))
+			g.Expect(run.Status.Attempts[0].Number).To(BeEquivalentTo(2))
 		})
-		Expect(run.Status.Attempts).To(HaveLen(1))
-		Expect(run.Status.Attempts[0].Count).To(BeZero())
-		Expect(run.Status.Attempts[0].Number).To(BeEquivalentTo(1))
 		Expect(run.Status.FailuresSinceCheckpoint).To(Or(BeNil(), HaveValue(BeZero())))
 		w.change(run, func(run *v1alpha1.TrainingRun) { run.Spec.Override(v1alpha1.TargetLearner).Tolerations = nil })
-		w.attempt(run, 2, progress(0))
+		w.attempt(run, 3, progress(0))
 		w.eventually(run, func(g Gomega) { g.Expect(condition(run, v1alpha1.ConditionAccepted)).To(Equal("True Accepted")) })
 	})
 

@@ -29,9 +29,9 @@ func refusedWorkers(seen observe.State) problem.Problem {
 // refusals are the codes of attempts that wait for another spec.
 var refusals = []problem.Code{problem.SpecRefused, problem.SettingsDiffer, problem.ResumeRefused}
 
-// refusedSpec blocks a run whose learner's Job is not valid, or whose learner found a step that was committed with
-// other settings or cannot continue the run of spec.resumeFrom, until the spec is another one. Of an attempt that ended
-// earlier the condition Accepted knows the spec.
+// refusedSpec blocks a run whose learner's Job is not valid with the defaults that this manager gives pods, or whose
+// learner found a step that was committed with other settings or cannot continue the run of spec.resumeFrom, until the
+// spec is another one. Of an attempt that ended earlier the condition Accepted knows the spec.
 func refusedSpec(run *v1alpha1.TrainingRun, seen observe.State, just bool) *problem.Problem {
 	ended := run.Status.Attempts
 	if len(ended) == 0 || !slices.Contains(refusals, problem.Code(ended[0].Reason)) {
@@ -45,6 +45,8 @@ func refusedSpec(run *v1alpha1.TrainingRun, seen observe.State, just bool) *prob
 	case just && code == problem.SpecRefused && seen.Refused.Generation == run.Generation:
 		refused := refusedLearner(seen)
 		return &refused
+	case code == problem.SpecRefused && seen.Refused.Code == "":
+		return nil // Another manager was refused, whose chart may have had other pods: this one tries once.
 	case !just && was != nil && was.Status == metav1.ConditionFalse && was.Code == code &&
 		was.ObservedGeneration == run.Generation:
 		return &problem.Problem{Code: code, Told: was.Message}

@@ -96,9 +96,16 @@ func TestInvalidJobMakesNoFurtherAttempts(t *testing.T) {
 			t.Errorf("%s says %s %q", kind, c.Reason, c.Message)
 		}
 	}
-	seen := observing(0, observe.Learner{}) // A new manager remembers no refusal.
-	if p := makePlan(run, seen, now.Add(3*time.Hour)); p.start != 0 || p.blocked == nil {
-		t.Error("a new manager makes an attempt of a spec that was refused")
+	// A new manager remembers no refusal, and may have other pods in its chart, which may have been at fault.
+	later, seen := run.DeepCopy(), observing(0, observe.Learner{})
+	if p := makePlan(later, seen, now.Add(3*time.Hour)); p.start != 2 {
+		t.Errorf("a new manager begins attempt %d of a spec that another one could not start, want 2", p.start)
+	}
+	if made := refuseUntil(t, later, problem.SpecRefused, time.Hour); made != 1 {
+		t.Errorf("a new manager makes %d attempts in an hour, want 1", made)
+	}
+	if got := later.Status.Attempts; len(got) != 1 || got[0].Count != 2 {
+		t.Errorf("the attempts are %+v, want one entry for both", got)
 	}
 	run.Generation++
 	if p := makePlan(run, seen, now.Add(3*time.Hour)); p.start != 2 {
