@@ -1,8 +1,8 @@
 // Copyright 2026 The tinker-operator authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package historymap keeps the history of a run in ConfigMaps: one with the head, which each write replaces, and one for
-// each chunk, which is never changed. The head names its chunks, so that a write counts once the head is written.
+// Package historymap keeps the history of a run in ConfigMaps: one with the head, which each write replaces, and one
+// for each chunk, which is never changed. The head names its chunks, so that a write counts once the head is written.
 package historymap
 
 import (

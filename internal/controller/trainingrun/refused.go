@@ -39,20 +39,25 @@ func refusedSpec(run *v1alpha1.TrainingRun, seen observe.State, just bool) *prob
 	}
 	code := problem.Code(ended[0].Reason)
 	was := status.Find(run.Status.Conditions, run.Status.Codes, v1alpha1.ConditionAccepted)
+	if code == problem.SpecRefused && seen.Refused.Code == "" {
+		return nil // Another manager was refused, whose chart may have had other pods: this one tries once.
+	}
 	switch {
-	case just && code != problem.SpecRefused && !settingsChanged(run, seen):
-		return &problem.Problem{Code: code, Evidence: ended[0].Message}
 	case just && code == problem.SpecRefused && seen.Refused.Generation == run.Generation:
 		refused := refusedLearner(seen)
 		return &refused
-	case code == problem.SpecRefused && seen.Refused.Code == "":
-		return nil // Another manager was refused, whose chart may have had other pods: this one tries once.
-	case !just && was != nil && was.Status == metav1.ConditionFalse && was.Code == code &&
-		was.ObservedGeneration == run.Generation:
+	case just && code != problem.SpecRefused && !settingsChanged(run, seen):
+		return &problem.Problem{Code: code, Evidence: ended[0].Message}
+	case !just && saysOf(was, code, run.Generation):
 		return &problem.Problem{Code: code, Told: was.Message}
 	default:
 		return nil // The spec has changed since.
 	}
+}
+
+// saysOf reports whether a condition is False with a code, for a generation of its object.
+func saysOf(c *status.Condition, code problem.Code, generation int64) bool {
+	return c != nil && c.Status == metav1.ConditionFalse && c.Code == code && c.ObservedGeneration == generation
 }
 
 // workersRefused gives PodsReady where Kubernetes keeps workers from existing or from starting. A manager that has

@@ -64,7 +64,7 @@ func TestParse(t *testing.T) {
 			`{"ratings": [{"rating": "Yes"}]}.`, count: 1, failed: true},
 		"a quotation before the judgement": {text: `It asks for {"ratings": [{"rating": "Yes"}]}, which I do not follow: ` +
 			`{"ratings": [{"rating": "No"}]}`, count: 1, failed: true},
-		"a quotation in a rationale": {text: `{"ratings": [{"rationale": "it wrote {\"ratings\": [{\"rating\": \"Yes\"}]}", ` +
+		"a quotation in a rationale": {text: `{"ratings": [{"rationale": "it has {\"ratings\": [{\"rating\": \"Yes\"}]}", ` +
 			`"rating": "No"}]} That is all {I} say.`, count: 1, want: []float64{0}},
 		"a part of an object before it": {text: `I begin with {"ratings": and then {"ratings": [{"rating": "No"}]} follows`,
 			count: 1, want: []float64{0}},

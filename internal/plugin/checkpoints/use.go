@@ -4,6 +4,7 @@
 package checkpoints
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 
@@ -65,7 +66,12 @@ func usedBy(run *v1alpha1.TrainingRun, c v1alpha1.Checkpoint, by users) string {
 	if a := run.Spec.Algorithm; a != nil && run.Status.CompletionTime == nil && inWindow(run, c, int64(a.Lag)) {
 		return fmt.Sprintf("run %q samples with it, or would after a restart (spec.algorithm.lag)", run.Name)
 	}
-	for _, other := range by.runs {
+	return cmp.Or(usedByOthers(run, c, by.runs), judgedBy(c, by.environments))
+}
+
+// usedByOthers says which run of a list needs a checkpoint of a run.
+func usedByOthers(run *v1alpha1.TrainingRun, c v1alpha1.Checkpoint, runs []v1alpha1.TrainingRun) string {
+	for _, other := range runs {
 		if use := referredBy(&other, c); use != "" {
 			return use
 		}
@@ -76,7 +82,7 @@ func usedBy(run *v1alpha1.TrainingRun, c v1alpha1.Checkpoint, by users) string {
 			return fmt.Sprintf("run %q begins with it (spec.initFrom)", other.Name)
 		}
 	}
-	return judgedBy(c, by.environments)
+	return ""
 }
 
 // inWindow reports whether a run may sample with a checkpoint that is not its newest.

@@ -76,6 +76,14 @@ type snapshot struct {
 	history *history.History
 }
 
+// none says that there is no run.
+func (s source) none() string {
+	if s.allNamespaces {
+		return "no namespace has a run"
+	}
+	return fmt.Sprintf("namespace %s has no runs: choose another with --namespace", s.connection.Namespace)
+}
+
 func (s source) read(ctx context.Context) (snapshot, error) {
 	taken := snapshot{at: s.now(), allNamespaces: s.allNamespaces}
 	var err error
@@ -112,11 +120,8 @@ func (f topFlags) run(ctx context.Context, env cli.IO, cluster *cli.Cluster, nam
 	if err != nil {
 		return err
 	}
-	switch {
-	case len(first.runs) == 0 && f.all:
-		fmt.Fprintln(env.Stderr, "no namespace has a run")
-	case len(first.runs) == 0:
-		fmt.Fprintf(env.Stderr, "namespace %s has no runs: choose another with --namespace\n", connection.Namespace)
+	if len(first.runs) == 0 {
+		fmt.Fprintln(env.Stderr, from.none())
 	}
 	switch {
 	case f.once && first.history != nil && *f.format == output.Table:
