@@ -7,6 +7,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"os"
 	"os/signal"
 	"syscall"
@@ -26,8 +27,18 @@ func main() {
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, os.Interrupt)
 	context.AfterFunc(ctx, stop) // A second signal ends the command at once.
+	ctx, broken := context.WithCancelCause(ctx)
+	unread := make(chan os.Signal, 1)
+	signal.Notify(unread, syscall.SIGPIPE) // By default it would end the command before that removes its files.
+	go func() {
+		<-unread
+		broken(syscall.EPIPE)
+	}()
 	env := cli.IO{Getenv: os.Getenv, Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr, Now: time.Now}
 	code := plugin.Run(ctx, env, os.Args)
+	if errors.Is(context.Cause(ctx), syscall.EPIPE) {
+		code = 128 + int(syscall.SIGPIPE) // as a shell shows a program that the signal has ended
+	}
 	stop()
 	os.Exit(code)
 }

@@ -7,6 +7,7 @@ package main
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -144,5 +145,40 @@ func TestSignalsEndTop(t *testing.T) {
 				t.Errorf("kubectl tinker top runs %s after %v", longest, signals)
 			}
 		})
+	}
+}
+
+// TestReaderThatEndsLeavesNoFiles has a trial write to a pipe that nobody reads any more, as with `| head -1`: the trial
+// removes its folder, in which the values of Secrets are.
+func TestReaderThatEndsLeavesNoFiles(t *testing.T) {
+	reader, writer, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	folder := t.TempDir()
+	command := exec.CommandContext(t.Context(), os.Args[0], "try", "-f", "../../config/samples/arithmetic.yaml",
+		"--episodes", "64", "-o", "plain")
+	command.Env = append(os.Environ(), asPlugin+"=1", "TMPDIR="+folder)
+	command.Stdout = writer
+	if err := command.Start(); err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(writer.Close(), reader.Close()); err != nil {
+		t.Fatal(err)
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- command.Wait() }()
+	select {
+	case err := <-ended:
+		if err == nil {
+			t.Error("the trial succeeds, though nobody has read what it found")
+		}
+	case <-time.After(2 * time.Minute):
+		_ = command.Process.Kill()
+		t.Fatal("the trial runs 2 minutes after its reader ended")
+	}
+	left, err := filepath.Glob(filepath.Join(folder, "*"))
+	if err != nil || len(left) > 0 {
+		t.Errorf("the trial leaves %v (%v)", left, err)
 	}
 }

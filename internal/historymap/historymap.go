@@ -27,9 +27,10 @@ var ErrInvalid = errors.New("invalid history")
 // tries is how often a history is read whose chunks are replaced meanwhile.
 const tries = 3
 
-// Read returns the ConfigMap of the head, nil if it does not exist, and the history. With ErrInvalid it returns the head
-// alone. A history is without the rows of chunks that somebody has deleted.
-func Read(ctx context.Context, c client.Reader, run *v1alpha1.TrainingRun) (*corev1.ConfigMap, *history.History, error) {
+// Read returns the ConfigMap of the head, nil if it does not exist, and the history. With ErrInvalid it returns the
+// head alone. A history is without the rows of chunks that somebody has deleted.
+func Read(ctx context.Context, c client.Reader,
+	run *v1alpha1.TrainingRun) (*corev1.ConfigMap, *history.History, error) {
 	var version string
 	for try := 1; ; try++ {
 		head, err := get(ctx, c, run, desired.HistoryName(run))

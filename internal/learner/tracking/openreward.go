@@ -23,6 +23,8 @@ const (
 	maxUploads = 32
 	// lookupTimeout bounds the request for the id of an environment, without which rollouts are sent, too.
 	lookupTimeout = 10 * time.Second
+	// maxLookups is how often an environment is asked for that the service does not return.
+	maxLookups = 3
 )
 
 // openReward sends rollouts to OpenReward: the event that begins a rollout alone, and the messages of several rollouts
@@ -33,6 +35,8 @@ type openReward struct {
 	settings contracttracking.OpenReward
 	// ids are the service's ids of environments, by what was asked for.
 	ids map[openreward.Deployment]deploymentIDs
+	// lookups counts requests for ids.
+	lookups map[openreward.Deployment]int
 }
 
 type deploymentIDs struct{ environment, variant string }
@@ -40,7 +44,7 @@ type deploymentIDs struct{ environment, variant string }
 func newOpenReward(settings contracttracking.OpenReward) *openReward {
 	return &openReward{
 		service: newService("tracking.openreward", settings.BaseURL), settings: settings,
-		ids: map[openreward.Deployment]deploymentIDs{},
+		ids: map[openreward.Deployment]deploymentIDs{}, lookups: map[openreward.Deployment]int{},
 	}
 }
 
@@ -60,9 +64,10 @@ func (o *openReward) post(ctx context.Context, events any) error {
 func (o *openReward) lookUp(ctx context.Context, deployment openreward.Deployment) deploymentIDs {
 	ids, known := o.ids[deployment]
 	owner, name, hosted := strings.Cut(deployment.Name, "/")
-	if known || !hosted {
+	if known || !hosted || o.lookups[deployment] >= maxLookups {
 		return ids
 	}
+	o.lookups[deployment]++
 	ctx, cancel := context.WithTimeout(ctx, lookupTimeout)
 	defer cancel()
 	public := o.service

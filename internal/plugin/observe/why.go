@@ -257,8 +257,8 @@ func explain(run *v1alpha1.TrainingRun, pods []corev1.Pod, events []eventsv1.Eve
 	return found
 }
 
-// conditionsOf returns the conditions that are wrong, as evidence. Those with one message are told together, and without
-// it where it was said before.
+// conditionsOf returns the conditions that are wrong, as evidence. Those with one message are told together, and
+// without it where it was said before.
 func conditionsOf(conditions []metav1.Condition, wrong func(metav1.Condition) bool, first func(string) bool,
 	now time.Time) []evidence {
 	found := []evidence{}
