@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -277,5 +278,22 @@ func TestGradeAtAServer(t *testing.T) {
 	if err != nil || score.Reward != 0.5 || score.Metrics[rubric.MetricCalls] != 3 ||
 		score.Metrics[rubric.MetricSampledTokens] != 14 || len(*requests) != 3 {
 		t.Errorf("Grade = %+v, %v after %d requests", score, err, len(*requests))
+	}
+}
+
+// TestKeyStaysAtItsHost redirects a request to another port of the host, which net/http takes for the same one: the
+// client refuses that.
+func TestKeyStaysAtItsHost(t *testing.T) {
+	var received atomic.Int32
+	other := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { received.Add(1) }))
+	defer other.Close()
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		http.Redirect(w, r, other.URL+r.URL.Path, http.StatusTemporaryRedirect)
+	}))
+	defer server.Close()
+	judge := New(Config{BaseURL: server.URL + "/v1", Model: "m", Key: func() (string, error) { return "secret", nil }})
+	_, _, err := judge.Complete(t.Context(), asked)
+	if err == nil || !strings.Contains(err.Error(), "correct the judge's baseURL") || received.Load() > 0 {
+		t.Errorf("Complete() = %v, and the other port receives %d requests, want none", err, received.Load())
 	}
 }
