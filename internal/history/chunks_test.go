@@ -42,7 +42,7 @@ func encode(t *testing.T, h *History) (*History, Parts) {
 // TestStepsAreAppended writes a long run: nearly each write is of a head, which stays small.
 func TestStepsAreAppended(t *testing.T) {
 	h, before, written := &History{}, map[string][]byte{}, 0
-	const steps, eachWrite = 1200, 4
+	const steps, eachWrite = 800, 8
 	for step := int64(1); step <= steps; step++ {
 		h.Add("pod", []contract.Record{wide(2*step, step, "a")})
 		if step%20 == 0 {
@@ -68,19 +68,19 @@ func TestStepsAreAppended(t *testing.T) {
 		before = parts.Chunks
 	}
 	// A write of the whole history had 120 KiB on average.
-	if got := written / (steps / eachWrite); got > 20<<10 {
-		t.Errorf("a write of %d steps has %d bytes on average, want at most 20 KiB", eachWrite, got)
+	if got := written / (steps / eachWrite); got > 25<<10 {
+		t.Errorf("a write of %d steps has %d bytes on average, want at most 25 KiB", eachWrite, got)
 	}
 }
 
 // TestChunksDoNotDependOnWrites adds random records: steps, evaluations of earlier ones, steps made again and losses. A
 // history that is encoded in between has the rows of one that is not.
 func TestChunksDoNotDependOnWrites(t *testing.T) {
-	for seed := range uint64(3) {
+	for seed := range uint64(2) {
 		random := rand.New(rand.NewPCG(seed, 1))
 		whole, h := &History{}, &History{}
 		step, lineage := int64(0), "a"
-		for number := int64(1); number <= 900; number++ {
+		for number := int64(1); number <= 700; number++ {
 			record := wide(number, step+1, lineage)
 			switch random.IntN(12) {
 			case 0:

@@ -270,8 +270,8 @@ func TestExplainSaysEachThingOnce(t *testing.T) {
 			{Number: 2, Cause: "Upstream", Message: "It was another thing."}}
 	})
 	event := func(name, note string) eventsv1.Event {
-		return eventsv1.Event{Type: corev1.EventTypeWarning, Reason: "Failed", Note: note, EventTime: metav1.NewMicroTime(start),
-			Regarding: corev1.ObjectReference{Name: name, UID: run.UID}}
+		return eventsv1.Event{Type: corev1.EventTypeWarning, Reason: "Failed", Note: note,
+			EventTime: metav1.NewMicroTime(start), Regarding: corev1.ObjectReference{Name: name, UID: run.UID}}
 	}
 	var out bytes.Buffer
 	err := explain(run, nil, []eventsv1.Event{event("a", message), event("a", "The pull failed."),
@@ -291,12 +291,13 @@ func TestExplainSaysEachThingOnce(t *testing.T) {
 func TestExplainEnvironment(t *testing.T) {
 	environment := &v1alpha1.RewardEnvironment{ObjectMeta: metav1.ObjectMeta{Name: "sums", UID: "env"}}
 	if got := explainEnvironment(environment, nil, nil, start); got.State != "New" || got.Reason != "NotObserved" {
-		t.Errorf("explainEnvironment() = %s, %s of an environment without a status, want New, NotObserved", got.State, got.Reason)
+		t.Errorf("explainEnvironment() = %s, %s without a status, want New, NotObserved", got.State, got.Reason)
 	}
 	const message = "Container environment-sums ended with exit code 1."
 	environment.Status.Conditions = []metav1.Condition{{Type: v1alpha1.ConditionReady, Status: metav1.ConditionFalse,
 		Reason: v1alpha1.ReasonProbeFailed, Message: message, LastTransitionTime: metav1.NewTime(start)}}
-	environment.Status.Codes = []v1alpha1.ConditionCode{{Condition: v1alpha1.ConditionReady, Code: string(problem.DataInvalid)}}
+	environment.Status.Codes = []v1alpha1.ConditionCode{{Condition: v1alpha1.ConditionReady,
+		Code: string(problem.DataInvalid)}}
 	pod := corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "sums-probe", UID: "pod"}, Status: corev1.PodStatus{
 		Phase: corev1.PodPending, InitContainerStatuses: []corev1.ContainerStatus{{Name: "environment-sums",
 			State: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "CrashLoopBackOff"}}}}}}

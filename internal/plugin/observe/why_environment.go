@@ -71,8 +71,8 @@ func explainEnvironment(environment *v1alpha1.RewardEnvironment, pods []corev1.P
 		}
 		found.Repair = problem.AdviceOf(code)
 		said[c.Message] = true
-		found.Evidence = append(found.Evidence, evidence{From: "condition " + c.Type, Text: output.Safe(fmt.Sprintf("%s for %s",
-			c.Status, output.Duration(now.Sub(c.LastTransitionTime.Time))))})
+		lasts := fmt.Sprintf("%s for %s", c.Status, output.Duration(now.Sub(c.LastTransitionTime.Time)))
+		found.Evidence = append(found.Evidence, evidence{From: "condition " + c.Type, Text: output.Safe(lasts)})
 	}
 	for _, pod := range pods {
 		if text := podProblem(pod); text != "" {
