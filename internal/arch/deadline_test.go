@@ -69,6 +69,7 @@ var bounded = map[string]bound{
 	"internal/plugin/checkpoints/endpoint.go http.Client": {1,
 		"tinker/client: a minute a request; package stall for archives"},
 	"internal/plugin/artifacts/pod.go context.WithoutCancel":         {1, "10 s"},
+	"internal/plugin/checkpoints/export.go context.WithoutCancel":    {1, "10 s"},
 	"internal/plugin/try/prompts.go context.WithoutCancel":           {1, "10 s"},
 	"internal/plugin/transcripts/transcripts.go exec.CommandContext": {1, "the command: SIGINT"},
 	"internal/plugin/try/train.go net.Dialer": {1,

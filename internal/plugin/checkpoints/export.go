@@ -126,7 +126,7 @@ func saveExternal(ctx context.Context, api *tinkerclient.Client, state string) (
 	defer end()
 	go api.KeepAlive(alive, session, nil)
 	defer func() {
-		finish, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Minute)
+		finish, cancel := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
 		defer cancel()
 		_ = api.FinishSession(finish, session) // It ends by itself without heartbeats.
 	}()
