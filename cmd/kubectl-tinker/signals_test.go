@@ -148,8 +148,8 @@ func TestSignalsEndTop(t *testing.T) {
 	}
 }
 
-// TestReaderThatEndsLeavesNoFiles has a trial write to a pipe that nobody reads any more, as with `| head -1`: the trial
-// removes its folder, in which the values of Secrets are.
+// TestReaderThatEndsLeavesNoFiles has a trial write to a pipe that nobody reads any more, as with `| head -1`: the
+// trial removes its folder, in which the values of Secrets are.
 func TestReaderThatEndsLeavesNoFiles(t *testing.T) {
 	reader, writer, err := os.Pipe()
 	if err != nil {

@@ -55,7 +55,8 @@ func checkVolumes(defaults v1alpha1.PodOverrides) error {
 		case v.Name == "" || names[v.Name]:
 			return fmt.Errorf("volumes[%d] needs a name of its own", i)
 		case strings.HasPrefix(v.Name, "tinker-operator-"):
-			return fmt.Errorf("volumes[%d] is named %s: names that begin with tinker-operator- are the operator's own", i, v.Name)
+			return fmt.Errorf("volumes[%d] is named %s: names that begin with tinker-operator- are the operator's own", i,
+				v.Name)
 		case sources != 1:
 			return fmt.Errorf("volumes[%d] (%s): give exactly one of persistentVolumeClaim, configMap, secret, emptyDir and csi",
 				i, v.Name)

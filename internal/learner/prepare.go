@@ -172,7 +172,8 @@ func (l *learner) prepareModels(ctx context.Context) {
 	l.factory.Made = func(ctx context.Context, model string) error { return l.opener.MakeModel(ctx, model) }
 	l.factory.Ended = func(model string, saved bool) { l.opener.EndModel(model, saved) }
 	l.opener = opening.New(opening.Config{
-		File: l.file, API: l.client, Models: l.factory, Book: l.book, Rows: l.journal, Unloads: l.journal, Record: l.journal, Saved: l.addSaved,
+		File: l.file, API: l.client, Models: l.factory, Book: l.book, Rows: l.journal, Unloads: l.journal, Record: l.journal,
+		Saved:     l.addSaved,
 		IsMissing: l.table.IsMissing, Logger: l.config.Logger, Now: l.config.Now,
 	})
 }
@@ -191,7 +192,8 @@ func (l *learner) prepareEvaluator() {
 		Blocked: func(why string) { l.status.Fail(report.Evaluation, why) }, Pause: l.config.Timing.wait,
 	})
 	l.retirer = &retirer{
-		api: l.client, book: l.book, outstanding: l.evaluator.Outstanding, retired: l.opener.Retired, logger: l.config.Logger, now: l.config.Now,
+		api: l.client, book: l.book, outstanding: l.evaluator.Outstanding, retired: l.opener.Retired,
+		logger: l.config.Logger, now: l.config.Now,
 		busy: make(chan struct{}, 1),
 	}
 }

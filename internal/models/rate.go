@@ -37,14 +37,15 @@ var hiddenSizes = map[string]float64{
 }
 
 // LearningRate returns the learning rate that tinker-cookbook gives for supervised training of a LoRA adapter of a
-// model: get_lr of its hyperparam_utils.py, which was fitted to models of the Llama and Qwen families. It does not depend
-// on the rank, and was not fitted to reinforcement learning. It is false for models of other families.
+// model: get_lr of its hyperparam_utils.py, which was fitted to models of the Llama and Qwen families. It does not
+// depend on the rank, and was not fitted to reinforcement learning. It is false for models of other families.
 func LearningRate(model string) (rate float64, ok bool) {
 	size, ok := hiddenSizes[model]
 	if !ok {
 		return 0, false
 	}
-	const full, lora, width = 5e-5, 10, 2000 // the rate of all weights, a LoRA adapter's multiple of it, and a model's size
+	// The rate of all weights, a LoRA adapter's multiple of it, and a model's size.
+	const full, lora, width = 5e-5, 10, 2000
 	exponent := 0.0775
 	if strings.HasPrefix(model, "meta-llama/") {
 		exponent = 0.781

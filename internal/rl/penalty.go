@@ -55,8 +55,8 @@ func (d Datum) penalise(kl algorithm.KL, mean float64) {
 }
 
 // Credit adds to the advantage of each sampled token what the token gets of its own, and what the sampled tokens after
-// it in the datum get times the discount to the power of their distance. The datum is spread. Advantages are rounded once. For the result to
-// be the same on every machine, own has to round its products by a conversion.
+// it in the datum get times the discount to the power of their distance. The datum is spread. Advantages are rounded
+// once. For the result to be the same on every machine, own has to round its products by a conversion.
 func (d Datum) Credit(discount float64, own func(i int) float64) {
 	later := 0.0
 	for i := len(d.Mask) - 1; i >= 0; i-- {

@@ -78,8 +78,8 @@ func ReadRow(data []byte) (Row, error) {
 	case first == 2:
 		return readEpisode(f.Episode)
 	case f.Text == nil:
-		return Row{}, unusable(NotRendered, "its columns are %s; it needs messages, prompt and completion, text, or episode: "+
-			"rename a column, or map it with supervised.dataset.fields", columnsOf(data))
+		return Row{}, unusable(NotRendered, "its columns are %s; it needs messages, prompt and completion, text, or "+
+			"episode: rename a column, or map it with supervised.dataset.fields", columnsOf(data))
 	case *f.Text == "":
 		return Row{}, unusable(Empty, "text is empty: write some, or remove the row")
 	default:

@@ -17,8 +17,8 @@ import (
 )
 
 // BenchmarkCookbookSupervised trains on the same conversations with the program learner and with supervised/train.py of
-// tinker-cookbook, at simulators of their own, and prints the client CPU of a step of both. COOKBOOK_PYTHON is the Python
-// of the cookbook's environment. BENCH_STEPS (40) is the length.
+// tinker-cookbook, at simulators of their own, and prints the client CPU of a step of both. COOKBOOK_PYTHON is the
+// Python of the cookbook's environment. BENCH_STEPS (40) is the length.
 func BenchmarkCookbookSupervised(b *testing.B) {
 	const goal = 0.2
 	python := os.Getenv("COOKBOOK_PYTHON")

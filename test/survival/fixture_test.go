@@ -293,7 +293,8 @@ func (w *fixture) startLearnerOn(number int32, hook hook, wrap func(net.Listener
 		Timing: learner.Timing{
 			Tracking: time.Millisecond, TrackingPatience: cmp.Or(w.trackingPatience, patience),
 			Barrier: cmp.Or(w.barrier, 80*time.Millisecond), Silence: cmp.Or(w.silence, time.Minute),
-			Tick: cmp.Or(w.tick, 50*time.Millisecond), Pause: 5 * time.Millisecond, SkipAfter: w.skipAfter, Question: 100 * time.Millisecond,
+			Tick: cmp.Or(w.tick, 50*time.Millisecond), Pause: 5 * time.Millisecond, SkipAfter: w.skipAfter,
+			Question:   100 * time.Millisecond,
 			StorePause: 5 * time.Millisecond, StoreSlow: w.storeSlow, DrainPatience: w.drainPatience,
 		},
 		Now:  w.learnerNow,

@@ -165,8 +165,8 @@ func (l learningSample) train(b *testing.B, seed int64, shuffled bool) map[strin
 	return changes
 }
 
-// halfWidth returns half the width of the confidence interval of a metric of an evaluation; 0 for one of rows, which has
-// none.
+// halfWidth returns half the width of the confidence interval of a metric of an evaluation; 0 for one of rows, which
+// has none.
 func (w *fixture) halfWidth(step int64, name string) float64 {
 	w.t.Helper()
 	if name == contract.MetricHeldOutNLL {

@@ -87,8 +87,8 @@ func BenchmarkChain(b *testing.B) {
 	b.ReportMetric(0, "ns/op")
 }
 
-// trainChain trains both runs of sft-then-rl.yaml, and returns how nll of held-out rows changed in the first, and pass@1
-// of held-out tasks in the second.
+// trainChain trains both runs of sft-then-rl.yaml, and returns how nll of held-out rows changed in the first, and
+// pass@1 of held-out tasks in the second.
 func trainChain(b *testing.B, seed int64, shuffled bool) (nll, pass change) {
 	b.Helper()
 	s := sample.Read(b, "sft-then-rl.yaml")

@@ -35,8 +35,8 @@ func withTeacher(teacher algorithm.Teacher) func(*contract.RunFile) {
 var instructedTeacher = algorithm.Teacher{Model: tinkersim.ModelName, Coefficient: 1, Discount: 0.5,
 	SystemPrompt: "Answer with a number."}
 
-// TestTeacher trains by a teacher alone. Learner and worker die at each point of the protocol; digests, weights, metrics
-// and the tokens that were used equal the undisturbed run's.
+// TestTeacher trains by a teacher alone. Learner and worker die at each point of the protocol; digests, weights,
+// metrics and the tokens that were used equal the undisturbed run's.
 func TestTeacher(t *testing.T) {
 	t.Parallel()
 	undisturbed := newFixture(t, withTeacher(instructedTeacher))

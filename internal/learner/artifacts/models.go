@@ -15,8 +15,8 @@ import (
 	"strings"
 )
 
-// Models is which models the learner of an attempt has made, and what it knows of the checkpoints of earlier ones. It is
-// written before a model saves anything, so that later attempts need to list no others.
+// Models is which models the learner of an attempt has made, and what it knows of the checkpoints of earlier ones. It
+// is written before a model saves anything, so that later attempts need to list no others.
 type Models struct {
 	// Made are the models whose checkpoints have to be listed, in the order in which the attempt made them.
 	Made []string `json:"made,omitempty"`

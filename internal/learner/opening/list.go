@@ -37,8 +37,8 @@ func (o *Opener) Made(model string) {
 // List unloads the models of earlier attempts, and reads all states and sampler weights of the run, and of the run that
 // it continues, into the book: those that the server lists, that the run file knows, and that rows name. If a model was
 // made since it was called last, it reads those of the newest own models alone, and otherwise those of the models that
-// are recorded. Where nothing is recorded, or the endpoint does not list what one model has saved, it reads those of the
-// whole account.
+// are recorded. Where nothing is recorded, or the endpoint does not list what one model has saved, it reads those of
+// the whole account.
 func (o *Opener) List(ctx context.Context) error {
 	complete, err := false, error(nil)
 	if o.loaded {

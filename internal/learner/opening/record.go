@@ -25,10 +25,10 @@ type records interface {
 	WriteModels(ctx context.Context, models artifacts.Models) error
 }
 
-// record is what this attempt records of its models. A model is recorded before it saves, and the records are read after
-// the attempt is claimed. So each state that is not that of a recorded model is one of a learner that will find the
-// claim, and each opening lists the checkpoints of the few models that the newest two attempts have recorded: what an
-// attempt lists after its own claim, the attempt before the last may still have saved late.
+// record is what this attempt records of its models. A model is recorded before it saves, and the records are read
+// after the attempt is claimed. So each state that is not that of a recorded model is one of a learner that will find
+// the claim, and each opening lists the checkpoints of the few models that the newest two attempts have recorded: what
+// an attempt lists after its own claim, the attempt before the last may still have saved late.
 type record struct {
 	// writing orders writes. mu guards what follows.
 	writing sync.Mutex
@@ -208,8 +208,8 @@ func (o *Opener) listModel(ctx context.Context, model string, found checkpoints.
 // mostModels is how many models of the account are looked at for those of earlier runs of the same name.
 const mostModels = 1000
 
-// listNew is listRecorded for the first attempt of a run of which nothing is known: it has no checkpoints, unless a model
-// of the account says that it is the run's. Earlier runs of the same name are found by their models.
+// listNew is listRecorded for the first attempt of a run of which nothing is known: it has no checkpoints, unless a
+// model of the account says that it is the run's. Earlier runs of the same name are found by their models.
 func (o *Opener) listNew(ctx context.Context, found checkpoints.Index) (complete bool, err error) {
 	if o.File.Attempt > 1 || o.File.ResumeFrom != "" || len(found) > 0 {
 		return false, nil

@@ -109,8 +109,8 @@ func TestLateSavesAreListed(t *testing.T) {
 	}
 }
 
-// TestOpeningThatFails lists again in the same process: what earlier attempts knew, what was retired since, and what its
-// own models have saved.
+// TestOpeningThatFails lists again in the same process: what earlier attempts knew, what was retired since, and what
+// its own models have saved.
 func TestOpeningThatFails(t *testing.T) {
 	f := foreign(0)
 	old, kept := ofModel("gone", 1, 1, tinker.KindState), ofModel("gone", 1, 2, tinker.KindState)

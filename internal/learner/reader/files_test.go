@@ -126,8 +126,8 @@ func TestFilesOfABucket(t *testing.T) {
 	checkFiles(t, reader.Request{URL: address})
 }
 
-// TestFilesLeaveTheFolderByNoLink has links as another pod that mounts the claim could make them, and a file that is not
-// finished.
+// TestFilesLeaveTheFolderByNoLink has links as another pod that mounts the claim could make them, and a file that is
+// not finished.
 func TestFilesLeaveTheFolderByNoLink(t *testing.T) {
 	dir, secret := folderOf(t), filepath.Join(t.TempDir(), "token")
 	run := filepath.Join(dir, "uid")

@@ -85,7 +85,7 @@ func copyFiles(ctx context.Context, env cli.IO, reader Reader, run *v1alpha1.Tra
 				return d.take(found.Part)
 			})
 		left := d.missing()
-		if err != nil && !(errors.Is(err, errCut) && len(left) < len(missing)) {
+		if err != nil && (!errors.Is(err, errCut) || len(left) >= len(missing)) {
 			shown.show(true)
 			return fmt.Errorf("%w: %d of %d files are copied; the same command continues", err, d.whole(), len(d.files))
 		}

@@ -40,8 +40,8 @@ type Reader struct {
 	deadline time.Duration
 }
 
-// NewReader returns a reader whose pods have the image of the run's newest attempt, or the given one if it is not empty.
-// It reports on the standard error what a pod waits for.
+// NewReader returns a reader whose pods have the image of the run's newest attempt, or the given one if it is not
+// empty. It reports on the standard error what a pod waits for.
 func NewReader(env cli.IO, connection *cli.Connection, image string) (Reader, error) {
 	core, err := corev1client.NewForConfig(connection.Config)
 	if err != nil {
@@ -59,8 +59,8 @@ func NewReader(env cli.IO, connection *cli.Connection, image string) (Reader, er
 // errCut says that the log of a pod ended before the last delivery.
 var errCut = errors.New("the log of the pod that reads the artifacts is not whole")
 
-// Ask has a pod answer a question, which are arguments of its program, and returns the answer, such as the transcript of
-// a step and which steps have one.
+// Ask has a pod answer a question, which are arguments of its program, and returns the answer, such as the transcript
+// of a step and which steps have one.
 func (r Reader) Ask(ctx context.Context, run *v1alpha1.TrainingRun, question []string) (delivery.Delivery, error) {
 	var answer delivery.Delivery
 	err := r.read(ctx, run, question, func(d delivery.Delivery) error {

@@ -99,8 +99,8 @@ func NewResume(env cli.IO, cluster *cli.Cluster) *cobra.Command {
 		use: "resume", short: "Continue suspended runs",
 		example: "  kubectl tinker resume arithmetic\n  kubectl tinker resume --sweep lr --max-running 2",
 		long: "kubectl tinker resume continues suspended runs from their last saved state.\n\nWith --sweep, it resumes the " +
-			"runs that kubectl tinker create --grid --max-running holds back, so that --max-running of them\nrun at a time, and " +
-			"stays until none is held back.",
+			"runs that kubectl tinker create --grid --max-running holds back, so that --max-running of " +
+			"them\nrun at a time, and stays until none is held back.",
 		apply: resumeRun,
 	}.command(env, cluster)
 	each := command.RunE

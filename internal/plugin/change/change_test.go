@@ -209,8 +209,8 @@ func TestEstimate(t *testing.T) {
 
 // TestEstimateHasTheRateOfTheCookbook shows it for models that it is known of.
 func TestEstimateHasTheRateOfTheCookbook(t *testing.T) {
-	for model, want := range map[string]string{"Qwen/Qwen3-8B": "2e-05; tinker-cookbook's rule for supervised training of " +
-		"this model gives 0.000473, and its recipes of reinforcement learning have 1e-05 to 1e-04", "other": ""} {
+	for model, want := range map[string]string{"Qwen/Qwen3-8B": "2e-05; tinker-cookbook's rule for supervised training " +
+		"of this model gives 0.000473, and its recipes of reinforcement learning have 1e-05 to 1e-04", "other": ""} {
 		file := contract.RunFile{Fixed: contract.Fixed{Algorithm: &algorithm.Algorithm{}}}
 		file.Fixed.Model.Name, file.Fixed.Algorithm.Optimizer.LearningRate = model, 2e-5
 		got := ""

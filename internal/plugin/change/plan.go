@@ -146,8 +146,8 @@ func (f planFlags) probe(ctx context.Context, env cli.IO, connection *cli.Connec
 		}
 	}
 	if len(names) == 0 && len(f.ors)+len(f.data)+len(f.secrets) > 0 {
-		return nil, cli.Misused("--ors, --data and --secret are for RewardEnvironments of the file that the namespace lacks: " +
-			"the cluster probes its own")
+		return nil, cli.Misused("--ors, --data and --secret are for RewardEnvironments of the file that the namespace " +
+			"lacks: the cluster probes its own")
 	}
 	return local.Probe(ctx, env, names)
 }

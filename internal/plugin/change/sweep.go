@@ -169,8 +169,8 @@ func (f feeder) resume(ctx context.Context, most int) (left int, err error) {
 		return 0, fmt.Errorf("listing the runs of sweep %q: %w", f.sweep, err)
 	}
 	if len(list.Items) == 0 {
-		return 0, fmt.Errorf("sweep %q has no runs in namespace %q: list sweeps with: kubectl get trainingruns -L %s", f.sweep,
-			f.namespace, observe.LabelSweep)
+		return 0, fmt.Errorf("sweep %q has no runs in namespace %q: list sweeps with: kubectl get trainingruns -L %s",
+			f.sweep, f.namespace, observe.LabelSweep)
 	}
 	slices.SortFunc(list.Items, func(a, b v1alpha1.TrainingRun) int {
 		return cmp.Or(cmp.Compare(len(a.Name), len(b.Name)), strings.Compare(a.Name, b.Name))

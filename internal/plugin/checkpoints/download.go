@@ -28,8 +28,8 @@ import (
 
 const downloadHelp = `kubectl tinker checkpoints download fetches the adapter of a checkpoint in the format of
 PEFT, adapter_model.safetensors and
-adapter_config.json, from the endpoint of the run. Without --step and --best it is the newest checkpoint. An endpoint that
-exports adapters loads the state into a new model first; others serve archives.
+adapter_config.json, from the endpoint of the run. Without --step and --best it is the newest checkpoint. An endpoint
+that exports adapters loads the state into a new model first; others serve archives.
 
 The API key comes from the variable TINKER_API_KEY, or from the run's Secret if you may read it. An endpoint that only
 pods reach needs a forwarded port, which --base-url names. A download that was interrupted is continued by the same
@@ -142,8 +142,8 @@ type way struct {
 	fetch func(ctx context.Context, path string) ([]archive.File, error)
 }
 
-// ways lists the ways to try. Servers of newer versions export a state as external weights. Of the others, some have the
-// adapter in the archive of the sampler weights, and some in the archive of the state.
+// ways lists the ways to try. Servers of newer versions export a state as external weights. Of the others, some have
+// the adapter in the archive of the sampler weights, and some in the archive of the state.
 func (d *adapterDownload) ways(ctx context.Context, chosen v1alpha1.Checkpoint) []way {
 	var archives []way
 	for _, path := range []string{chosen.Sampler, chosen.State} {

@@ -84,8 +84,8 @@ func TestCompareDrawsRunsTogether(t *testing.T) {
 	if err := drawTogether(cli.IO{Stdout: &out}, swept(t), []string{"reward"}); err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"reward\n", "steps 1 to 3\n", "a  sums-1: 0.125 at step 3\n", "c  sums-3: 0.875 at step 2\n",
-		"ccc"} {
+	for _, want := range []string{"reward\n", "steps 1 to 3\n", "a  sums-1: 0.125 at step 3\n",
+		"c  sums-3: 0.875 at step 2\n", "ccc"} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("the plot lacks %q:\n%s", want, out.String())
 		}

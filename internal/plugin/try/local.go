@@ -39,8 +39,8 @@ type Probed struct {
 	stop  func()
 }
 
-// Probe probes environments of the file, by the names of their objects; nil means all that the run names, which the file
-// has. Close ends what it has started.
+// Probe probes environments of the file, by the names of their objects; nil means all that the run names, which the
+// file has. Close ends what it has started.
 func (l Local) Probe(ctx context.Context, env cli.IO, names []string) (*Probed, error) {
 	in := input{run: &v1alpha1.TrainingRun{}, others: l.Beside.Others}
 	var err error

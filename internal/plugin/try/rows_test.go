@@ -134,7 +134,8 @@ func TestTrySaysHowToGiveRows(t *testing.T) {
 	_, run, _ := strings.Cut(strings.Replace(ownRows, "SETTINGS", "", 1), "---\n")
 	for file, want := range map[string]string{
 		run: "put the ConfigMap into the file, or give its files with --data rows=DIR",
-		strings.Replace(run, "configMapRef: {name: rows}", "claimName: runs", 1): "give the claim's folder with --data runs=DIR",
+		strings.Replace(run, "configMapRef: {name: rows}", "claimName: runs", 1): "give the claim's folder with " +
+			"--data runs=DIR",
 	} {
 		if _, _, err := call(t, nil, file, "-f", "-"); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("error is %v, want %q", err, want)

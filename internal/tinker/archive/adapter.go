@@ -75,8 +75,8 @@ func Unpack(name, folder string) ([]File, error) {
 	return unpacked, nil
 }
 
-// Copy copies the files of an adapter, each given by its own name, into a folder. Each file is checked before it has its
-// name, and after an error none is left.
+// Copy copies the files of an adapter, each given by its own name, into a folder. Each file is checked before it has
+// its name, and after an error none is left.
 func Copy(names map[string]string, folder string) ([]File, error) {
 	if err := os.MkdirAll(folder, 0o755); err != nil {
 		return nil, fmt.Errorf("making the folder of the adapter: %w", err)

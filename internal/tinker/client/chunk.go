@@ -53,8 +53,8 @@ func (m *Model) ForwardEach(ctx context.Context, data iter.Seq[tinker.Datum],
 	return m.submitPass(ctx, tinker.ForwardBackwardRequest{Loss: loss, ForwardOnly: true}, data)
 }
 
-// submitPass submits data by a request for each chunk, and combines their results. No result is fetched any longer after
-// an error here.
+// submitPass submits data by a request for each chunk, and combines their results. No result is fetched any longer
+// after an error here.
 func (m *Model) submitPass(ctx context.Context, r tinker.ForwardBackwardRequest,
 	data iter.Seq[tinker.Datum]) (*Future[tinker.ForwardBackwardResult], error) {
 	op := passOp(r)

@@ -202,7 +202,8 @@ func (p *opening) checkLoaded(s, t *State, n int, c checkpoint) {
 	if c.Foreign {
 		p.violate(t, ForeignLoaded)
 	}
-	// What a learner lists after a higher one has claimed is without effect: the learner looks for claims before it serves.
+	// What a learner lists after a higher one has claimed is without effect: the learner looks for claims before it
+	// serves.
 	idle := p.config.ByRecord && !p.config.OpenBlind && s.higherClaim(n)
 	if c.Superseded && !idle {
 		p.violate(t, SupersededUsed)

@@ -27,8 +27,8 @@ const (
 	fenced
 )
 
-var phaseNames = []string{"absent", "start", "claimed", "cleared", "chosen", "loaded", "opening", "serve", "trained", "clean",
-	"saving", "saved", "checked", "ready", "published", "done", "dead", "fenced"}
+var phaseNames = []string{"absent", "start", "claimed", "cleared", "chosen", "loaded", "opening", "serve", "trained",
+	"clean", "saving", "saved", "checked", "ready", "published", "done", "dead", "fenced"}
 
 func running(phase uint8) bool { return phase >= atStart && phase <= atPublished }
 func serving(phase uint8) bool { return phase >= atServe && phase <= atPublished }

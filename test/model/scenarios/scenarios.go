@@ -47,8 +47,9 @@ func (sc Scenario) Compare(r engine.Result) string {
 func All() []Scenario {
 	return slices.Concat(
 		firstVersion(), protocolAsItIs(), minusOneClause(), refill(), alternatives(), noStore(), unload(), expiry(),
-		managerRecord(), capacity(), baseRecord(), recordOfModels(), twoFaults(), big(), cost(), wireScenarios(), managerScenarios(),
-		samplingScenarios(), conversationsScenarios(), agentsScenarios(), credentialsScenarios(), adapterScenarios(),
+		managerRecord(), capacity(), baseRecord(), recordOfModels(), twoFaults(), big(), cost(), wireScenarios(),
+		managerScenarios(), samplingScenarios(), conversationsScenarios(), agentsScenarios(), credentialsScenarios(),
+		adapterScenarios(),
 		suspectsScenarios(),
 	)
 }
