@@ -17,7 +17,11 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	ctrlclient "sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
 	"github.com/tinker-operator/tinker-operator/internal/plugin/cli"
@@ -320,6 +324,49 @@ func archiveOf(content string) http.HandlerFunc {
 		default:
 			fmt.Fprint(w, "{}")
 		}
+	}
+}
+
+// TestKeyIsForNamedEndpoints has a key of the person and a run whose author chose an endpoint: the key goes to hosted
+// Tinker and to endpoints that the person names.
+func TestKeyIsForNamedEndpoints(t *testing.T) {
+	scheme := runtime.NewScheme()
+	if err := corev1.AddToScheme(scheme); err != nil {
+		t.Fatal(err)
+	}
+	run := newRun()
+	run.Spec.Tinker.APIKeySecretKeyRef.Name, run.Spec.Tinker.APIKeySecretKeyRef.Key = "tinker", "key"
+	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "tinker"},
+		Data: map[string][]byte{"key": []byte("tml-run")}}
+	readable := fake.NewClientBuilder().WithScheme(scheme).WithObjects(secret).Build()
+	unreadable := fake.NewClientBuilder().WithScheme(scheme).Build()
+	for name, tc := range map[string]struct {
+		ofRun, flag, variable string
+		kube                  ctrlclient.Reader
+		key                   string
+	}{
+		"hosted Tinker":      {ofRun: "https://tinker.thinkingmachines.dev/services", kube: unreadable, key: "tml-mine"},
+		"the run's endpoint": {ofRun: "https://example.com", kube: readable, key: "tml-run"},
+		"an endpoint of the flag": {ofRun: "https://example.com", flag: "http://localhost:1", kube: readable,
+			key: "tml-mine"},
+		"an endpoint of the variable": {ofRun: "https://example.com", variable: "http://localhost:1", kube: readable,
+			key: "tml-mine"},
+		"the Secret cannot be read": {ofRun: "https://example.com", kube: unreadable},
+		"a name that only looks so": {ofRun: "https://tinker.thinkingmachines.dev.example.com", kube: unreadable},
+		"hosted Tinker without TLS": {ofRun: "http://tinker.thinkingmachines.dev", kube: unreadable},
+	} {
+		t.Run(name, func(t *testing.T) {
+			run.Spec.Tinker.BaseURL = tc.ofRun
+			variables := map[string]string{keyVariable: "tml-mine", baseURLVariable: tc.variable}
+			env := cli.IO{Getenv: func(name string) string { return variables[name] }}
+			e, err := EndpointOf(t.Context(), env, tc.kube, run, tc.flag)
+			if e.key != tc.key || (err == nil) != (tc.key != "") {
+				t.Errorf("the key is %q, %v, want %q", e.key, err, tc.key)
+			}
+			if err != nil && !strings.Contains(err.Error(), "give --base-url "+tc.ofRun) {
+				t.Errorf("the error is %v, want one that names the repair", err)
+			}
+		})
 	}
 }
 

@@ -45,7 +45,8 @@ type Endpoint struct {
 // EndpointOf returns the endpoint of a run.
 func EndpointOf(ctx context.Context, env cli.IO, kube client.Reader, run *v1alpha1.TrainingRun,
 	baseURL string) (Endpoint, error) {
-	e := Endpoint{baseURL: cmp.Or(baseURL, env.Getenv(baseURLVariable), run.Spec.Tinker.BaseURL)}
+	own := cmp.Or(baseURL, env.Getenv(baseURLVariable))
+	e := Endpoint{baseURL: cmp.Or(own, run.Spec.Tinker.BaseURL)}
 	if e.baseURL == "" {
 		return e, fmt.Errorf("run %q uses the operator's default endpoint, which this command does not know: name it with "+
 			"--base-url or the variable %s",
@@ -61,11 +62,21 @@ func EndpointOf(ctx context.Context, env cli.IO, kube client.Reader, run *v1alph
 		return e, err
 	}
 	e.http = &http.Client{Transport: connect}
-	if e.key = strings.TrimSpace(env.Getenv(keyVariable)); e.key != "" {
+	// Whoever wrote the run chose its baseURL: it gets the key of the run, and not that of the person.
+	key := strings.TrimSpace(env.Getenv(keyVariable))
+	trusted := own != "" || strings.HasPrefix(e.baseURL, "https://") && tinkerclient.IsHosted(e.baseURL)
+	if key != "" && trusted {
+		e.key = key
 		return e, nil
 	}
-	e.key, err = secretKey(ctx, kube, run)
-	return e, err
+	if e.key, err = secretKey(ctx, kube, run); err == nil {
+		return e, nil
+	}
+	if key != "" {
+		return e, fmt.Errorf("%w: to send the key of %s to the run's endpoint, give --base-url %s", err, keyVariable,
+			e.baseURL)
+	}
+	return e, fmt.Errorf("%w: set the variable %s instead", err, keyVariable)
 }
 
 // secretKey reads the API key from the run's Secret.
@@ -73,13 +84,12 @@ func secretKey(ctx context.Context, kube client.Reader, run *v1alpha1.TrainingRu
 	ref := run.Spec.Tinker.APIKeySecretKeyRef
 	var secret corev1.Secret
 	if err := kube.Get(ctx, client.ObjectKey{Namespace: run.Namespace, Name: ref.Name}, &secret); err != nil {
-		return "", fmt.Errorf("reading the API key of run %q from its Secret: %w: set the variable %s instead", run.Name, err,
-			keyVariable)
+		return "", fmt.Errorf("reading the API key of run %q from its Secret: %w", run.Name, err)
 	}
 	key := strings.TrimSpace(string(secret.Data[ref.Key]))
 	if key == "" {
-		return "", fmt.Errorf("reading the API key of run %q: its Secret %q has no key %q with an API key: set the "+
-			"variable %s instead", run.Name, ref.Name, ref.Key, keyVariable)
+		return "", fmt.Errorf("reading the API key of run %q: its Secret %q has no key %q with an API key", run.Name,
+			ref.Name, ref.Key)
 	}
 	return key, nil
 }

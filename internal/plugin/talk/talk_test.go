@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
@@ -23,6 +24,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1/environment"
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1/playing"
+	"github.com/tinker-operator/tinker-operator/api/v1alpha1/ref"
 	"github.com/tinker-operator/tinker-operator/internal/chat"
 	"github.com/tinker-operator/tinker-operator/internal/plugin/cli"
 	"github.com/tinker-operator/tinker-operator/internal/serving"
@@ -73,7 +75,7 @@ func cluster(t *testing.T) (connection *cli.Connection, run *v1alpha1.TrainingRu
 		ObjectMeta: metav1.ObjectMeta{Name: "sums", Namespace: "default", UID: "0123456789"},
 		Spec: v1alpha1.TrainingRunSpec{
 			Model:  v1alpha1.Model{Name: tinkersim.ModelName, LoraRank: new(int32(8)), Seed: new(int64(0))},
-			Tinker: v1alpha1.Tinker{BaseURL: url},
+			Tinker: v1alpha1.Tinker{BaseURL: url, APIKeySecretKeyRef: ref.SecretKey{Name: "tinker", Key: "key"}},
 			Environments: []v1alpha1.TrainingEnvironment{{EnvironmentUse: v1alpha1.EnvironmentUse{Name: "sums",
 				Sampling: playing.Sampling{MaxTokens: 8, Temperature: new(0.0)}}}},
 		},
@@ -82,11 +84,13 @@ func cluster(t *testing.T) (connection *cli.Connection, run *v1alpha1.TrainingRu
 	}
 	sums := &v1alpha1.RewardEnvironment{ObjectMeta: metav1.ObjectMeta{Name: "sums", Namespace: "default"},
 		Spec: v1alpha1.RewardEnvironmentSpec{Dataset: &environment.Dataset{SystemPrompt: "Add."}}}
+	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "tinker", Namespace: "default"},
+		Data: map[string][]byte{"key": []byte("tml-test")}}
 	scheme := runtime.NewScheme()
 	if err := errors.Join(clientgoscheme.AddToScheme(scheme), v1alpha1.AddToScheme(scheme)); err != nil {
 		t.Fatal(err)
 	}
-	kube := fake.NewClientBuilder().WithScheme(scheme).WithObjects(run, sums).Build()
+	kube := fake.NewClientBuilder().WithScheme(scheme).WithObjects(run, sums, secret).Build()
 	return &cli.Connection{Client: kube, Namespace: "default"}, run, url, paths
 }
 
