@@ -4,18 +4,14 @@
 package checkpoints
 
 import (
-	"bufio"
 	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"io"
-	"os"
 	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
-	"golang.org/x/term"
 
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
 	"github.com/tinker-operator/tinker-operator/internal/plugin/cli"
@@ -200,40 +196,20 @@ func (e *editor) confirm(ctx context.Context, env cli.IO, targets []target) erro
 	if e.yes || e.question == "" {
 		return nil
 	}
-	file, ok := env.Stdin.(*os.File)
-	if !ok || !term.IsTerminal(int(file.Fd())) {
-		return cli.Misused("the standard input is not a terminal, so that nobody can be asked: confirm with --yes")
-	}
-	return e.ask(ctx, env.Stderr, file, targets)
+	return cli.Confirm(ctx, env, e.ask(targets))
 }
 
-// ask asks a person, until ctx ends.
-func (e *editor) ask(ctx context.Context, w io.Writer, r io.Reader, targets []target) error {
+// ask is the question about checkpoints.
+func (e *editor) ask(targets []target) string {
+	var text strings.Builder
 	for _, t := range targets {
-		fmt.Fprintf(w, "  step %d  %s\n", t.Step, t.Path)
+		fmt.Fprintf(&text, "  step %d  %s\n", t.Step, t.Path)
 	}
-	fmt.Fprintf(w, "%s %s? [y/N] ", e.question, map[bool]string{true: "this checkpoint",
-		false: "these checkpoints"}[len(targets) == 1])
-	answered := make(chan error, 1)
-	go func() { answered <- agreed(r) }() // nothing ends a read of a terminal
-	select {
-	case err := <-answered:
-		return err
-	case <-ctx.Done():
-		return fmt.Errorf("nothing was changed: %w", ctx.Err())
+	these := "these checkpoints"
+	if len(targets) == 1 {
+		these = "this checkpoint"
 	}
-}
-
-// agreed reads an answer, and fails unless it is yes.
-func agreed(r io.Reader) error {
-	answer, err := bufio.NewReader(r).ReadString('\n')
-	if err != nil && !errors.Is(err, io.EOF) {
-		return fmt.Errorf("reading the answer: %w", err)
-	}
-	if answer = strings.ToLower(strings.TrimSpace(answer)); answer != "y" && answer != "yes" {
-		return errors.New("nothing was changed")
-	}
-	return nil
+	return fmt.Sprintf("%s%s %s?", text.String(), e.question, these)
 }
 
 // edit changes the checkpoints, and prints what became of each.

@@ -155,10 +155,15 @@ func (f flags) adapt(object *unstructured.Unstructured, train bool) error {
 		{"spec", "suspend"}, {"spec", "resumeFrom"},
 	}
 	if f.url != "" && train {
-		fields = slices.DeleteFunc(fields, func(field []string) bool { return field[1] == "initFrom" })
+		kept := []string{"initFrom", "budget"}
+		fields = slices.DeleteFunc(fields, func(field []string) bool { return slices.Contains(kept, field[1]) })
 	}
 	for _, field := range fields {
 		unstructured.RemoveNestedField(object.Object, field...)
+	}
+	if _, limited, _ := unstructured.NestedMap(object.Object, "spec", "budget"); limited {
+		// Budgets need artifacts, whose folder is one of this machine.
+		_ = unstructured.SetNestedField(object.Object, "try", "spec", "artifacts", "claimName")
 	}
 	set := func(value any, path ...string) error {
 		if err := unstructured.SetNestedField(object.Object, value, path...); err != nil {

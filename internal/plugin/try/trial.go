@@ -11,6 +11,7 @@ import (
 	"maps"
 	"net"
 	"net/http"
+	"net/url"
 	"os"
 	"path/filepath"
 	"slices"
@@ -74,6 +75,9 @@ func (t *trial) run(ctx context.Context) error {
 		return err
 	}
 	defer stop()
+	if err := t.confirm(ctx); err != nil {
+		return err
+	}
 	ctx, giveUp := context.WithCancelCause(ctx)
 	defer giveUp(nil)
 	t.outage = outage{url: t.url, progress: t.progress, giveUp: giveUp}
@@ -99,6 +103,31 @@ func (t *trial) run(ctx context.Context) error {
 		return cause
 	}
 	return err
+}
+
+// confirm asks a person before tokens are bought, unless the endpoint is on this machine.
+func (t *trial) confirm(ctx context.Context) error {
+	if t.yes || isLocal(t.url) {
+		return nil
+	}
+	what := fmt.Sprintf("plays %d episodes", cmp.Or(t.episodes, defaultEpisodes))
+	switch alg := t.input.run.Spec.Algorithm; {
+	case t.input.train && t.input.run.Spec.Supervised != nil:
+		what = fmt.Sprintf("trains %d steps of rows", t.steps)
+	case t.input.train && alg != nil:
+		what = fmt.Sprintf("trains %d steps on %d tasks each", t.steps, alg.TasksPerStep)
+	}
+	return cli.Confirm(ctx, t.env, fmt.Sprintf("This trial %s at %s, which may bill their tokens. Continue?", what, t.url))
+}
+
+// isLocal reports whether an address is one of this machine.
+func isLocal(address string) bool {
+	parsed, err := url.Parse(address)
+	if err != nil {
+		return false
+	}
+	ip := net.ParseIP(parsed.Hostname())
+	return parsed.Hostname() == "localhost" || ip != nil && ip.IsLoopback()
 }
 
 // pins probes the environments and pins them. stop ends the programs that they have started.

@@ -26,13 +26,14 @@ the ConfigMaps and Secrets that these refer to. Settings are checked as at kubec
 by their types.
 
 Without --url the model is tinkersim/byte-136k, which this program contains. With --url it is the model of the run or of
---model at that endpoint, and the variable TINKER_API_KEY has the key; its tokens are paid for.`
+--model at that endpoint, and the variable TINKER_API_KEY has the key. Its tokens may be billed: unless the endpoint is
+on this machine, the command asks first, or needs --yes. A run that is trained there ends at its spec.budget.`
 
 const tryExample = `  kubectl tinker try -f config/samples/arithmetic.yaml
   kubectl tinker try -f environment.yaml --episodes 8 --watch
   kubectl tinker try -f environment.yaml --data tasks=./tasks        # the claim or ConfigMap tasks is the folder ./tasks
   kubectl tinker try -f environment.yaml --ors env=http://localhost:8080
-  kubectl tinker try -f run.yaml --url https://tinker.thinkingmachines.dev/services/tinker-prod --steps 1 -o json`
+  kubectl tinker try -f run.yaml --url https://tinker.thinkingmachines.dev/services/tinker-prod --steps 1 --yes -o json`
 
 // flags are those of the command.
 type flags struct {
@@ -40,7 +41,7 @@ type flags struct {
 	steps                                     int64
 	episodes, maxTokens                       int
 	ors, data, secrets                        []string
-	verbose, watching                         bool
+	verbose, watching, yes                    bool
 }
 
 // New returns the command.
@@ -75,6 +76,7 @@ func New(env cli.IO) *cobra.Command {
 	set.StringArrayVar(&f.secrets, "secret", nil,
 		"`NAME=DIR` is the folder of the Secret NAME, with a file for each key; may be given several times")
 	set.BoolVarP(&f.verbose, "verbose", "v", false, "print the log of the learner and the workers on the standard error")
+	set.BoolVarP(&f.yes, "yes", "y", false, "buy tokens of the endpoint without a question")
 	set.BoolVar(&f.watching, "watch", false, "try again whenever the file has changed, or a file in a folder of --data, "+
 		"--secret or PYTHONPATH")
 	_ = command.MarkFlagFilename("filename", "yaml", "yml", "json")

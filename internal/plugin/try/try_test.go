@@ -116,7 +116,9 @@ func TestTryTrainsStepsOfARun(t *testing.T) {
 	}
 }
 
-func TestTryOnAnEndpoint(t *testing.T) {
+// endpoint serves a simulator that accepts the key tml-right, and returns its URL.
+func endpoint(t *testing.T) string {
+	t.Helper()
 	sim, err := tinkersim.New(tinkersim.Options{Dir: t.TempDir(), APIKey: "tml-right"})
 	if err != nil {
 		t.Fatal(err)
@@ -127,7 +129,11 @@ func TestTryOnAnEndpoint(t *testing.T) {
 		server.CloseClientConnections()
 		server.Close()
 	})
-	args := []string{"-f", "-", "--url", server.URL, "--episodes", "1", "--max-tokens", "16"}
+	return server.URL
+}
+
+func TestTryOnAnEndpoint(t *testing.T) {
+	args := []string{"-f", "-", "--url", endpoint(t), "--episodes", "1", "--max-tokens", "16"}
 	if stdout, stderr, err := call(t, map[string]string{"TINKER_API_KEY": "tml-right"}, environment(t),
 		args...); err != nil || !strings.Contains(stdout, "assistant:") {
 		t.Errorf("with the right key: %v\n%s%s", err, stdout, stderr)
@@ -135,6 +141,27 @@ func TestTryOnAnEndpoint(t *testing.T) {
 	if _, _, err := call(t, map[string]string{"TINKER_API_KEY": "tml-wrong"}, environment(t), args...); err == nil ||
 		!strings.Contains(err.Error(), "TINKER_API_KEY") {
 		t.Errorf("with a wrong key the error is %v, want one that names the variable", err)
+	}
+}
+
+// TestTryAsksBeforeItBuys names an endpoint that is not on this machine, with nobody to ask.
+func TestTryAsksBeforeItBuys(t *testing.T) {
+	args := []string{"-f", "-", "--url", "http://tinker.invalid"}
+	key := map[string]string{"TINKER_API_KEY": "tml-right"}
+	if _, _, err := call(t, key, environment(t), args...); err == nil || !strings.Contains(err.Error(), "--yes") {
+		t.Errorf("the error is %v, want one that names --yes", err)
+	}
+}
+
+// TestTryEndsAtTheBudget trains at an endpoint until the run's budget is reached.
+func TestTryEndsAtTheBudget(t *testing.T) {
+	run := strings.Replace(read(t, sample), "  tinker:\n", "  artifacts: {url: s3://elsewhere/runs}\n"+
+		"  budget: {tokens: 1000}\n  tinker:\n", 1)
+	_, stderr, err := call(t, map[string]string{"TINKER_API_KEY": "tml-right"}, run, "-f", "-", "--url", endpoint(t),
+		"--steps", "3")
+	if err == nil || !strings.Contains(err.Error(), "BudgetReached") ||
+		!strings.Contains(err.Error(), "budget.tokens (1000)") {
+		t.Errorf("the error is %v, want that the budget of 1000 tokens is reached\n%s", err, stderr)
 	}
 }
 
