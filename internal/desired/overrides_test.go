@@ -38,8 +38,12 @@ func TestPodOverridesWinOverDefaults(t *testing.T) {
 		},
 		SchedulerName: "own", RuntimeClassName: "kata", DNSPolicy: corev1.DNSDefault, ImagePullPolicy: corev1.PullNever,
 		TerminationGracePeriodSeconds: new(int64(30)),
+		Volumes:                       []v1alpha1.Volume{{Name: "own", EmptyDir: &corev1.EmptyDirVolumeSource{}}},
+		VolumeMounts:                  []v1alpha1.VolumeMount{{Name: "own", MountPath: "/etc/ssl/certs"}},
 	}
 	want := given
+	// The mount of the same path takes the place of the default.
+	want.Volumes = append(defaults.Volumes[:1:1], given.Volumes...)
 	want.EnvFrom = append(defaults.EnvFrom[:1:1], given.EnvFrom...)
 	want.DNSConfig = defaults.DNSConfig
 	want.Labels = map[string]v1alpha1.LabelValue{"team": "mine", "tier": "batch"}
