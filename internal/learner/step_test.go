@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"errors"
 	"log/slog"
+	"slices"
 	"testing"
 	"time"
 
@@ -104,6 +105,8 @@ func TestWait(t *testing.T) {
 type fakeExpirer struct {
 	errs map[string]error
 	set  map[string]int64
+	// recorded are the paths that were recorded as retired.
+	recorded []string
 }
 
 func (f *fakeExpirer) SetTTL(_ context.Context, path string, seconds *int64) error {
@@ -126,7 +129,8 @@ func retiring(t *testing.T, api *fakeExpirer) *retirer {
 	}
 	return &retirer{
 		api: api, book: book, outstanding: func() []rl.Version { return nil },
-		logger: slog.New(slog.DiscardHandler), now: time.Now, busy: make(chan struct{}, 1),
+		retired: func(_ context.Context, paths []string) { api.recorded = append(api.recorded, paths...) },
+		logger:  slog.New(slog.DiscardHandler), now: time.Now, busy: make(chan struct{}, 1),
 	}
 }
 
@@ -160,6 +164,11 @@ func TestRetire(t *testing.T) {
 					t.Errorf("round %d (-want +got):\n%s", round, diff)
 				}
 				api.errs = nil
+			}
+			recorded := slices.Clone(api.recorded)
+			slices.Sort(recorded)
+			if want := []string{pathOf(0), pathOf(1), pathOf(2), pathOf(3), pathOf(4)}; !slices.Equal(recorded, want) {
+				t.Errorf("%v are recorded as retired, want %v", recorded, want)
 			}
 		})
 	}
