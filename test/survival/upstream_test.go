@@ -33,7 +33,7 @@ func callLimit(undisturbed int64) int64 { return 2*undisturbed + 100 }
 func every(rule fault.Rule) []fault.Rule {
 	var rules []fault.Rule
 	for _, op := range []string{"create_model", "forward_backward", "optim_step", "save_weights",
-		"save_weights_for_sampler", "asample", "retrieve_future", "list_checkpoints", "list_training_runs"} {
+		"save_weights_for_sampler", "asample", "retrieve_future", "list_training_runs"} {
 		faulty := rule
 		faulty.Op = op
 		rules = append(rules, faulty)
@@ -144,6 +144,40 @@ func TestUpstreamFaults(t *testing.T) {
 				t.Errorf("%d calls besides polls, want at most %d", got, limit)
 			}
 		})
+	}
+}
+
+// TestFaultsOfListings has the listings of a second attempt fail: of the models that are recorded among the artifacts,
+// and without artifacts of the whole account.
+func TestFaultsOfListings(t *testing.T) {
+	t.Parallel()
+	for op, stored := range map[string]bool{"list_run_checkpoints": true, "list_checkpoints": false} {
+		for name, rule := range map[string]fault.Rule{
+			"429":                   {Do: fault.Refuse, Status: 429, RetryAfterSeconds: 0.1, Count: 2},
+			"500":                   {Do: fault.Refuse, Status: 500},
+			"502, as of a proxy":    {Do: fault.Refuse, Status: 502, Count: 2},
+			"504, after the work":   {Do: fault.DropAnswer},
+			"408":                   {Do: fault.Refuse, Status: 408},
+			"connections that drop": {Do: fault.DropRequest, Count: 2},
+		} {
+			t.Run(op+"/"+name, func(t *testing.T) {
+				t.Parallel()
+				w := newFixture(t, nil)
+				if !stored {
+					w.file.ArtifactsDir = ""
+				}
+				w.startWorker("w0", behavior{})
+				<-w.startLearner(1, w.dieAt("save.answered", 2)).done
+				rule.Op = op
+				w.addFaults(rule)
+				verdict := w.waitFor(w.startLearner(2, nil), contract.CauseCompleted)
+				if stored {
+					w.checkSame(verdict)
+				} else if got, want := w.weights(verdict), baseline(t).adapter; got != want {
+					t.Errorf("final adapter is %s, undisturbed %s", got, want)
+				}
+			})
+		}
 	}
 }
 
