@@ -335,11 +335,11 @@ func TestKueue(t *testing.T) {
 	t.Run("the example of docs/queues.md completes", func(t *testing.T) {
 		folder := filepath.Join("config", "samples", "kueue")
 		t.Cleanup(func() {
-			_, _ = kubectlAnywhere("delete", "namespace", "blue", "red")
-			_, _ = kubectlAnywhere("delete", "clusterqueues", "blue", "red")
+			_, _ = kubectlAnywhere("delete", "namespace", "blue", "red", "--timeout=2m")
+			_, _ = kubectlAnywhere("delete", "clusterqueues", "blue", "red", "--timeout=2m")
 		})
 		for _, arguments := range [][]string{
-			{"delete", "clusterqueues", "blue", "red"}, // those of the other tests, whose cohort is another
+			{"delete", "clusterqueues", "blue", "red", "--timeout=2m"}, // those of the other tests, whose cohort is another
 			{"apply", "-f", filepath.Join(folder, "queues.yaml")},
 			{"-n", "blue", "create", "secret", "generic", "tinker", "--from-literal=TINKER_API_KEY=tml-any"},
 			{"apply", "-f", filepath.Join(folder, "run.yaml")},
