@@ -68,7 +68,7 @@ func TestSDKSeesPublishedAndDeletedCheckpoints(t *testing.T) {
 		{[]string{"unpublish"}, map[string]bool{state: true, sampler: false}},
 		{[]string{"delete", "--step", "3", "--force", "--yes"}, map[string]bool{}},
 	} {
-		kubectlTinker(t, cluster, step.command...)
+		kubectlTinker(t, cluster, url, step.command...)
 		if _, err := io.WriteString(stdin, "\n"); err != nil {
 			t.Fatal(err)
 		}
@@ -82,15 +82,16 @@ func TestSDKSeesPublishedAndDeletedCheckpoints(t *testing.T) {
 	}
 }
 
-// kubectlTinker runs `kubectl tinker checkpoints` for the run of a cluster.
-func kubectlTinker(t *testing.T, kubeconfig string, arguments ...string) {
+// kubectlTinker runs `kubectl tinker checkpoints` for the run of a cluster that has no Secrets, so that the key is that
+// of the variable TINKER_API_KEY. Such a key is sent to no address that the command itself does not name.
+func kubectlTinker(t *testing.T, kubeconfig, url string, arguments ...string) {
 	t.Helper()
 	var stdout, stderr bytes.Buffer
 	getenv := func(name string) string { return map[string]string{"TINKER_API_KEY": key}[name] }
 	streams := cli.IO{Getenv: getenv, Stdin: strings.NewReader(""), Stdout: &stdout, Stderr: &stderr,
 		Now: time.Now}
-	arguments = append([]string{"kubectl-tinker", "--kubeconfig", kubeconfig, "checkpoints", arguments[0], "saved"},
-		arguments[1:]...)
+	arguments = append([]string{"kubectl-tinker", "--kubeconfig", kubeconfig, "checkpoints", arguments[0], "saved",
+		"--base-url", url}, arguments[1:]...)
 	if code := plugin.Run(t.Context(), streams, arguments); code != 0 {
 		t.Fatalf("kubectl tinker %s: exit code %d: %s", strings.Join(arguments, " "), code, stderr.String())
 	}

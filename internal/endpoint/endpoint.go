@@ -1,0 +1,176 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package endpoint has what the manager and the broker of a TinkerEndpoint exchange: the settings, of which the manager
+// is the one writer, and the report, of which the broker that holds the Lease is. Both are ConfigMaps in the operator's
+// namespace. What the broker bills stands in a third kind of ConfigMap, one for each day, which people read too.
+package endpoint
+
+import (
+	"time"
+
+	"github.com/tinker-operator/tinker-operator/internal/contract/spending"
+)
+
+// The keys of the ConfigMaps.
+const (
+	SettingsKey = "settings.json"
+	ReportKey   = "report.json"
+	// UsageKey is the key of a day's usage: a JSON object for each line, by Usage.
+	UsageKey = "usage.jsonl"
+)
+
+// dayLayout is the form of the day in the name of a day's usage, in UTC.
+const dayLayout = "20060102"
+
+// ObjectName is the name of the Deployment, the Service, the Lease and the Secrets of the broker of an endpoint.
+func ObjectName(endpoint string) string { return "tinker-endpoint-" + endpoint }
+
+// SettingsName is the name of the ConfigMap with the Settings.
+func SettingsName(endpoint string) string { return ObjectName(endpoint) + "-settings" }
+
+// ReportName is the name of the ConfigMap with the Report.
+func ReportName(endpoint string) string { return ObjectName(endpoint) + "-report" }
+
+// UsageName is the name of the ConfigMap with the usage of a day.
+func UsageName(endpoint string, day time.Time) string {
+	return ObjectName(endpoint) + "-usage-" + day.UTC().Format(dayLayout)
+}
+
+// Settings is what a broker does for which runs. The API key and the key of the tokens are not in it: they are in
+// Secrets that the broker's pod mounts.
+type Settings struct {
+	// Endpoint is the name of the TinkerEndpoint, and Generation that of its spec.
+	Endpoint   string `json:"endpoint"`
+	Generation int64  `json:"generation"`
+	// BaseURL is the address of the server, without /api/v1.
+	BaseURL  string `json:"baseURL"`
+	ProxyURL string `json:"proxyURL,omitempty"`
+	// Project is the project that the service bills, or empty.
+	Project string `json:"project,omitempty"`
+	// Models are the base models that runs may use; all if there are none.
+	Models   []string   `json:"models,omitempty"`
+	Readable []Readable `json:"readable,omitempty"`
+	Limits   Limits     `json:"limits,omitzero"`
+	// Prices are the prices of models by name, for a million tokens.
+	Prices  map[string]spending.Price `json:"prices,omitempty"`
+	Budgets []Budget                  `json:"budgets,omitempty"`
+	// Runs are the runs whose token counts.
+	Runs []Run `json:"runs,omitempty"`
+}
+
+// Readable permits the runs of some namespaces to load, sample and inspect some checkpoints.
+type Readable struct {
+	Namespaces []string `json:"namespaces"`
+	// Checkpoints are paths: tinker://RUN/KIND/NAME.
+	Checkpoints []string `json:"checkpoints"`
+}
+
+// Limits are what the runs of an endpoint share; 0 is no limit.
+type Limits struct {
+	// RequestsPerSecond limits the submits of all runs together. Polls do not count.
+	RequestsPerSecond float64 `json:"requestsPerSecond,omitempty"`
+	// UnfinishedSamples limits the sampling requests that were sent and have no result yet.
+	UnfinishedSamples int `json:"unfinishedSamples,omitempty"`
+}
+
+// Period is how long a budget lasts.
+type Period string
+
+// The periods.
+const (
+	// PeriodMonth is a calendar month in UTC.
+	PeriodMonth   Period = "Month"
+	PeriodForever Period = "Forever"
+)
+
+// Budget is what the runs that name it may use together in a period; 0 is no limit.
+type Budget struct {
+	Name   string  `json:"name"`
+	USD    float64 `json:"usd,omitempty"`
+	Tokens int64   `json:"tokens,omitempty"`
+	Period Period  `json:"period"`
+}
+
+// Run is a run that an endpoint serves.
+type Run struct {
+	UID       string `json:"uid"`
+	Namespace string `json:"namespace"`
+	Name      string `json:"name"`
+	// Former is the UID of a deleted run whose objects count as the run's own, or empty.
+	Former string `json:"former,omitempty"`
+	// Model is the base model of the run.
+	Model string `json:"model"`
+	// User is who created the run, where that is known.
+	User string `json:"user,omitempty"`
+	// Labels are the labels of the run.
+	Labels map[string]string `json:"labels,omitempty"`
+	// Weight is the run's share of the limits beside those of others; at least 1.
+	Weight int `json:"weight"`
+	// Budgets are the names of the budgets that count what the run uses.
+	Budgets []string `json:"budgets,omitempty"`
+}
+
+// Tokens is what a server bills, by the way in which a token was used.
+type Tokens struct {
+	// Prefill are the tokens of prompts, those of the cache among them.
+	Prefill int64 `json:"prefill,omitempty"`
+	// CachedPrefill are the tokens of prompts that the server says it had in its cache.
+	CachedPrefill int64 `json:"cachedPrefill,omitempty"`
+	Sample        int64 `json:"sample,omitempty"`
+	// Train are the tokens of forward_backward, and Forward those of forward.
+	Train   int64 `json:"train,omitempty"`
+	Forward int64 `json:"forward,omitempty"`
+}
+
+// Usage is what a run used of a model on a day: a line of a day's ConfigMap, which the broker replaces as it grows.
+type Usage struct {
+	// Day is the first second of the day in UTC.
+	Day       time.Time         `json:"day"`
+	UID       string            `json:"uid"`
+	Namespace string            `json:"namespace"`
+	Run       string            `json:"run"`
+	Labels    map[string]string `json:"labels,omitempty"`
+	User      string            `json:"user,omitempty"`
+	Model     string            `json:"model"`
+	Tokens    Tokens            `json:"tokens"`
+	// USD is what the tokens cost by the prices of the time when each was counted, and Unpriced how many had no price.
+	USD      float64 `json:"usd,omitempty"`
+	Unpriced int64   `json:"unpriced,omitempty"`
+}
+
+// Report is what a broker says of its work, at most every few seconds.
+type Report struct {
+	// Time is when the report was made, by which identity of the Lease.
+	Time     time.Time `json:"time"`
+	Identity string    `json:"identity"`
+	// Generation is that of the settings in force.
+	Generation int64 `json:"generation"`
+	// KeyRefused is the server's message while it refuses the API key, and Unreachable the error while it does not answer.
+	KeyRefused  string `json:"keyRefused,omitempty"`
+	Unreachable string `json:"unreachable,omitempty"`
+	// RecordsFailed is why the broker can record nothing, or empty.
+	RecordsFailed string `json:"recordsFailed,omitempty"`
+	// Budgets are what was used of each budget in its present period.
+	Budgets []BudgetUsage `json:"budgets,omitempty"`
+	// Throttled are the runs that waited for their share in the last minute.
+	Throttled []Throttled `json:"throttled,omitempty"`
+}
+
+// BudgetUsage is what was used of a budget.
+type BudgetUsage struct {
+	Name string `json:"name"`
+	// Since is when the period began; zero for a budget without end.
+	Since  time.Time `json:"since,omitzero"`
+	Tokens int64     `json:"tokens"`
+	USD    float64   `json:"usd"`
+}
+
+// Throttled is a run that waited for its share.
+type Throttled struct {
+	UID string `json:"uid"`
+	// Share is the part of the limits that the run gets while it waits, above 0 and at most 1.
+	Share float64 `json:"share"`
+	// Waiting is how many of its requests wait now.
+	Waiting int `json:"waiting"`
+}
