@@ -74,6 +74,8 @@ var bounded = map[string]bound{
 	"internal/plugin/transcripts/transcripts.go exec.CommandContext": {1, "the command: SIGINT"},
 	"internal/plugin/try/train.go net.Dialer": {1,
 		"the exchange's time limit of a call, to this process"},
+	"internal/plugin/try/commands.go exec.CommandContext":        {1, "the trial, and 5 s more"},
+	"internal/plugin/try/commands.go context.WithoutCancel":      {1, "the trial, and 5 s more"},
 	"internal/plugin/try/programs_linux.go exec.CommandContext":  {1, "the trial"},
 	"internal/plugin/try/trial.go http.Client":                   {1, "tinker/client: a minute a request"},
 	"internal/rollout/episode/deadline.go context.WithoutCancel": {1, "30 s"},

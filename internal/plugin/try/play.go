@@ -90,10 +90,12 @@ func (t *trial) printGroups(groups []rl.Group) error {
 	list := []transcript.Group{}
 	var failed, usable int
 	total := 0.0
-	for _, group := range groups {
+	tasks := make([]passes, len(groups))
+	for i, group := range groups {
 		g := transcript.FromGroup(group)
 		list = append(list, g)
 		for _, e := range g.Episodes {
+			tasks[i] = tasks[i].with(e)
 			if e.Outcome != rl.Usable.String() {
 				failed++
 				continue
@@ -119,7 +121,7 @@ func (t *trial) printGroups(groups []rl.Group) error {
 	}
 	if usable > 0 {
 		mean := total / float64(usable)
-		t.progress("%s, mean reward %s", cli.Count(usable, "episode"), output.Number(&mean))
+		t.progress("%s, %s, mean reward %s", cli.Count(usable, "episode"), passLine(tasks), output.Number(&mean))
 	}
 	if failed > 0 {
 		return fmt.Errorf("of %s, %d without a reward: the reasons stand beside them", cli.Count(failed+usable, "episode"),

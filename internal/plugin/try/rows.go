@@ -8,7 +8,9 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io/fs"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -59,13 +61,17 @@ func (t *trial) trainRows(ctx context.Context, file contract.RunFile) error {
 	return t.printRows(steps)
 }
 
-// readMetrics reads the metrics of the steps of a run.
+// readMetrics reads the metrics of the steps of a run, none before the first. A line that is being written does not
+// count.
 func readMetrics(file contract.RunFile) (steps []map[string]float64, err error) {
 	data, err := os.ReadFile(filepath.Join(file.ArtifactsDir, file.Run.UID, "metrics.jsonl"))
-	if err != nil {
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("reading metrics: %w", err)
 	}
 	for line := range bytes.Lines(data) {
+		if !bytes.HasSuffix(line, []byte("\n")) {
+			break
+		}
 		step := map[string]float64{}
 		if err := json.Unmarshal(line, &step); err != nil {
 			return nil, fmt.Errorf("reading metrics: %w", err)

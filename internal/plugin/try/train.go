@@ -4,13 +4,16 @@
 package try
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"fmt"
+	"maps"
 	"net"
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/google/uuid"
@@ -19,8 +22,11 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/contract"
 	"github.com/tinker-operator/tinker-operator/internal/exchange"
 	"github.com/tinker-operator/tinker-operator/internal/learner"
+	"github.com/tinker-operator/tinker-operator/internal/plugin/cli"
 	"github.com/tinker-operator/tinker-operator/internal/plugin/output"
 	"github.com/tinker-operator/tinker-operator/internal/plugin/transcripts"
+	"github.com/tinker-operator/tinker-operator/internal/rl"
+	"github.com/tinker-operator/tinker-operator/internal/rl/measure"
 	"github.com/tinker-operator/tinker-operator/internal/transcript"
 	"github.com/tinker-operator/tinker-operator/internal/version"
 )
@@ -94,35 +100,28 @@ func (t *trial) train(ctx context.Context, file contract.RunFile) error {
 	if ended.Cause != contract.CauseCompleted {
 		return fmt.Errorf("the learner ended with %s (%s): %s", ended.Cause, ended.Reason, ended.Message)
 	}
-	steps, err := readMetrics(file)
-	for _, step := range steps {
-		if value, taught := step[contract.MetricTeacherKL]; taught {
-			t.progress("step %d: %s %.4g", int64(step["step"])+1, contract.MetricTeacherKL, value)
-		}
-	}
-	return err
+	return nil
 }
 
 // follow prints transcripts as they appear, until the learner ends.
 func (t *trial) follow(
 	ctx context.Context, file contract.RunFile, verdict <-chan contract.Verdict, worked <-chan error,
 ) (contract.Verdict, error) {
-	shown := map[string]bool{}
-	steps := []transcript.Step{}
+	seen := trained{shown: map[string]bool{}}
 	ticker := time.NewTicker(200 * time.Millisecond)
 	defer ticker.Stop()
 	waiting := time.Now()
 	for {
 		select {
 		case <-ticker.C:
-			found, err := t.newSteps(file, shown)
-			if err != nil {
+			isNew, err := t.look(file, &seen)
+			switch {
+			case err != nil:
 				return contract.Verdict{}, err
-			}
-			if steps = append(steps, found...); len(found) > 0 {
+			case isNew:
 				waiting = time.Now()
-			} else if time.Since(waiting) > 5*time.Second {
-				t.progress("%d of %d steps trained", len(steps), file.Algorithm().Steps)
+			case time.Since(waiting) > 5*time.Second:
+				t.progress("%d of %d steps trained", seen.rows, file.Algorithm().Steps)
 				waiting = time.Now()
 			}
 		case err := <-worked:
@@ -131,43 +130,136 @@ func (t *trial) follow(
 			}
 			return contract.Verdict{}, fmt.Errorf("the worker ended: %w", err)
 		case v := <-verdict:
-			found, err := t.newSteps(file, shown)
-			if steps = append(steps, found...); err == nil && t.format != output.Table {
-				err = output.Print(t.env, t.format, transcripts.Tabulate(steps...))
+			if _, err := t.look(file, &seen); err != nil {
+				return v, err
 			}
-			return v, err
+			t.printPasses(seen.newest)
+			if t.format != output.Table {
+				return v, output.Print(t.env, t.format, transcripts.Tabulate(seen.steps...))
+			}
+			return v, nil
 		}
 	}
 }
 
-// newSteps returns the steps whose transcripts are new, and prints them.
-func (t *trial) newSteps(file contract.RunFile, shown map[string]bool) ([]transcript.Step, error) {
+// trained is what a trial has trained and shown.
+type trained struct {
+	// shown are the names of the files of episodes that were shown, and steps their transcripts.
+	shown map[string]bool
+	steps []transcript.Step
+	// newest are the lines of the newest of them.
+	newest []transcript.Line
+	// rows counts the rows of metrics that were printed.
+	rows int
+}
+
+// look shows the steps that are new, first their transcripts and then a line of metrics for each. It reports whether
+// there are any.
+func (t *trial) look(file contract.RunFile, seen *trained) (isNew bool, err error) {
 	names, err := filepath.Glob(filepath.Join(file.ArtifactsDir, file.Run.UID, "episodes", "*.jsonl.gz"))
 	if err != nil {
-		return nil, fmt.Errorf("listing episodes: %w", err)
+		return false, fmt.Errorf("listing episodes: %w", err)
 	}
 	slices.Sort(names)
-	var steps []transcript.Step
 	for _, name := range names {
-		if shown[name] {
+		if seen.shown[name] {
 			continue
 		}
-		shown[name] = true
 		data, err := os.ReadFile(name)
 		if err != nil {
-			return nil, fmt.Errorf("reading episodes: %w", err)
+			return false, fmt.Errorf("reading episodes: %w", err)
 		}
-		lines, err := transcript.DecodeLines(data)
-		if err != nil {
-			return nil, fmt.Errorf("reading episodes: %w", err)
+		if seen.newest, err = transcript.DecodeLines(data); err != nil {
+			return false, fmt.Errorf("reading episodes: %w", err)
 		}
-		step := transcript.StepOf(lines)
-		steps = append(steps, step)
-		t.progress("step %d of %d is trained", step.Step, file.Algorithm().Steps)
+		seen.shown[name], isNew = true, true
+		step := transcript.StepOf(seen.newest)
+		seen.steps = append(seen.steps, step)
 		if t.format == output.Table {
 			transcripts.Print(t.env.Stdout, step)
 			fmt.Fprintln(t.env.Stdout)
 		}
 	}
-	return steps, nil
+	rows, err := readMetrics(file)
+	for ; err == nil && seen.rows < len(rows); seen.rows++ {
+		isNew = true
+		t.progress("step %d of %d: %s", seen.rows+1, file.Algorithm().Steps, stepLine(rows[seen.rows]))
+	}
+	return isNew, err
+}
+
+// stepFigures are the metrics of the line of a step, in this order, with what the line calls them.
+var stepFigures = []struct {
+	key, name string
+	share     bool
+}{
+	{"env/all/reward/total", "reward", false},
+	{"env/all/by_group/frac_mixed", "groups with a gradient", true},
+	{"loss:sum", "loss", false},
+	{"optim/entropy", "entropy", false},
+	{"env/all/stop/length", "cut replies", true},
+	{contract.MetricTeacherKL, contract.MetricTeacherKL, false},
+}
+
+// stepLine returns the figures of a step that has trained, for people.
+func stepLine(row map[string]float64) string {
+	var figures []string
+	for _, figure := range stepFigures {
+		value, ok := row[figure.key]
+		switch {
+		case !ok:
+		case figure.share:
+			figures = append(figures, fmt.Sprintf("%s %.0f%%", figure.name, 100*value))
+		default:
+			figures = append(figures, fmt.Sprintf("%s %.4g", figure.name, value))
+		}
+	}
+	return strings.Join(figures, ", ")
+}
+
+// printPasses prints the pass@k of the tasks of a step.
+func (t *trial) printPasses(lines []transcript.Line) {
+	groups := map[int64]passes{}
+	for _, line := range lines {
+		if line.Episode != nil {
+			groups[line.Slot] = groups[line.Slot].with(*line.Episode)
+		}
+	}
+	if text := passLine(slices.Collect(maps.Values(groups))); text != "" {
+		t.progress("%s of the last step's %s", text, cli.Count(len(groups), "task"))
+	}
+}
+
+// passes counts the usable samples of a task, and those that pass.
+type passes struct{ samples, passed int }
+
+func (p passes) with(e transcript.Episode) passes {
+	if e.Outcome != rl.Usable.String() {
+		return p
+	}
+	p.samples++
+	if measure.Passed(rl.Member{Metrics: e.Metrics, Reward: e.Reward}) {
+		p.passed++
+	}
+	return p
+}
+
+// passLine returns the pass@k of tasks, for one sample and for as many as each task has. It is empty if no task has
+// a sample.
+func passLine(tasks []passes) string {
+	tasks = slices.DeleteFunc(tasks, func(p passes) bool { return p.samples == 0 })
+	if len(tasks) == 0 {
+		return ""
+	}
+	most := slices.MinFunc(tasks, func(a, b passes) int { return cmp.Compare(a.samples, b.samples) }).samples
+	var line []string
+	for _, k := range slices.Compact([]int{1, most}) {
+		sum := 0.0
+		for _, task := range tasks {
+			pass, _ := measure.PassAtK(task.samples, task.passed, k)
+			sum += pass
+		}
+		line = append(line, fmt.Sprintf("pass@%d %.3g", k, sum/float64(len(tasks))))
+	}
+	return strings.Join(line, ", ")
 }

@@ -64,6 +64,8 @@ type trial struct {
 	outage outage
 	// hosts are where functions run.
 	hosts []*pythonreward.Host
+	// started are the addresses of the servers of --ors-command, by environment.
+	started map[string]string
 	// only are the environments that are probed; nil means those that the run names.
 	only []string
 }
@@ -82,6 +84,12 @@ func (t *trial) run(ctx context.Context) error {
 	defer giveUp(nil)
 	t.outage = outage{url: t.url, progress: t.progress, giveUp: giveUp}
 	t.hub = &fetch.Fetcher{Endpoint: t.env.Getenv("HF_ENDPOINT"), Token: t.env.Getenv("HF_TOKEN"), Logger: t.logger}
+	started, stopServers, err := t.startServers(ctx)
+	if err != nil {
+		return err
+	}
+	defer stopServers()
+	t.started = started
 	pins, stopPrograms, err := t.pins(ctx)
 	if err != nil {
 		return err
@@ -313,19 +321,24 @@ func exists(file string) bool {
 
 // servers returns the addresses of --ors, by environment.
 func (t *trial) servers() (map[string]string, error) {
-	servers := map[string]string{}
+	servers := maps.Clone(t.started)
 	for _, value := range t.ors {
 		name, address, ok := strings.Cut(value, "=")
 		if !ok || !strings.HasPrefix(address, "http://") && !strings.HasPrefix(address, "https://") {
 			return nil, cli.Misused("--ors: %q is not NAME=URL with a URL that begins with http:// or https://", value)
 		}
 		if t.input.environments[name] == nil {
-			return nil, cli.Misused("--ors: the file has no RewardEnvironment %q; it has %s", name,
-				strings.Join(slices.Sorted(maps.Keys(t.input.environments)), ", "))
+			return nil, t.noEnvironment("--ors", name)
 		}
 		servers[name] = address
 	}
 	return servers, nil
+}
+
+// noEnvironment refuses a flag that names a RewardEnvironment which the file does not have.
+func (t *trial) noEnvironment(flag, name string) error {
+	return cli.Misused("%s: the file has no RewardEnvironment %q; it has %s", flag, name,
+		strings.Join(slices.Sorted(maps.Keys(t.input.environments)), ", "))
 }
 
 // useServer sets where the server of an environment runs. Nothing here runs images.
@@ -338,8 +351,9 @@ func (t *trial) useServer(name string, definition *contract.Definition, servers 
 		return nil
 	case !given:
 		return cli.Misused("RewardEnvironment %q runs an image, which this command does not: start it, for instance with "+
-			"docker run -p 8080:%d %s, and add --ors %s=http://localhost:8080",
-			name, o.Server.Port, o.Server.Image, name)
+			"docker run -p 8080:%d %s, and add --ors %s=http://localhost:8080; or give the program of this machine that serves "+
+			"at the port $PORT, as --ors-command '%s=python server.py'",
+			name, o.Server.Port, o.Server.Image, name, name)
 	default:
 		o.URL, o.Server = address, nil
 	}

@@ -33,6 +33,7 @@ const tryExample = `  kubectl tinker try -f config/samples/arithmetic.yaml
   kubectl tinker try -f environment.yaml --episodes 8 --watch
   kubectl tinker try -f environment.yaml --data tasks=./tasks        # the claim or ConfigMap tasks is the folder ./tasks
   kubectl tinker try -f environment.yaml --ors env=http://localhost:8080
+  kubectl tinker try -f environment.yaml --ors-command 'env=python server.py' --watch
   kubectl tinker try -f run.yaml --url https://tinker.thinkingmachines.dev/services/tinker-prod --steps 1 --yes -o json`
 
 // flags are those of the command.
@@ -40,7 +41,7 @@ type flags struct {
 	file, url, model, checkpoint, environment string
 	steps                                     int64
 	episodes, maxTokens                       int
-	ors, data, secrets                        []string
+	ors, orsCommands, data, secrets           []string
 	verbose, watching, yes                    bool
 }
 
@@ -71,6 +72,8 @@ func New(env cli.IO) *cobra.Command {
 	set.IntVar(&f.maxTokens, "max-tokens", 0, "how many tokens a reply may have; without it as the run says, or 256")
 	set.StringArrayVar(&f.ors, "ors", nil, "`NAME=URL` is where the server of the RewardEnvironment NAME runs; may be "+
 		"given several times")
+	set.StringArrayVar(&f.orsCommands, "ors-command", nil, "`NAME=COMMAND` starts the server of the RewardEnvironment "+
+		"NAME, at the port that the variable PORT names; may be given several times")
 	set.StringArrayVar(&f.data, "data", nil, "`NAME=DIR` is the folder of the claim or ConfigMap NAME; may be given "+
 		"several times")
 	set.StringArrayVar(&f.secrets, "secret", nil,
@@ -78,7 +81,7 @@ func New(env cli.IO) *cobra.Command {
 	set.BoolVarP(&f.verbose, "verbose", "v", false, "print the log of the learner and the workers on the standard error")
 	set.BoolVarP(&f.yes, "yes", "y", false, "buy tokens of the endpoint without a question")
 	set.BoolVar(&f.watching, "watch", false, "try again whenever the file has changed, or a file in a folder of --data, "+
-		"--secret or PYTHONPATH")
+		"--secret or PYTHONPATH, or with --ors-command a Python file below this folder")
 	_ = command.MarkFlagFilename("filename", "yaml", "yml", "json")
 	format = output.Flag(set)
 	return command

@@ -11,6 +11,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -87,14 +88,14 @@ func TestTryPlaysEpisodesOfAnEnvironment(t *testing.T) {
 		}
 	}
 	if _, stderr, err := call(t, nil, environment(t), "-f", "-", "--episodes", "1", "--max-tokens", "4"); err != nil ||
-		!strings.Contains(stderr, "\n1 episode, mean reward") {
+		!strings.Contains(stderr, "\n1 episode, pass@1 0, mean reward") {
 		t.Errorf("one episode: %v\n%s", err, stderr)
 	}
 	if stdout, _, err := call(t, nil, environment(t), "-f", "-", "--episodes", "2", "--max-tokens", "4", "-o",
 		"plain"); err != nil || strings.Count(stdout, "\n") != 3 || !strings.HasPrefix(stdout, "STEP\tSLOT\t") {
 		t.Errorf("two episodes as plain lines: %v\n%s", err, stdout)
 	}
-	if !strings.Contains(stderr, "train=7994") || !strings.Contains(stderr, "3 episodes, mean reward") {
+	if !strings.Contains(stderr, "train=7994") || !strings.Contains(stderr, "3 episodes, pass@1 0") {
 		t.Errorf("the standard error is %s", stderr)
 	}
 }
@@ -108,6 +109,14 @@ func TestTryTrainsStepsOfARun(t *testing.T) {
 	for _, want := range []string{"step 1, sampled by version 0", "user: What is", "assistant: ", "reward"} {
 		if !strings.Contains(stdout, want) {
 			t.Errorf("the output lacks %q:\n%s", want, stdout)
+		}
+	}
+	for _, want := range []string{
+		`step 1 of 1: reward \S+, groups with a gradient \d+%, loss \S+, entropy \S+`,
+		`pass@1 \S+, pass@8 \S+ of the last step's 3 tasks`,
+	} {
+		if !regexp.MustCompile(want).MatchString(stderr) {
+			t.Errorf("the standard error lacks %q:\n%s", want, stderr)
 		}
 	}
 	stdout, stderr, err = call(t, nil, small, "-f", "-", "--steps", "1", "-o", "plain")
@@ -283,7 +292,7 @@ spec:
 // TestTryShowsTheDistanceFromTheTeacher prints what a teacher has taught, for which no reward stands.
 func TestTryShowsTheDistanceFromTheTeacher(t *testing.T) {
 	_, stderr, err := call(t, nil, read(t, "../../../config/samples/distillation.yaml"), "-f", "-", "--steps", "1")
-	if err != nil || !strings.Contains(stderr, "step 1: teacher_kl 0.") {
+	if err != nil || !regexp.MustCompile(`step 1 of 1: .*, teacher_kl 0\.`).MatchString(stderr) {
 		t.Errorf("%v, and the standard error is\n%s\nwant teacher_kl of step 1", err, stderr)
 	}
 }

@@ -77,7 +77,8 @@ func (f flags) awaitChange(ctx context.Context, env cli.IO, seen map[string]stri
 }
 
 // fingerprint returns sizes and times of all files that a trial reads: the file, the folders of --data and --secret,
-// and the modules in the folders of PYTHONPATH. Without times, a change that keeps the size would be missed.
+// the modules in the folders of PYTHONPATH, and those below this folder if servers are started from it. Without times,
+// a change that keeps the size would be missed.
 func (f flags) fingerprint(env cli.IO) map[string]string {
 	seen := map[string]string{}
 	note := func(root string, wanted func(name string) bool) {
@@ -85,6 +86,9 @@ func (f flags) fingerprint(env cli.IO) map[string]string {
 		_ = filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
 			if err != nil { // A file that is missing is no part of the fingerprint.
 				return nil
+			}
+			if entry.IsDir() && path != root && strings.HasPrefix(entry.Name(), ".") {
+				return fs.SkipDir // .git, .venv
 			}
 			if count++; count > maxWatched {
 				return fs.SkipAll
@@ -103,7 +107,11 @@ func (f flags) fingerprint(env cli.IO) map[string]string {
 			note(folder, everything)
 		}
 	}
-	for _, folder := range filepath.SplitList(env.Getenv("PYTHONPATH")) {
+	modules := filepath.SplitList(env.Getenv("PYTHONPATH"))
+	if len(f.orsCommands) > 0 {
+		modules = append(modules, ".")
+	}
+	for _, folder := range modules {
 		note(folder, func(name string) bool { return filepath.Ext(name) == ".py" })
 	}
 	return seen
