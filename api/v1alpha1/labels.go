@@ -52,6 +52,9 @@ const LabelServerPort = "rl.tinker-operator.dev/server-port"
 // ManagedByValue is the value of LabelManagedBy.
 const ManagedByValue = "tinker-operator"
 
+// PackagesContainerPrefix begins the names of containers that install packages for functions.
+const PackagesContainerPrefix = "install-packages-"
+
 // ServerContainerPrefix begins the names of containers with servers of environments.
 const ServerContainerPrefix = "environment-"
 

@@ -121,6 +121,13 @@ type RewardEnvironmentStatus struct {
 	// +kubebuilder:validation:MaxLength=1024
 	// +optional
 	Image string `json:"image,omitempty"`
+	// packages are the wheels that the probe has pinned for execution.requirements: name, version and SHA-256 of each, and
+	// of all that they need. Pods of runs install these and no others.
+	// +listType=set
+	// +kubebuilder:validation:MaxItems=64
+	// +kubebuilder:validation:items:MaxLength=512
+	// +optional
+	Packages []string `json:"packages,omitempty"`
 	// canaryReward is the reward of the episode that the probe played with the right answer; absent where the answers
 	// are not known.
 	// +optional

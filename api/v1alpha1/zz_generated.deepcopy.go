@@ -1200,6 +1200,11 @@ func (in *RewardEnvironmentStatus) DeepCopyInto(out *RewardEnvironmentStatus) {
 		*out = make([]CodeStatus, len(*in))
 		copy(*out, *in)
 	}
+	if in.Packages != nil {
+		in, out := &in.Packages, &out.Packages
+		*out = make([]string, len(*in))
+		copy(*out, *in)
+	}
 	if in.CanaryReward != nil {
 		in, out := &in.CanaryReward, &out.CanaryReward
 		*out = new(float64)

@@ -26,6 +26,7 @@ type options struct {
 	namespaces     []string
 	image          string
 	pythonImage    string
+	packageIndex   string
 	defaultBaseURL string
 	sharedServers  bool
 	assignedUsers  bool
@@ -87,6 +88,8 @@ func parse(set *flag.FlagSet, args []string) (options, error) {
 	set.StringVar(&o.pythonImage, "python-image", "",
 		"Image of the functions of environments whose execution names no image; it has python3. Without it the name of "+
 			"--image with -python behind it, and its tag.")
+	set.StringVar(&o.packageIndex, "package-index", "",
+		"Address of the package index of execution.requirements of environments that name none; without it pip's own.")
 	set.StringVar(&o.defaultBaseURL, "default-base-url", hostedBaseURL,
 		"Endpoint of runs that name none in tinker.baseURL.")
 	set.StringVar(&podDefaults, "pod-defaults", "{}",

@@ -84,7 +84,8 @@ func run(ctx context.Context, o options) error {
 		Identity:   o.identity(),
 		Namespaces: o.namespaces,
 		Settings: desired.Settings{
-			Image: o.image, PythonImage: o.pythonImage, DefaultBaseURL: o.defaultBaseURL, PodDefaults: o.podDefaults,
+			Image: o.image, PythonImage: o.pythonImage, PackageIndex: o.packageIndex,
+			DefaultBaseURL: o.defaultBaseURL, PodDefaults: o.podDefaults,
 			SharedServers: o.sharedServers, AssignedUsers: o.assignedUsers,
 		},
 	})

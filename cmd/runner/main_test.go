@@ -172,8 +172,8 @@ func startRunner(t testing.TB) *host {
 	return h
 }
 
-// tryRunner starts a runner. With a mask the kernel seems to have no Landlock.
-func tryRunner(t testing.TB, first bool, mask string) *host {
+// tryRunner starts a runner with further flags. With a mask the kernel seems to have no Landlock.
+func tryRunner(t testing.TB, first bool, mask string, flags ...string) *host {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "runner-test") // short: the path of a socket has 107 bytes
 	if err != nil {
@@ -182,6 +182,7 @@ func tryRunner(t testing.TB, first bool, mask string) *host {
 	h := &host{dir: dir, first: first, user: os.Getuid(), log: &logBuffer{}, ended: make(chan struct{})}
 	arguments := []string{filepath.Join(programs, "runner"), "--socket", h.socket(), "--scratch",
 		filepath.Join(dir, "scratch")}
+	arguments = append(arguments, flags...)
 	command := exec.Command(arguments[0], arguments[1:]...)
 	command.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: unix.SIGKILL}
 	if first {

@@ -9,6 +9,8 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -188,4 +190,44 @@ def reward(row, reply):
 			}
 		})
 	}
+}
+
+// TestPythonPath has functions find the modules of --python-path, before those of their own PYTHONPATH.
+func TestPythonPath(t *testing.T) {
+	packages, others := moduleDir(t, "packed", "of packages"), moduleDir(t, "other", "of PYTHONPATH")
+	if err := os.WriteFile(filepath.Join(others, "packed.py"), []byte("VALUE = 'hidden'"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	h := tryRunner(t, false, "", "--python-path", packages)
+	if h == nil {
+		t.Fatal("the runner does not start")
+	}
+	const code = `
+import other, packed
+def reward(row, reply):
+    return {"reward": 0, "packed": packed.VALUE == "of packages", "other": other.VALUE == "of PYTHONPATH"}
+`
+	p := start(t, h.dial(t), "reward", python.Function{Code: code},
+		protocol.Spec{InheritEnv: true, Env: map[string]string{"PYTHONPATH": others}})
+	result, err := call(t, p, nil, "")
+	if err != nil {
+		t.Fatal(describe(err))
+	}
+	var got struct{ Metrics map[string]int }
+	if err := json.Unmarshal(result.Value, &got); err != nil {
+		t.Fatal(err)
+	}
+	if text, _ := json.Marshal(got.Metrics); string(text) != `{"other":1,"packed":1}` {
+		t.Errorf("got %s, want both modules", text)
+	}
+}
+
+// moduleDir makes a directory with a Python module.
+func moduleDir(t *testing.T, name, value string) string {
+	t.Helper()
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, name+".py"), []byte("VALUE = '"+value+"'"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return dir
 }

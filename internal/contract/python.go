@@ -15,6 +15,8 @@ import (
 type Execution struct {
 	environment.FunctionImage
 	Container
+	// Packages are the wheels of requirements that the probe has pinned, in the form of Package.String.
+	Packages []string `json:"packages,omitempty"`
 	// ProcessBytes bounds each process of a function with what it starts; 0 for the runner's default.
 	ProcessBytes int64 `json:"processBytes,omitempty"`
 	// AgentBytes bounds each process of an agent with what it starts, in a container of its own.

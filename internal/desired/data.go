@@ -42,6 +42,7 @@ func datasetOf(spec environment.Dataset) *contract.Dataset {
 func PinnedDefinition(env *v1alpha1.RewardEnvironment) contract.Definition {
 	definition := Definition(env.Spec)
 	pinImage(&definition, env.Status.Image)
+	pinPackages(&definition, env.Status.Packages)
 	read := env.Status.Dataset
 	if read == nil || definition.Dataset == nil || definition.Dataset.Generated() {
 		return definition

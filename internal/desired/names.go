@@ -26,6 +26,8 @@ type Settings struct {
 	Image string
 	// PythonImage is that of functions of users whose environment names no image.
 	PythonImage string
+	// PackageIndex is the address of the package index of environments that name none; empty for pip's own.
+	PackageIndex string
 	// DefaultBaseURL is the endpoint's, for runs that name none.
 	DefaultBaseURL string
 	// PodDefaults are what pods have unless their spec says otherwise.

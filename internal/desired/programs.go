@@ -145,6 +145,7 @@ func runProgram(spec *corev1.PodSpec, n, name string, p program, settings Settin
 		return err
 	}
 	spec.Volumes = append(spec.Volumes, socket, temporary)
+	addPackages(spec, n, &container, p, settings)
 	spec.InitContainers = append(spec.InitContainers, container)
 	main.VolumeMounts = append(main.VolumeMounts,
 		corev1.VolumeMount{Name: socket.Name, MountPath: contract.ProgramsDir + "/" + p.ID})

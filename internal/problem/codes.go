@@ -140,6 +140,7 @@ const (
 	ContainerRefused     Code = "ContainerRefused"
 	InitContainerFailed  Code = "InitContainerFailed"
 	ServerCrashed        Code = "ServerCrashed"
+	PackagesUnavailable  Code = "PackagesUnavailable"
 	LearnerNotStarting   Code = "LearnerNotStarting"
 	CreateRefused        Code = "CreateRefused"
 	NamespaceTerminating Code = "NamespaceTerminating"

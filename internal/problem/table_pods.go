@@ -59,6 +59,13 @@ var podTable = []entry{
 			"begins. The kubelet starts it again, with longer and longer pauses.",
 		Repair: "Correct the program in the image of ors.server or execution. To see its log: kubectl logs POD -c " +
 			"CONTAINER --previous"}},
+	{PackagesUnavailable, Row{
+		Conditions: pods + ", " + probe, Reason: podInvalid, NeedsAction: true,
+		Fact: "The packages of execution.requirements cannot be installed (%s).",
+		Means: "The container that installs execution.requirements of a RewardEnvironment failed. The pod is tried again " +
+			"every 45 seconds, and nothing counts against maxRestarts.",
+		Repair: "Correct execution.requirements or execution.index, or repair the index. An image that has the packages " +
+			"needs no index."}},
 	{SpecRefused, Row{
 		Conditions: "Accepted, PodsReady", Reason: podInvalid, NeedsAction: true, Next: AtOnce,
 		Fact:   "The API server refuses an object as not valid (%s).",

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"maps"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -46,6 +47,9 @@ type running struct {
 	stdout []byte // of a plain process
 }
 
+// pythonPath is the variable with the directories of Python's modules.
+const pythonPath = "PYTHONPATH"
+
 // begin makes a home directory and starts a process in it.
 func begin(server *Server, spec protocol.Spec) (*running, error) {
 	home, err := server.Scratch.Make()
@@ -62,6 +66,10 @@ func begin(server *Server, spec protocol.Spec) (*running, error) {
 	}
 	maps.Copy(env, map[string]string{"HOME": path, "TMPDIR": path, "PWD": path})
 	maps.Copy(env, spec.Env)
+	if server.PythonPath != "" {
+		env[pythonPath] = strings.TrimSuffix(server.PythonPath+string(filepath.ListSeparator)+env[pythonPath],
+			string(filepath.ListSeparator))
+	}
 	list := make([]string, 0, len(env))
 	for _, name := range slices.Sorted(maps.Keys(env)) {
 		list = append(list, name+"="+env[name])

@@ -98,6 +98,13 @@ var _ = Describe("A bad RewardEnvironment", func() {
 			"spec.reward.tests.memory", "at least 16Mi"),
 		Entry("memory that is no quantity", "spec: {reward: {exactMatch: null, tests: {language: Python, memory: much}}}",
 			"spec.reward.tests.memory", "must be a quantity"),
+		Entry("a requirement without a version", "spec: {reward: {exactMatch: null, tests: {language: Python}}, execution: "+
+			"{requirements: [sympy]}}", "spec.execution.requirements[0]", "with its exact version, as in sympy==1.13.3"),
+		Entry("an option as a requirement", "spec: {reward: {exactMatch: null, tests: {language: Python}}, execution: "+
+			"{requirements: ['--index-url=https://x']}}", "spec.execution.requirements[0]", "exact version"),
+		Entry("a password of an index", "spec: {reward: {exactMatch: null, tests: {language: Python}}, execution: "+
+			"{requirements: [sympy==1.13.3], index: {url: 'https://u:p@x/simple'}}}", "spec.execution.index.url",
+			"give these with secretRef"),
 		Entry("an isolation", "spec: {reward: {exactMatch: null, tests: {language: Python}}, execution: {isolation: "+
 			"{minimum: Container}}}", "spec.execution.isolation.minimum", "supported values"),
 		Entry("episodes beside a reward", "spec: {interaction: {python: {code: x}}}", "spec",

@@ -3,6 +3,8 @@
 
 package environment
 
+import "github.com/tinker-operator/tinker-operator/api/v1alpha1/ref"
+
 // FunctionImage has the image of the functions of an environment, and says where it runs.
 type FunctionImage struct {
 	// image has the interpreter, python3, and the packages that the functions import. Defaults to the chart's
@@ -11,6 +13,17 @@ type FunctionImage struct {
 	// +kubebuilder:validation:MaxLength=512
 	// +optional
 	Image string `json:"image,omitempty"`
+	// requirements are packages of a package index that the container has besides the packages of its image, with the
+	// exact version of each, as in sympy==1.13.3. The probe looks for wheels of these and of all that they need, and pins
+	// the wheels by their digests in status.packages. Each pod installs them before the container begins, with the pip of
+	// the image. An image that has the packages starts sooner, and needs no index.
+	// +listType=set
+	// +kubebuilder:validation:MaxItems=32
+	// +optional
+	Requirements []Requirement `json:"requirements,omitempty"`
+	// index is the package index of requirements. Defaults to the chart's packageIndex, else to pip's own default.
+	// +optional
+	Index *PackageIndex `json:"index,omitempty"`
 	// placement is where the container runs: Worker, beside each worker.
 	// +kubebuilder:default=Worker
 	// +optional
@@ -26,3 +39,25 @@ type Placement string
 
 // PlacementWorker runs functions beside each worker.
 const PlacementWorker Placement = "Worker"
+
+// Requirement is a package with its exact version.
+// +kubebuilder:validation:MaxLength=128
+// +kubebuilder:validation:XValidation:rule="self.matches('^[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?(\\\\[[A-Za-z0-9._,-]+\\\\])?==[A-Za-z0-9][A-Za-z0-9.!+_-]*$')",message="must be a package with its exact version, as in sympy==1.13.3 or httpx[http2]==0.28.1"
+type Requirement string
+
+// PackageIndex is an index of Python packages.
+// +kubebuilder:validation:MinProperties=1
+type PackageIndex struct {
+	// url is the address of the index, as pip's --index-url has it. It must not contain a password.
+	// +kubebuilder:validation:MaxLength=2048
+	// +kubebuilder:validation:XValidation:rule="self.matches('^https?://[^/@]+(/.*)?$')",message="must begin with http:// or https://, followed by a host, without a user name and a password: give these with secretRef"
+	// +optional
+	URL string `json:"url,omitempty"`
+	// secretRef is the Secret with the keys username and password for the index.
+	// +optional
+	SecretRef *ref.Secret `json:"secretRef,omitempty"`
+	// caBundleConfigMapKeyRef is the ConfigMap key with the certificates, in PEM, of the authorities that are trusted for
+	// the index in place of those of the image.
+	// +optional
+	CABundleConfigMapKeyRef *ref.ConfigMapKey `json:"caBundleConfigMapKeyRef,omitempty"`
+}

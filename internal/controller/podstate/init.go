@@ -44,7 +44,12 @@ func initWaiting(pod *corev1.Pod, fields Fields) problem.Problem {
 		if last := c.LastTerminationState.Terminated; last != nil && c.State.Waiting.Reason == "CrashLoopBackOff" {
 			return failedInit(c.Name, last, fields.Pod)
 		}
-		if found := waiting(pod, &c, own); found.NeedsAction() {
+		of := own
+		if strings.HasPrefix(c.Name, v1alpha1.PackagesContainerPrefix) {
+			of = Fields{Image: "execution.image", Secret: func(string) string { return "execution.index.secretRef" },
+				Claim: fields.Claim, Pod: field}
+		}
+		if found := waiting(pod, &c, of); found.NeedsAction() {
 			return found
 		}
 	}
@@ -82,6 +87,9 @@ func usersInit(pod *corev1.Pod) []corev1.ContainerStatus {
 }
 
 func failedInit(name string, t *corev1.ContainerStateTerminated, pod string) problem.Problem {
+	if strings.HasPrefix(name, v1alpha1.PackagesContainerPrefix) {
+		return problem.Problem{Code: problem.PackagesUnavailable, Evidence: LogEnd(t.Message, maxInitLog)}
+	}
 	return problem.Problem{Code: problem.InitContainerFailed, Evidence: ended(name, t), Field: pod + ".initContainers"}
 }
 

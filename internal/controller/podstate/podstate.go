@@ -71,6 +71,19 @@ func ImageID(pod *corev1.Pod, sidecar string) string {
 	return ""
 }
 
+// InitTermination returns how an init container of a pod ended; nil while it has not.
+func InitTermination(pod *corev1.Pod, container string) *corev1.ContainerStateTerminated {
+	if pod == nil {
+		return nil
+	}
+	for i := range pod.Status.InitContainerStatuses {
+		if c := &pod.Status.InitContainerStatuses[i]; c.Name == container {
+			return c.State.Terminated
+		}
+	}
+	return nil
+}
+
 // Ready says that a pod is ready.
 func Ready(pod *corev1.Pod) bool {
 	c := conditionOf(pod, corev1.PodReady)

@@ -81,6 +81,9 @@ func TestFailedInit(t *testing.T) {
 		}), problem.Problem{}},
 		"a server of an environment": {pod(func(p *corev1.Pod) { p.Status.InitContainerStatuses[0].Name = "environment-a" }),
 			problem.Problem{}},
+		"packages that cannot be installed": {pod(func(p *corev1.Pod) {
+			p.Status.InitContainerStatuses[0].Name = "install-packages-0"
+		}), problem.Problem{Code: problem.PackagesUnavailable, Evidence: "fetch: token=[redacted] is refused"}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -129,6 +132,11 @@ func TestWaiting(t *testing.T) {
 		"a server fails": {initThatWaits("environment-a", "CrashLoopBackOff", ""), problem.Problem{
 			Code:     problem.ServerCrashed,
 			Evidence: `pod "", container "environment-a" exited with code 3; its log ends: proxy: no route`}},
+		"no packages yet": {initThatWaits("install-packages-0", "ErrImagePull", ""),
+			problem.Problem{Code: problem.ImagePullFailed, Evidence: `"registry/init:1"`, Field: "execution.image"}},
+		"no password of the index": {initThatWaits("install-packages-0", "CreateContainerConfigError", `secret "s" not found`),
+			problem.Problem{Code: problem.SecretNotFound, Evidence: `"s" in namespace "ns"`,
+				Field: "execution.index.secretRef"}},
 		"no run": {podThatWaits("CreateContainerError", "exec"),
 			problem.Problem{Code: problem.ContainerRefused, Evidence: "exec", Field: "the pod"}},
 	}

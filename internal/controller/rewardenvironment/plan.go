@@ -58,7 +58,9 @@ type found struct {
 	result contract.ProbeResult
 	code   []v1alpha1.CodeStatus
 	image  string
-	at     time.Time
+	// packages are the wheels of execution.requirements.
+	packages []string
+	at       time.Time
 }
 
 // makePlan decides: an environment whose generation has its answer is left alone; a probe that has ended
@@ -156,13 +158,19 @@ func (p plan) withResult(env *v1alpha1.RewardEnvironment, seen observed, t *core
 	}
 	if result.OK {
 		image := desired.ImageOfProbe(seen.definition, podstate.ImageID(seen.pod, desired.FunctionContainer(env.Name)))
-		digest, err := environmentDigest(seen.definition, result, image)
+		packages, err := packagesOf(seen)
+		if err != nil {
+			unpinned := notReady(problem.Problem{Code: problem.PackagesUnavailable, Evidence: err.Error()})
+			return p.withRetry(env, seen, t.FinishedAt.Time, unpinned, now)
+		}
+		digest, err := environmentDigest(seen.definition, result, image, packages)
 		if err != nil {
 			p.ready = notReady(problem.Problem{Code: problem.Invalid, Evidence: err.Error()})
 			return p
 		}
 		p.ready = status.True(v1alpha1.ConditionReady, v1alpha1.ReasonProbed, "The probe found tasks and graded a reply.")
-		p.found = &found{digest: digest, result: result, code: seen.code, image: image, at: t.FinishedAt.Time}
+		p.found = &found{digest: digest, result: result, code: seen.code, image: image, packages: packages,
+			at: t.FinishedAt.Time}
 		return p
 	}
 	failed := notReady(problem.Problem{Code: result.Reason, Evidence: strings.TrimRight(result.Message, ". ")})
@@ -171,6 +179,15 @@ func (p plan) withResult(env *v1alpha1.RewardEnvironment, seen observed, t *core
 		return p
 	}
 	return p.withRetry(env, seen, t.FinishedAt.Time, failed, now)
+}
+
+// packagesOf returns the wheels that the probe's pod has pinned.
+func packagesOf(seen observed) ([]string, error) {
+	message := ""
+	if t := podstate.InitTermination(seen.pod, desired.PackagesContainer); t != nil {
+		message = t.Message
+	}
+	return desired.PackagesOfProbe(seen.definition, message)
 }
 
 // withRetry makes the next try when the time since the last is over.

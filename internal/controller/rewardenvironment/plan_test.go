@@ -283,8 +283,46 @@ func TestFailureStaysWhileProbeIsRetried(t *testing.T) {
 
 func TestTooManySplits(t *testing.T) {
 	result := contract.ProbeResult{OK: true, Splits: make([]contract.ProbeSplit, 33)}
-	if _, err := environmentDigest(contract.Definition{}, result, ""); err == nil {
+	if _, err := environmentDigest(contract.Definition{}, result, "", nil); err == nil {
 		t.Error("more splits were taken than a status has room for")
+	}
+}
+
+// TestPackagesArePinned takes the wheels of a probe into the status and the digest, and nothing that is none.
+func TestPackagesArePinned(t *testing.T) {
+	wheel := func(digit string) string { return "one==1.0 " + strings.Repeat(digit, 43) + "=" }
+	digests := map[string]bool{}
+	for name, tc := range map[string]struct {
+		message, want string
+	}{
+		"a wheel":         {wheel("A"), "True Probed"},
+		"another wheel":   {wheel("B"), "True Probed"},
+		"no wheel at all": {"--index-url=https://evil.example", "False PodInvalid"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			pod := terminatedPod(good, time.Second)
+			pod.Status.InitContainerStatuses = []corev1.ContainerStatus{{Name: desired.PackagesContainer,
+				State: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{Message: tc.message}}}}
+			env := newEnvironment()
+			next := computeStatus(env, makePlan(env, seen(1, pod, func(o *observed) {
+				o.definition.Execution = &contract.Execution{FunctionImage: environment.FunctionImage{
+					Requirements: []environment.Requirement{"one==1.0"}}}
+			}), now), now)
+			c := next.Conditions[0]
+			if have := string(c.Status) + " " + c.Reason; have != tc.want {
+				t.Errorf("the condition is %s (%s), want %s", have, c.Message, tc.want)
+			}
+			if c.Status != metav1.ConditionTrue {
+				return
+			}
+			if diff := cmp.Diff([]string{tc.message}, next.Packages); diff != "" {
+				t.Errorf("packages (-want +got):\n%s", diff)
+			}
+			if digests[next.Digest] {
+				t.Error("other wheels give the same digest")
+			}
+			digests[next.Digest] = true
+		})
 	}
 }
 

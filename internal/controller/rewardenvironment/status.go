@@ -39,7 +39,7 @@ func computeStatus(env *v1alpha1.RewardEnvironment, p plan, now time.Time) v1alp
 	if reward := p.found.result.CanaryReward; reward != nil {
 		next.CanaryReward = ptr.To(status.Round(*reward))
 	}
-	next.Code, next.Image = p.found.code, p.found.image
+	next.Code, next.Image, next.Packages = p.found.code, p.found.image, p.found.packages
 	next.Deterministic = p.found.result.Deterministic
 	next.DeclaresTools = ptr.To(p.found.result.DeclaresTools)
 	next.Dataset = datasetStatus(p.found.result.Contents)
@@ -67,9 +67,10 @@ func keepFailure(env *v1alpha1.RewardEnvironment, p plan) status.Condition {
 	return *was
 }
 
-// environmentDigest digests a definition, the result of its probe and the image of its modules, if it has any: runs pin
-// this digest.
-func environmentDigest(definition contract.Definition, result contract.ProbeResult, image string) (string, error) {
+// environmentDigest digests a definition, the result of its probe, and the image of its modules and the wheels of its
+// requirements, if it has any: runs pin this digest.
+func environmentDigest(definition contract.Definition, result contract.ProbeResult, image string,
+	packages []string) (string, error) {
 	if len(result.Splits) > maxSplits {
 		return "", fmt.Errorf("the environment has %d splits, at most %d are supported", len(result.Splits), maxSplits)
 	}
@@ -78,7 +79,8 @@ func environmentDigest(definition contract.Definition, result contract.ProbeResu
 		Splits     []contract.ProbeSplit
 		Contents   *contract.DataContents `json:",omitempty"`
 		Image      string                 `json:",omitempty"`
-	}{definition, result.Splits, result.Contents, image})
+		Packages   []string               `json:",omitempty"`
+	}{definition, result.Splits, result.Contents, image, packages})
 	if err != nil {
 		return "", fmt.Errorf("digesting environment: %w", err)
 	}

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"maps"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -44,6 +45,7 @@ func (t *trial) hostPrograms(ctx context.Context) (stop func(), err error) {
 				return nil, err
 			}
 			t.progress("functions and programs run with what this machine has, and not in the image of a cluster")
+			t.tellRequirements()
 			return func() {
 				for _, host := range t.hosts {
 					host.Close()
@@ -53,6 +55,23 @@ func (t *trial) hostPrograms(ctx context.Context) (stop func(), err error) {
 		}
 	}
 	return func() {}, nil
+}
+
+// tellRequirements says which packages are not installed here.
+func (t *trial) tellRequirements() {
+	var missing []string
+	for _, name := range t.names() {
+		if execution := t.input.environments[name].Spec.Execution; execution != nil {
+			for _, requirement := range execution.Requirements {
+				missing = append(missing, "'"+string(requirement)+"'")
+			}
+		}
+	}
+	if len(missing) > 0 {
+		slices.Sort(missing)
+		t.progress("execution.requirements are not installed here; if python3 lacks them: python3 -m pip install %s",
+			strings.Join(slices.Compact(missing), " "))
+	}
 }
 
 // programs returns where the functions of a definition run.

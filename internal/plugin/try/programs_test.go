@@ -51,10 +51,13 @@ func TestTryCallsFunctions(t *testing.T) {
 def reward(row, reply):
     assert "TINKER_API_KEY" not in os.environ
     return float(os.environ["BONUS"]) + len(row["answer"])`
-	stdout, stderr, err := call(t, variables(t), function(code), "-f", "-", "--episodes", "2", "--max-tokens", "16", "-o",
-		"json")
+	file := strings.Replace(function(code), "execution: {", "execution: {requirements: [one==1.0, two==2.0], ", 1)
+	stdout, stderr, err := call(t, variables(t), file, "-f", "-", "--episodes", "2", "--max-tokens", "16", "-o", "json")
 	if err != nil {
 		t.Fatalf("%v\n%s", err, stderr)
+	}
+	if !strings.Contains(stderr, "pip install 'one==1.0' 'two==2.0'\n") {
+		t.Errorf("the standard error does not say what is not installed here:\n%s", stderr)
 	}
 	var groups []transcript.Group
 	if err := json.Unmarshal([]byte(stdout), &groups); err != nil {
