@@ -40,6 +40,9 @@ def pip(what, *arguments):
     index = index_of(environ)
     if index:
         environ["PIP_INDEX_URL"] = index  # and not an argument, which others could read
+        address = urllib.parse.urlsplit(environ["INDEX_URL"])
+        if address.scheme == "http":  # pip ignores such an index unless it is told to trust it
+            environ["PIP_TRUSTED_HOST"] = address.netloc
     if environ.get("INDEX_CA"):
         environ["PIP_CERT"] = environ["INDEX_CA"]
     command = [sys.executable, "-m", "pip", "--no-input", "--disable-pip-version-check", "--no-cache-dir", "install",

@@ -4,7 +4,6 @@
 package desired
 
 import (
-	"archive/zip"
 	"bytes"
 	"fmt"
 	"net/http"
@@ -16,6 +15,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	"github.com/tinker-operator/tinker-operator/test/wheel"
 )
 
 // packageIndex is an index of wheels with one module each. It wants a password if it has one.
@@ -29,33 +30,10 @@ type packageIndex struct {
 // add adds a wheel of a package, whose module says what VALUE is. It needs other packages.
 func (p *packageIndex) add(t *testing.T, name, version, value string, needs ...string) {
 	t.Helper()
-	var buffer bytes.Buffer
-	archive := zip.NewWriter(&buffer)
-	info := name + "-" + version + ".dist-info/"
-	metadata := fmt.Sprintf("Metadata-Version: 2.1\nName: %s\nVersion: %s\n", name, version)
-	for _, other := range needs {
-		metadata += "Requires-Dist: " + other + "\n"
-	}
-	for _, file := range []struct{ name, text string }{
-		{name + ".py", fmt.Sprintf("VALUE = %q\n", value)},
-		{info + "METADATA", metadata},
-		{info + "WHEEL", "Wheel-Version: 1.0\nGenerator: test\nRoot-Is-Purelib: true\nTag: py3-none-any\n"},
-		{info + "RECORD", name + ".py,,\n" + info + "METADATA,,\n" + info + "WHEEL,,\n" + info + "RECORD,,\n"},
-	} {
-		w, err := archive.Create(file.name)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, err := w.Write([]byte(file.text)); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if err := archive.Close(); err != nil {
-		t.Fatal(err)
-	}
+	made := wheel.Make(t, name, version, value, needs...)
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.wheels[name+"-"+version+"-py3-none-any.whl"] = buffer.Bytes()
+	p.wheels[wheel.Name(name, version)] = made
 }
 
 func (p *packageIndex) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -66,15 +44,15 @@ func (p *packageIndex) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "who are you?", http.StatusUnauthorized)
 		return
 	}
-	if wheel, ok := p.wheels[filepath.Base(r.URL.Path)]; ok {
-		_, _ = w.Write(wheel)
+	if file, ok := p.wheels[filepath.Base(r.URL.Path)]; ok {
+		_, _ = w.Write(file)
 		return
 	}
 	name := filepath.Base(r.URL.Path)
 	var links []string
-	for wheel := range p.wheels {
-		if strings.HasPrefix(wheel, name+"-") {
-			links = append(links, fmt.Sprintf("<a href=\"/wheels/%s\">%s</a>", wheel, wheel))
+	for file := range p.wheels {
+		if strings.HasPrefix(file, name+"-") {
+			links = append(links, fmt.Sprintf("<a href=\"/wheels/%s\">%s</a>", file, file))
 		}
 	}
 	if links == nil {

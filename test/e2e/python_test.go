@@ -6,13 +6,19 @@
 package e2e
 
 import (
+	"fmt"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
 	"github.com/tinker-operator/tinker-operator/internal/contract"
+	"github.com/tinker-operator/tinker-operator/test/wheel"
 )
 
 // pythonImage is the default beside the image of these tests.
@@ -48,6 +54,115 @@ func TestRewardInPython(t *testing.T) {
 	}
 	if len(run.Status.Environments) != 1 || run.Status.Environments[0].FaultRatio == nil ||
 		*run.Status.Environments[0].FaultRatio != 0 {
+		t.Errorf("the environments ended with %+v, want no faults", run.Status.Environments)
+	}
+}
+
+// indexManifests are a package index within the cluster, which has the files of the ConfigMap index: pods of the local
+// cluster reach nothing outside.
+const indexManifests = `
+apiVersion: v1
+kind: Pod
+metadata: {name: index, labels: {app: index}}
+spec:
+  terminationGracePeriodSeconds: 1
+  securityContext: {runAsNonRoot: true, runAsUser: 65532, seccompProfile: {type: RuntimeDefault}}
+  containers:
+  - name: index
+    image: IMAGE
+    command: [python3, -m, http.server, "8000", --directory, /index]
+    securityContext: {allowPrivilegeEscalation: false, capabilities: {drop: [ALL]}}
+    readinessProbe: {tcpSocket: {port: 8000}, periodSeconds: 1}
+    volumeMounts: [{name: files, mountPath: /index}]
+  volumes:
+  - name: files
+    configMap:
+      name: index
+      items:
+      - {key: tool, path: simple/tool/index.html}
+      - {key: base, path: simple/base/index.html}
+      - {key: tool-1.0-py3-none-any.whl, path: tool-1.0-py3-none-any.whl}
+      - {key: base-1.0-py3-none-any.whl, path: base-1.0-py3-none-any.whl}
+---
+apiVersion: v1
+kind: Service
+metadata: {name: index}
+spec: {selector: {app: index}, ports: [{port: 8000}]}
+`
+
+// requiringManifests are a run whose reward imports a package that no image has.
+const requiringManifests = `
+apiVersion: rl.tinker-operator.dev/v1alpha1
+kind: RewardEnvironment
+metadata: {name: requiring}
+spec:
+  dataset: {arithmetic: {maxOperand: 99}}
+  execution:
+    requirements: [tool==1.0]
+    index: {url: "http://index.NAMESPACE.svc:8000/simple"}
+  reward:
+    python:
+      code: |
+        import base, tool
+
+        def reward(row, reply):
+            assert (tool.VALUE, base.VALUE) == ("of tool", "of base")
+            return {"reward": float(len(reply.text) % 2), "packages": 2}
+---
+apiVersion: rl.tinker-operator.dev/v1alpha1
+kind: TrainingRun
+metadata: {name: requiring}
+spec:
+  model: {name: tinkersim/byte-136k, loraRank: 8}
+  tinker:
+    baseURL: http://tinkersim.tinker-operator-system
+    apiKeySecretKeyRef: {name: tinker, key: TINKER_API_KEY}
+  environments: [{name: requiring, groupSize: 4, sampling: {maxTokens: 8}}]
+  algorithm: {tasksPerStep: 2, steps: 2, optimizer: {learningRate: 1.0e-4}}
+`
+
+// TestRequirements trains with a reward that imports packages of an index, which the probe has pinned.
+func TestRequirements(t *testing.T) {
+	prepare(t, namespace)
+	loadPython(t)
+	link := func(name string) string {
+		file := wheel.Name(name, "1.0")
+		return fmt.Sprintf(`<!DOCTYPE html><a href="/%s">%s</a>`, file, file)
+	}
+	index := &corev1.ConfigMap{
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "index"},
+		Data:       map[string]string{"tool": link("tool"), "base": link("base")},
+		BinaryData: map[string][]byte{
+			wheel.Name("tool", "1.0"): wheel.Make(t, "tool", "1.0", "of tool", "base"),
+			wheel.Name("base", "1.0"): wheel.Make(t, "base", "1.0", "of base"),
+		},
+	}
+	if err := env.Create(t.Context(), index); err != nil {
+		t.Fatal(err)
+	}
+	folder := t.TempDir()
+	for name, text := range map[string]string{
+		"index.yaml":     strings.ReplaceAll(indexManifests, "IMAGE", pythonImage),
+		"requiring.yaml": strings.ReplaceAll(requiringManifests, "NAMESPACE", namespace),
+	} {
+		if err := os.WriteFile(filepath.Join(folder, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if output, err := kubectl("apply", "-f", filepath.Join(folder, "index.yaml")); err != nil {
+		t.Fatalf("applying the index: %v\n%s", err, output)
+	}
+	if output, err := kubectl("wait", "--for=condition=Ready", "pod/index", "--timeout=2m"); err != nil {
+		t.Fatalf("waiting for the index: %v\n%s", err, output)
+	}
+	run := applySample(t, filepath.Join(folder, "requiring.yaml"), "requiring")
+	var environment v1alpha1.RewardEnvironment
+	env.get(t, namespace, "requiring", &environment)
+	pinned := environment.Status.Packages
+	if len(pinned) != 2 || !strings.HasPrefix(pinned[0], "base==1.0 ") || !strings.HasPrefix(pinned[1], "tool==1.0 ") {
+		t.Errorf("the probe pinned %q, want the wheels of base and tool", pinned)
+	}
+	if ratio := run.Status.Environments[0].FaultRatio; ratio == nil || *ratio != 0 {
 		t.Errorf("the environments ended with %+v, want no faults", run.Status.Environments)
 	}
 }
