@@ -10,11 +10,13 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"time"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
@@ -175,6 +177,54 @@ var _ = Describe("kubectl tinker", func() {
 		var runs v1alpha1.TrainingRunList
 		Expect(kube.List(context.Background(), &runs, client.InNamespace(w.namespace))).To(Succeed())
 		Expect(runs.Items).To(HaveLen(5), "of a grid with one invalid run none is created")
+	})
+
+	It("continues a search where it was interrupted", func() {
+		w := emptyEnv()
+		arguments := []string{"create", "-f", filepath.Join("..", "..", "config", "samples", "arithmetic.yaml"), "--name",
+			"searched", "--search", "halving", "--samples", "3", "--max-running", "2", "--rungs", "20", "--grid",
+			"spec.algorithm.optimizer.learningRate=loguniform(1e-6,1e-4)", "--kubeconfig", kubeconfig, "--namespace", w.namespace}
+		run := &v1alpha1.TrainingRun{}
+		get := func(name string) *v1alpha1.TrainingRun {
+			*run = v1alpha1.TrainingRun{}
+			Expect(kube.Get(context.Background(), client.ObjectKey{Namespace: w.namespace, Name: name}, run)).To(Succeed())
+			return run
+		}
+		search := func(until func() bool) string {
+			ctx, cancel := context.WithCancel(context.Background())
+			var said strings.Builder
+			done := make(chan int)
+			go func() {
+				done <- plugin.Run(ctx, cli.IO{Getenv: func(string) string { return "" }, Stdin: strings.NewReader(""),
+					Stdout: &said, Stderr: &said, Now: time.Now}, append([]string{"kubectl-tinker"}, arguments...))
+			}()
+			Eventually(until).Should(BeTrue())
+			cancel()
+			Expect(<-done).To(Equal(cli.ExitFailure))
+			return said.String()
+		}
+		Expect(search(func() bool {
+			second := client.ObjectKey{Namespace: w.namespace, Name: "searched-2"}
+			return kube.Get(context.Background(), second, run) == nil && !*run.Spec.Suspend
+		})).To(SatisfyAll(ContainSubstring("trainingrun searched-3 created"),
+			ContainSubstring(`the same command continues the search "searched"`)))
+		Expect(*get("searched-3").Spec.Suspend).To(BeTrue())
+		uid := run.UID
+		rate := run.Spec.Algorithm.Optimizer.LearningRate
+
+		Expect(kube.Patch(context.Background(), get("searched-1"), client.RawPatch(types.MergePatchType,
+			[]byte(`{"metadata":{"annotations":{"rl.tinker-operator.dev/sweep-stopped":"true"}}}`)))).To(Succeed())
+		Expect(search(func() bool { return !*get("searched-3").Spec.Suspend })).To(SatisfyAll(
+			ContainSubstring("searched-1 has test/pass@1 none at step 20"), Not(ContainSubstring("created"))))
+		Expect(get("searched-3").UID).To(Equal(uid))
+		Expect(run.Labels).To(HaveKeyWithValue("sweep.rl.tinker-operator.dev/learningRate",
+			strconv.FormatFloat(rate, 'g', -1, 64)))
+		Expect(*get("searched-1").Spec.Suspend).To(BeTrue())
+
+		arguments = append(arguments, "--search-seed", "1")
+		got := tinker(w.namespace, arguments...)
+		Expect(got.code).To(Equal(cli.ExitFailure))
+		Expect(got.stderr).To(ContainSubstring("choose another --sweep"))
 	})
 
 	It("suspends, resumes, scales, forks and retries", func() {

@@ -33,13 +33,21 @@ their values: sweep.rl.tinker-operator.dev/learningRate=2.0e-5. The API server c
 created.
 
 --max-running lets so many of them run at a time. The others are created suspended, and the command stays and resumes
-the next whenever one has ended. It can be interrupted: kubectl tinker resume --sweep continues.`
+the next whenever one has ended. It can be interrupted: kubectl tinker resume --sweep continues.
+
+--search draws the values of --samples runs: uniform(LOW,HIGH) and loguniform(LOW,HIGH) are ranges, and of A,B,C each
+value is as likely. The command stays until all runs have ended, and prints what they have reached, the best first, and
+what was spent. With --search halving, runs are suspended at the steps of --rungs, and one in --reduction is resumed,
+the best by --metric. The state of a search is in its runs: the same command continues it, and --search random with more
+--samples adds runs.`
 
 const createExample = `  kubectl tinker create -f run.yaml
   kubectl tinker create -f run.yaml --name fast --set spec.algorithm.optimizer.learningRate=2.0e-5
   kubectl tinker create -f run.yaml --set spec.environments[arithmetic].groupSize=16
   kubectl tinker create -f run.yaml --sweep lr --grid spec.algorithm.optimizer.learningRate=1.0e-5,2.0e-5,4.0e-5
   kubectl tinker create -f run.yaml --grid spec.algorithm.seed=1,2,3,4 --max-running 2
+  kubectl tinker create -f run.yaml --search halving --samples 9 --max-running 3 \
+    --grid 'spec.algorithm.optimizer.learningRate=loguniform(1e-6,1e-4)' --grid spec.model.loraRank=8,16,32
   kubectl tinker compare --sweep lr --sort pass@1`
 
 // file has the flags of commands that read a file with a run.
@@ -104,7 +112,8 @@ type createFlags struct {
 	sweep  string
 	dryRun bool
 	// most is how many runs of the sweep run at a time; 0 means all.
-	most int
+	most   int
+	search search
 }
 
 // NewCreate returns the command that creates runs.
@@ -114,12 +123,21 @@ func NewCreate(env cli.IO, cluster *cli.Cluster) *cobra.Command {
 		Use: "create -f FILE", Short: "Create a run with changed fields, or a sweep", Long: createHelp,
 		Example: createExample,
 		Args:    cli.NoArgs("the run is read from -f FILE"),
-		RunE:    func(command *cobra.Command, _ []string) error { return f.run(command.Context(), env, cluster) },
+		RunE: func(command *cobra.Command, _ []string) error {
+			if f.search.Kind != "" {
+				return f.runSearch(command.Context(), env, cluster)
+			}
+			if err := f.search.unused(command.Flags().Changed); err != nil {
+				return err
+			}
+			return f.run(command.Context(), env, cluster)
+		},
 	}
 	f.add(command)
 	command.Flags().StringArrayVar(&f.grid, "grid", nil,
 		"`PATH=A,B,C` makes a run for each value; may be given several times")
 	command.Flags().StringVar(&f.sweep, "sweep", "", "`NAME` of the sweep that --grid makes; without it, the run's")
+	f.search.add(command.Flags())
 	command.Flags().IntVar(&f.most, "max-running", 0, "`NUMBER` of runs of --grid that run at a time")
 	command.Flags().BoolVar(&f.dryRun, "dry-run", false, "have the API server check all objects and create none")
 	return command

@@ -9,7 +9,6 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
-	"slices"
 	"strings"
 	"time"
 
@@ -42,6 +41,10 @@ func expand(run *unstructured.Unstructured, sweep string, grid []string) ([]*uns
 	}
 	for i, axis := range grid {
 		path, values, _ := strings.Cut(axis, "=")
+		if isRange(values) {
+			return nil, cli.Misused("--grid: %q is a range, of which a search draws values: add --search random, or write "+
+				"PATH=A,B,C", axis)
+		}
 		var next []*unstructured.Unstructured
 		for _, base := range runs {
 			for value := range strings.SplitSeq(values, ",") {
@@ -118,18 +121,22 @@ func label(object *unstructured.Unstructured, key, value string) {
 	object.SetLabels(labels)
 }
 
+func annotate(object *unstructured.Unstructured, key, value string) {
+	annotations := object.GetAnnotations()
+	if annotations == nil {
+		annotations = map[string]string{}
+	}
+	annotations[key] = value
+	object.SetAnnotations(annotations)
+}
+
 // holdBack makes runs that are created suspended, until others of their sweep have ended.
 func holdBack(runs []*unstructured.Unstructured) error {
 	for _, run := range runs {
 		if err := unstructured.SetNestedField(run.Object, true, "spec", "suspend"); err != nil {
 			return fmt.Errorf("setting spec.suspend: %w", err)
 		}
-		annotations := run.GetAnnotations()
-		if annotations == nil {
-			annotations = map[string]string{}
-		}
-		annotations[annotationHeld] = "true"
-		run.SetAnnotations(annotations)
+		annotate(run, annotationHeld, "true")
 	}
 	return nil
 }
@@ -163,22 +170,21 @@ func (f feeder) feed(ctx context.Context, most int) error {
 
 // resume looks at the sweep once, and returns how many runs remain held back.
 func (f feeder) resume(ctx context.Context, most int) (left int, err error) {
-	var list v1alpha1.TrainingRunList
-	if err := f.kube.List(ctx, &list, client.InNamespace(f.namespace),
-		client.MatchingLabels{observe.LabelSweep: f.sweep}); err != nil {
-		return 0, fmt.Errorf("listing the runs of sweep %q: %w", f.sweep, err)
+	runs, err := runsOf(ctx, f.kube, f.namespace, f.sweep)
+	if err != nil {
+		return 0, err
 	}
-	if len(list.Items) == 0 {
+	if len(runs) == 0 {
 		return 0, fmt.Errorf("sweep %q has no runs in namespace %q: list sweeps with: kubectl get trainingruns -L %s",
 			f.sweep, f.namespace, observe.LabelSweep)
 	}
-	slices.SortFunc(list.Items, func(a, b v1alpha1.TrainingRun) int {
-		return cmp.Or(cmp.Compare(len(a.Name), len(b.Name)), strings.Compare(a.Name, b.Name))
-	})
 	running := 0
 	var held []*v1alpha1.TrainingRun
-	for i := range list.Items {
-		switch run := &list.Items[i]; {
+	for i := range runs {
+		switch run := &runs[i]; {
+		case run.Annotations[annotationSearch] != "":
+			return 0, fmt.Errorf("sweep %q is a search, which the kubectl tinker create --search that began it continues: "+
+				"repeat that command", f.sweep)
 		case run.Annotations[annotationHeld] != "" && ptr.Deref(run.Spec.Suspend, false):
 			held = append(held, run)
 		case !status.RunFinished(run) && !ptr.Deref(run.Spec.Suspend, false):

@@ -215,9 +215,9 @@ func figures(all []comparison, row func(name string, cell func(i int) string)) {
 		if !slices.ContainsFunc(all, func(c comparison) bool { _, ok := c.Metrics[metric]; return ok }) {
 			continue
 		}
-		row(shortName(metric), func(i int) string { return number(all[i].Metrics, metric) })
-		if shortName(metric) == "reward" || shortName(metric) == "pass@1" {
-			row("best "+shortName(metric), func(i int) string {
+		row(ShortName(metric), func(i int) string { return number(all[i].Metrics, metric) })
+		if ShortName(metric) == "reward" || ShortName(metric) == "pass@1" {
+			row("best "+ShortName(metric), func(i int) string {
 				b, ok := all[i].Best[metric]
 				if !ok {
 					return ""

@@ -116,7 +116,7 @@ func (f metricsFlags) draw(env cli.IO, h *history.History) error {
 		if i > 0 {
 			fmt.Fprintln(env.Stdout)
 		}
-		fmt.Fprint(env.Stdout, output.Curve(shortName(metric), points(h, metric), f.width, f.height))
+		fmt.Fprint(env.Stdout, output.Curve(ShortName(metric), points(h, metric), f.width, f.height))
 	}
 	return nil
 }
@@ -166,7 +166,7 @@ func (f metricsFlags) print(env cli.IO, h *history.History) error {
 	}
 	result := output.Result{Header: []string{"STEP"}}
 	for _, metric := range columns {
-		result.Header = append(result.Header, strings.ToUpper(shortName(metric)))
+		result.Header = append(result.Header, strings.ToUpper(ShortName(metric)))
 	}
 	all := []row{}
 	for _, r := range rows {

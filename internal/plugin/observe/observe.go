@@ -20,8 +20,8 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/plugin/output"
 )
 
-// shortName returns the short name of a metric, or its own.
-func shortName(metric string) string {
+// ShortName returns the short name of a metric, or its own.
+func ShortName(metric string) string {
 	for _, m := range contract.Metrics {
 		if m.Name == metric && m.Short != "" {
 			return m.Short
@@ -30,8 +30,8 @@ func shortName(metric string) string {
 	return metric
 }
 
-// fullName returns the name of a metric that has a short one, or the name that was given.
-func fullName(name string) string {
+// FullName returns the name of a metric that has a short one, or the name that was given.
+func FullName(name string) string {
 	for _, m := range contract.Metrics {
 		if m.Short == name && name != "" {
 			return m.Name
@@ -68,12 +68,18 @@ func points(h *history.History, metric string) []output.Point {
 	return all
 }
 
+// CheckMetric refuses a metric that a history does not have.
+func CheckMetric(h *history.History, metric string) error {
+	_, err := resolveMetrics(h, []string{metric})
+	return err
+}
+
 // resolveMetrics returns the full names of metrics that people named, and refuses unknown ones.
 func resolveMetrics(h *history.History, named []string) ([]string, error) {
 	known := slices.Sorted(maps.Keys(latest(h)))
 	var all []string
 	for _, name := range named {
-		full := fullName(name)
+		full := FullName(name)
 		if slices.Contains(known, full) {
 			all = append(all, full)
 			continue

@@ -45,7 +45,7 @@ func lowerIsBetter(metric string) bool {
 // rank returns a row for each run, the best first by a metric. With bySettings, runs that differ in their seeds alone
 // share a row.
 func rank(runs []compared, named string, bySettings bool) (output.Result, error) {
-	metric := fullName(named)
+	metric := FullName(named)
 	if !slices.ContainsFunc(runs, func(c compared) bool { _, ok := latest(c.history)[metric]; return ok }) {
 		for _, c := range runs {
 			if len(c.history.Rows) > 0 {
@@ -63,7 +63,7 @@ func rank(runs []compared, named string, bySettings bool) (output.Result, error)
 	for _, path := range paths {
 		result.Header = append(result.Header, strings.ToUpper(path[strings.LastIndex(path, ".")+1:]))
 	}
-	name := strings.ToUpper(shortName(metric))
+	name := strings.ToUpper(ShortName(metric))
 	result.Header = append(result.Header, "BEST "+name, "NEWEST")
 	if bySettings {
 		result.Header = append(result.Header, "DEVIATION", "RUNS")
@@ -158,6 +158,9 @@ func meanAndDeviation(values []float64) (mean, deviation float64) {
 	return mean, math.Sqrt(deviation / float64(max(1, len(values)-1)))
 }
 
+// Better compares values of a metric, of which the better comes first and a missing one last.
+func Better(a, b *float64, metric string) int { return better(a, b, lowerIsBetter(metric)) }
+
 // better compares values, of which the better comes first and a missing one last.
 func better(a, b *float64, lower bool) int {
 	switch {
@@ -190,7 +193,7 @@ func drawTogether(env cli.IO, runs []compared, named []string) error {
 		if len(curves) == 0 {
 			return fmt.Errorf("no run has committed a step yet: there is nothing to draw of %q", name)
 		}
-		fmt.Fprintln(env.Stdout, output.Curves(shortName(fullName(name)), curves, width, height))
+		fmt.Fprintln(env.Stdout, output.Curves(ShortName(FullName(name)), curves, width, height))
 	}
 	return nil
 }

@@ -278,7 +278,7 @@ func curves(h *history.History, width int) string {
 	metrics := []string{contract.MetricReward, contract.MetricPassAt1, contract.MetricNLL, contract.MetricHeldOutNLL}
 	for _, metric := range metrics {
 		const margin, height = 14, 7
-		if curve := output.Curve(shortName(metric), points(h, metric), max(10, width-margin), height); curve != "" {
+		if curve := output.Curve(ShortName(metric), points(h, metric), max(10, width-margin), height); curve != "" {
 			b.WriteString("\n" + curve)
 		}
 	}
