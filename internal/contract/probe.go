@@ -24,7 +24,7 @@ type ProbeResult struct {
 	OK bool `json:"ok"`
 	// Reason is the code of the problem when it cannot.
 	Reason problem.Code `json:"reason,omitempty"`
-	// Message is for people and says what to do.
+	// Message is for people and says what to do. Of an environment that can be used, it is a warning.
 	Message string `json:"message,omitempty"`
 	// Splits are those that were found, sorted by name.
 	Splits []ProbeSplit `json:"splits,omitempty"`

@@ -168,7 +168,11 @@ func (p plan) withResult(env *v1alpha1.RewardEnvironment, seen observed, t *core
 			p.ready = notReady(problem.Problem{Code: problem.Invalid, Evidence: err.Error()})
 			return p
 		}
-		p.ready = status.True(v1alpha1.ConditionReady, v1alpha1.ReasonProbed, "The probe found tasks and graded a reply.")
+		message := "The probe found tasks and graded a reply."
+		if result.Message != "" {
+			message += " Warning: " + strings.TrimRight(result.Message, ". ") + "."
+		}
+		p.ready = status.True(v1alpha1.ConditionReady, v1alpha1.ReasonProbed, message)
 		p.found = &found{digest: digest, result: result, code: seen.code, image: image, packages: packages,
 			at: t.FinishedAt.Time}
 		return p

@@ -258,6 +258,11 @@ func TestComputeStatus(t *testing.T) {
 	if len(got.Digest) != 64 {
 		t.Errorf("digest = %q", got.Digest)
 	}
+	warned := strings.Replace(good, `{`, `{"message":"2 rows are odd.",`, 1)
+	if again := computeStatus(env, makePlan(env, seen(1, terminatedPod(warned, 0)), now), now); again.Digest != got.Digest ||
+		again.Conditions[0].Message != "The probe found tasks and graded a reply. Warning: 2 rows are odd." {
+		t.Errorf("with a warning the status is %+v", again)
+	}
 	other := strings.Replace(good, `"tasks":9`, `"tasks":8`, 1)
 	if again := computeStatus(env, makePlan(env, seen(1, terminatedPod(other, 0)), now), now); again.Digest == got.Digest {
 		t.Error("other tasks have the same digest")

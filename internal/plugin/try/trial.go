@@ -268,6 +268,9 @@ func (t *trial) probe(ctx context.Context, name string, definition contract.Defi
 		line += fmt.Sprintf(", and a right answer earns %s", output.Number(result.CanaryReward))
 	}
 	t.progress("environment %s: tasks%s", name, line)
+	if result.Message != "" {
+		t.progress("environment %s: warning: %s", name, result.Message)
+	}
 	return pin, nil
 }
 

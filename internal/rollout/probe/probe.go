@@ -16,6 +16,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/chat"
 	"github.com/tinker-operator/tinker-operator/internal/contract"
 	"github.com/tinker-operator/tinker-operator/internal/environment"
+	"github.com/tinker-operator/tinker-operator/internal/environment/dataset"
 	"github.com/tinker-operator/tinker-operator/internal/environment/dataset/source"
 	"github.com/tinker-operator/tinker-operator/internal/environment/registry"
 	"github.com/tinker-operator/tinker-operator/internal/environment/verify"
@@ -39,6 +40,14 @@ func (e *canaryError) Error() string { return e.problem }
 func Probe(ctx context.Context, builder registry.Builder,
 	definition contract.Definition) (result contract.ProbeResult, final bool) {
 	builder.CheckRows = true
+	var rows dataset.Dataset
+	if open := builder.Data; open != nil {
+		builder.Data = func(ctx context.Context, definition contract.Dataset) (dataset.Dataset, error) {
+			opened, err := open(ctx, definition)
+			rows = opened
+			return opened, err
+		}
+	}
 	calls := &environment.Calls{Logger: builder.Logger}
 	env, err := environment.Call(ctx, calls, "building the environment",
 		func(ctx context.Context) (environment.Environment, error) {
@@ -51,7 +60,22 @@ func Probe(ctx context.Context, builder registry.Builder,
 	case err != nil:
 		return failed(contract.ProbeResult{}, err)
 	}
-	return probe(ctx, calls, env)
+	result, final = probe(ctx, calls, env)
+	if result.OK && rows != nil {
+		result.Message = warnOfIDs(ctx, rows)
+	}
+	return result, final
+}
+
+// warnOfIDs says which ids are not unique; "" where all are, or where that cannot be found out, which an episode tells
+// that needs the row.
+func warnOfIDs(ctx context.Context, rows dataset.Dataset) string {
+	found, err := dataset.FindDuplicates(ctx, rows)
+	if err != nil || found == nil {
+		return ""
+	}
+	return found.String() + ": both are used, since tasks are told apart by their place; remove rows that the data have " +
+		"twice by mistake, or name another column with dataset.fields.id"
 }
 
 // probe checks an environment that was built. What panics is a fault of the environment, and what ignores the end of

@@ -107,6 +107,39 @@ func TestProbeOfAnExpression(t *testing.T) {
 	}
 }
 
+// doubled is a data set whose rows have the ids of a list.
+type doubled []string
+
+func (d doubled) Splits(context.Context) ([]environment.Split, error) {
+	return []environment.Split{{Name: "train", Tasks: int64(len(d))}}, nil
+}
+
+func (d doubled) Row(_ context.Context, _ string, index int64) (dataset.Row, error) {
+	row := dataset.NewRow("2+2?", "4")
+	row.ID = d[index]
+	return row, nil
+}
+
+// TestProbeWarnsOfIDs has an environment that can be used, and rows of the same id.
+func TestProbeWarnsOfIDs(t *testing.T) {
+	for warning, ids := range map[string]doubled{
+		"": {"a", "b", "c"},
+		`1 rows of split "train" have the id of an earlier row, such as row 3, which has the id "a" of row 1: both are ` +
+			"used, since tasks are told apart by their place": {"a", "b", "a"},
+	} {
+		builder := registry.Builder{Data: func(context.Context, contract.Dataset) (dataset.Dataset, error) {
+			return ids, nil
+		}}
+		got, _ := Probe(t.Context(), builder, contract.Definition{
+			Dataset: &contract.Dataset{Dataset: settings.Dataset{JSONL: &settings.JSONL{}}},
+			Reward:  &settings.Reward{RewardRule: settings.RewardRule{ExactMatch: &settings.ExactMatch{}}},
+		})
+		if !got.OK || (warning == "") != (got.Message == "") || !strings.HasPrefix(got.Message, warning) {
+			t.Errorf("Probe = %+v, want the warning %q", got, warning)
+		}
+	}
+}
+
 func TestProbeOfNoDefinition(t *testing.T) {
 	if got, final := Probe(t.Context(), registry.Builder{}, contract.Definition{}); got.OK ||
 		got.Reason != problem.Invalid || !final {

@@ -1,0 +1,90 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package dataset
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"hash/maphash"
+	"slices"
+)
+
+// mostIDs is how many rows of a split are compared: their digests then take 32 MiB.
+const mostIDs = 2 << 20
+
+// Duplicates are rows of a split that have the id of another row before them.
+type Duplicates struct {
+	Split string
+	Count int64
+	// ID is an id that two rows have, First and Second, whose indexes begin at 0.
+	ID            string
+	First, Second int64
+}
+
+// String says how many rows there are, and names two of them, numbered from 1 as those of files are.
+func (d Duplicates) String() string {
+	return fmt.Sprintf("%d rows of split %q have the id of an earlier row, such as row %d, which has the id %q of row %d",
+		d.Count, d.Split, d.Second+1, d.ID, d.First+1)
+}
+
+// FindDuplicates returns the first split whose rows have ids that are not unique, or nil. Of a split whose first row has
+// no id, no other row is read. An error is that of Row.
+func FindDuplicates(ctx context.Context, rows Dataset) (*Duplicates, error) {
+	splits, err := rows.Splits(ctx)
+	if err != nil {
+		return nil, err
+	}
+	for _, split := range splits {
+		found, err := duplicatesOf(ctx, rows, split.Name, min(split.Tasks, mostIDs))
+		if found != nil || err != nil {
+			return found, err
+		}
+	}
+	return nil, nil
+}
+
+type digestOfID struct {
+	digest uint64
+	index  int64
+}
+
+func duplicatesOf(ctx context.Context, rows Dataset, split string, count int64) (*Duplicates, error) {
+	seed := maphash.MakeSeed()
+	var all []digestOfID
+	for index := range count {
+		row, err := rows.Row(ctx, split, index)
+		if err != nil {
+			return nil, err
+		}
+		if row.ID != "" {
+			all = append(all, digestOfID{maphash.String(seed, row.ID), index})
+		} else if index == 0 {
+			return nil, nil
+		}
+	}
+	slices.SortFunc(all, func(a, b digestOfID) int {
+		return cmp.Or(cmp.Compare(a.digest, b.digest), cmp.Compare(a.index, b.index))
+	})
+	var found *Duplicates
+	for i := 1; i < len(all); i++ {
+		if all[i].digest != all[i-1].digest {
+			continue
+		}
+		if found == nil || all[i].index < found.Second {
+			count := int64(0)
+			if found != nil {
+				count = found.Count
+			}
+			found = &Duplicates{Split: split, Count: count, First: all[i-1].index, Second: all[i].index}
+		}
+		found.Count++
+	}
+	if found == nil {
+		return nil, nil
+	}
+	row, err := rows.Row(ctx, split, found.Second)
+	found.ID = row.ID
+	return found, err
+}
