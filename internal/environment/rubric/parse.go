@@ -54,10 +54,23 @@ type document struct {
 // rating is that of one criterion.
 type rating struct {
 	// Criterion counts from 1. Judges may leave it out of a complete list.
-	Criterion *int            `json:"criterion"`
+	Criterion *ordinal        `json:"criterion"`
 	Rating    json.RawMessage `json:"rating"`
 	// Rationale may be of any kind: only a text counts.
 	Rationale json.RawMessage `json:"rationale"`
+}
+
+// ordinal is a whole number, which judges also write as a text.
+type ordinal int
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (o *ordinal) UnmarshalJSON(data []byte) error {
+	n, err := strconv.Atoi(strings.Trim(string(data), `"`))
+	if err != nil {
+		return fmt.Errorf("reading the number of a criterion: %w", err)
+	}
+	*o = ordinal(n)
+	return nil
 }
 
 // parse reads the ratings of so many criteria, each from 0 to 1, or NaN for one that is missing or invalid. A list
@@ -76,7 +89,7 @@ func parse(text string, criteria int, scores bool) (judgement, error) {
 	for i, r := range found.Ratings {
 		at := i
 		if numbered {
-			at = *r.Criterion - 1
+			at = int(*r.Criterion) - 1
 		}
 		if at < 0 || at >= criteria || seen[at] {
 			return judgement{},
@@ -94,21 +107,17 @@ func isNumbered(ratings []rating) bool {
 	return len(ratings) > 0 && !slices.ContainsFunc(ratings, func(r rating) bool { return r.Criterion == nil })
 }
 
-// valueOf reads a rating: yes, true and 1 are 1, and no, false and 0 are 0, in any case. A score is any number from 0
-// to 1.
+// valueOf reads a rating: yes and true are 1, and no and false are 0, in any case and with a full stop. So are the
+// numbers 1 and 0. A score is any number from 0 to 1.
 func valueOf(raw json.RawMessage, scores bool) float64 {
 	text := strings.ToLower(strings.TrimSpace(strings.Trim(strings.TrimSpace(string(raw)), `"`)))
-	if scores {
-		value, err := strconv.ParseFloat(text, 64)
-		if err != nil || !(value >= 0 && value <= 1) {
-			return math.NaN()
-		}
+	value, err := strconv.ParseFloat(text, 64)
+	switch text = strings.TrimSuffix(text, "."); {
+	case err == nil && value >= 0 && value <= 1 && (scores || value == 0 || value == 1):
 		return value
-	}
-	switch text {
-	case "yes", "true", "1":
+	case !scores && (text == "yes" || text == "true"):
 		return 1
-	case "no", "false", "0":
+	case !scores && (text == "no" || text == "false"):
 		return 0
 	default:
 		return math.NaN()

@@ -26,7 +26,9 @@ const (
 
 var (
 	numbered = regexp.MustCompile(`(?m)^(\d+)\. (.*)$`)
-	form     = regexp.MustCompile(`^The response (contains|does not contain) (.+?)\.?$`)
+	// marks are what stands around a response.
+	marks = regexp.MustCompile(`(?s)^<response-[a-p]+>\n(.*)\n</response-[a-p]+>$`)
+	form  = regexp.MustCompile(`^The response (contains|does not contain) (.+?)\.?$`)
 )
 
 // rating is that of one criterion in the judgement.
@@ -47,7 +49,7 @@ func Reply(prompt string) string {
 	if criteria < 0 || response < 0 || response+len(responseMark) > criteria {
 		return "OK"
 	}
-	text := prompt[response+len(responseMark) : criteria]
+	text := marks.ReplaceAllString(prompt[response+len(responseMark):criteria], "$1")
 	scores := strings.Contains(prompt[task:], scoreMark)
 	var judgement struct {
 		Ratings []rating `json:"ratings"`
