@@ -228,6 +228,12 @@ test-integration: $(GOTESTSUM) ## Run the controllers against a real API server 
 	@$(CLUSTER_SCRIPT) binaries >/dev/null
 	$(call suite,-tags integration -count=1 -timeout 20m ./test/integration/...,CGO_ENABLED=0 KUBE_BINARIES=$(KUBE_BINARIES))
 
+.PHONY: test-python-module
+test-python-module: $(GOTESTSUM) ## Create, follow and plot runs with the Python module against a real API server (1 minute; installs 500 MB; not in `make test`).
+	@hack/need-python.sh
+	@$(CLUSTER_SCRIPT) binaries >/dev/null
+	$(call suite,-tags python -count=1 -timeout 20m ./test/integration -ginkgo.fail-on-empty -ginkgo.focus='The Python module',CGO_ENABLED=0 KUBE_BINARIES=$(KUBE_BINARIES))
+
 .PHONY: test-e2e
 test-e2e: $(GOTESTSUM) ## Run whole trainings, and kill their pods, on the local cluster.
 	$(call suite,-tags e2e -count=1 -timeout 70m ./test/e2e/...,CGO_ENABLED=0)
