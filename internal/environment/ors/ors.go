@@ -87,6 +87,8 @@ type Backend struct {
 	sessions chan struct{}
 	// lacksMessages is set once the server has shown that it has prompts only.
 	lacksMessages atomic.Bool
+	// streams is set once the server has answered with a stream.
+	streams atomic.Bool
 	// names finds the environment's name once.
 	names sync.Mutex
 	name  string

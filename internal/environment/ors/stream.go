@@ -90,31 +90,39 @@ func (w *watched) Read(p []byte) (int, error) {
 }
 
 // read sends a request for a stream and reads it to its end. Servers that answer with JSON instead are understood,
-// too. The context bounds the whole.
+// too. The context bounds the whole. A stream that brings nothing for too long ends before. So does a request to a server
+// that is known to answer with streams, whose headers come at once; JSON comes when its tool has ended.
 func (b *Backend) read(ctx context.Context, r request, task func(id string)) (string, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	silence := time.AfterFunc(b.pace.idle, func() { cancel(errSilent) })
+	silence := time.AfterFunc(b.pace.idle, func() {
+		if b.streams.Load() {
+			cancel(errSilent)
+		}
+	})
 	defer silence.Stop()
 	response, err := b.send(ctx, r)
 	if err != nil {
 		return "", silent(ctx, err)
 	}
 	defer response.Body.Close()
-	body := &watched{Reader: response.Body, timer: silence, idle: b.pace.idle}
-	if isStream(response) {
-		text, err := readStream(body, task)
-		if err == nil {
-			// The connection serves further requests once the stream has ended, which is soon after its last event.
-			body.idle = time.Second
-			silence.Reset(body.idle)
-			_, _ = io.CopyN(io.Discard, body, 4096)
-		}
-		return text, silent(ctx, err)
+	if !isStream(response) {
+		silence.Stop()
+		var reply json.RawMessage
+		err = decode(r, response.Body, &reply)
+		return string(reply), err
 	}
-	var reply json.RawMessage
-	err = decode(r, body, &reply)
-	return string(reply), silent(ctx, err)
+	b.streams.Store(true)
+	silence.Reset(b.pace.idle)
+	body := &watched{Reader: response.Body, timer: silence, idle: b.pace.idle}
+	text, err := readStream(body, task)
+	if err == nil {
+		// The connection serves further requests once the stream has ended, which is soon after its last event.
+		body.idle = time.Second
+		silence.Reset(body.idle)
+		_, _ = io.CopyN(io.Discard, body, 4096)
+	}
+	return text, silent(ctx, err)
 }
 
 // silent names silence as the cause of an error.

@@ -114,6 +114,61 @@ func TestCallsEndInTime(t *testing.T) {
 	}
 }
 
+// plainly answers as direct does, but with JSON in the place of streams, and with the results of tools after a pause.
+type plainly struct {
+	direct
+	pause time.Duration
+}
+
+// RoundTrip implements http.RoundTripper.
+func (p plainly) RoundTrip(r *http.Request) (*http.Response, error) {
+	if strings.HasSuffix(r.URL.Path, "/call") {
+		select {
+		case <-time.After(p.pause):
+		case <-r.Context().Done():
+			return nil, r.Context().Err()
+		}
+	}
+	response, err := p.direct.RoundTrip(r)
+	if err != nil || !isStream(response) {
+		return response, err
+	}
+	var id string
+	text, err := readStream(response.Body, func(task string) { id = task })
+	if text == "" {
+		text = `{"sid": "` + id + `"}`
+	}
+	response.Header.Set("Content-Type", "application/json")
+	response.Body = io.NopCloser(strings.NewReader(text))
+	return response, err
+}
+
+// TestSlowToolsWithoutStreams has a server whose JSON comes when the tool has ended.
+func TestSlowToolsWithoutStreams(t *testing.T) {
+	for pause, want := range map[time.Duration]error{3 * time.Minute: nil, 5 * time.Minute: errCallTimeout} {
+		synctest.Test(t, func(t *testing.T) {
+			options := Options{CallTimeout: 4 * time.Minute, BaseURL: "http://environment.test",
+				HTTP: &http.Client{Transport: plainly{direct{server: newServer()}, pause}}}
+			b, err := New(options)
+			if err != nil {
+				t.Fatal(err)
+			}
+			session, _, _ := begin(t, b)
+			began := time.Now()
+			_, err = session.Call(t.Context(), chat.ToolCall{Name: "look", Arguments: "{}"})
+			if took := time.Since(began); took != min(pause, options.CallTimeout) {
+				t.Errorf("the call took %v", took)
+			}
+			if want == nil && err != nil {
+				t.Errorf("a tool of %v gives %v", pause, err)
+			}
+			if want != nil {
+				expectFault(t, err, want.Error())
+			}
+		})
+	}
+}
+
 func TestCapacityThatDoesNotComeIsAFault(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := newServer()
