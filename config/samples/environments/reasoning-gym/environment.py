@@ -31,27 +31,48 @@ SETTINGS = json.loads(os.environ.get("SETTINGS", "{}"))
 PROMPT = string.Template(os.environ.get("PROMPT", "$question"))
 SEED = int(os.environ.get("SEED", "0"))
 SIZES = {"train": int(os.environ.get("TRAIN_TASKS", "10000")), "test": int(os.environ.get("TEST_TASKS", "500"))}
-# The search for the task of an index begins this many positions of the generator after that of the index before, and
-# ends after so many.
+# Each index has so many positions of the generator. A search behind them ends after so many in vain.
 STRIDE, SEARCHED = 16, 2000
 
 if FAMILY not in DATASETS:
     sys.exit(f"FAMILY is {FAMILY!r}; reasoning-gym has: {', '.join(sorted(DATASETS))}")
-TASKS = reasoning_gym.create_dataset(FAMILY, seed=SEED, size=STRIDE * max(SIZES.values()) + SEARCHED, **SETTINGS)
+SIZE = STRIDE * max(SIZES.values()) + max(SEARCHED, max(SIZES.values()) // 5)
+TASKS = reasoning_gym.create_dataset(FAMILY, seed=SEED, size=SIZE, **SETTINGS)
+SPARE = {split: [] for split in SIZES}
 
 
 def split_of(question):
     return "test" if hashlib.sha256(question.encode()).digest()[0] < 51 else "train"
 
 
+def first(split, begin, end):
+    """The first position from begin on, before end, whose question belongs to a split; None if there is none."""
+    return next((at for at in range(begin, end) if split_of(TASKS[at]["question"]) == split), None)
+
+
 @functools.lru_cache(maxsize=100_000)
+def own(split, index):
+    """The first position of a split among those of an index, or None."""
+    return first(split, STRIDE * index, STRIDE * (index + 1))
+
+
 def position(split, index):
-    """The position of a task in the generator's list."""
-    start = STRIDE * index
-    for candidate in range(start, start + SEARCHED):
-        if split_of(TASKS[candidate]["question"]) == split:
-            return candidate
-    raise IndexError(f"{FAMILY} with these SETTINGS has too few questions for a split {split}")
+    """The position of a task in the generator's list, which no other index has.
+
+    The few indexes without a position of their own have, in their order, those behind the positions of all indexes.
+    """
+    found = own(split, index)
+    if found is not None:
+        return found
+    spare, rank = SPARE[split], sum(own(split, i) is None for i in range(index))
+    while len(spare) <= rank:
+        begin = spare[-1] + 1 if spare else STRIDE * SIZES[split]
+        found = first(split, begin, min(begin + SEARCHED, len(TASKS)))
+        if found is None:
+            raise IndexError(f"{FAMILY} with these SETTINGS has too few questions for {SIZES[split]} tasks of the split "
+                             f"{split}: lower {split.upper()}_TASKS, or change SETTINGS")
+        spare.append(found)
+    return spare[rank]
 
 
 class Answer(BaseModel):
