@@ -29,8 +29,8 @@ func (d Duplicates) String() string {
 		d.Count, d.Split, d.Second+1, d.ID, d.First+1)
 }
 
-// FindDuplicates returns the first split whose rows have ids that are not unique, or nil. Of a split whose first row has
-// no id, no other row is read. An error is that of Row.
+// FindDuplicates returns the first split whose rows have ids that are not unique, or nil. Of a split whose first row
+// has no id, no other row is read. An error is that of Row.
 func FindDuplicates(ctx context.Context, rows Dataset) (*Duplicates, error) {
 	splits, err := rows.Splits(ctx)
 	if err != nil {

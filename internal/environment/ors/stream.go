@@ -90,8 +90,8 @@ func (w *watched) Read(p []byte) (int, error) {
 }
 
 // read sends a request for a stream and reads it to its end. Servers that answer with JSON instead are understood,
-// too. The context bounds the whole. A stream that brings nothing for too long ends before. So does a request to a server
-// that is known to answer with streams, whose headers come at once; JSON comes when its tool has ended.
+// too. The context bounds the whole. A stream that brings nothing for too long ends before. So does a request to a
+// server that is known to answer with streams, whose headers come at once; JSON comes when its tool has ended.
 func (b *Backend) read(ctx context.Context, r request, task func(id string)) (string, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
