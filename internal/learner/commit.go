@@ -44,7 +44,7 @@ func (c *commit) writeRows(ctx context.Context) error {
 }
 
 func (c *commit) submit(ctx context.Context) error {
-	save, err := c.loop.model.SaveState(ctx, c.name.String())
+	save, err := c.loop.model.SaveState(ctx, c.name)
 	if err != nil {
 		return err
 	}

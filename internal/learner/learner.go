@@ -120,7 +120,7 @@ func (l *learner) saveSampler(ctx context.Context, at checkpoints.Position) (str
 	name, path := l.name(at), l.opener.GivenSampler()
 	if path == "" {
 		var err error
-		if path, err = l.loop.model.SaveSampler(ctx, name.String()); err != nil {
+		if path, err = l.loop.model.SaveSampler(ctx, name); err != nil {
 			return "", err
 		}
 	}

@@ -62,7 +62,7 @@ func (o *modelOpening) save(ctx context.Context) error {
 		return nil
 	}
 	name := o.name(o.loop.at)
-	save, err := o.loop.model.SaveState(ctx, name.String())
+	save, err := o.loop.model.SaveState(ctx, name)
 	if err != nil {
 		return err
 	}

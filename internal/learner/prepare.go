@@ -164,10 +164,11 @@ func (l *learner) prepareModels(ctx context.Context) {
 	})
 	l.factory = &trainee.Factory{
 		API: l.client, Logger: l.config.Logger, Session: l.models.Get, Run: l.file.Run, Attempt: l.file.Attempt,
-		SpecDigest: l.file.SpecDigest, Base: l.file.Fixed.Model, RequireOptimizer: l.file.RequireOptimizer,
-		Lost:  l.models.Drop,
-		Check: featureChecker{l}.checkOptimizer,
-		Now:   l.config.Now,
+		SpecDigest: l.file.SpecDigest, Described: describedBy(l.file), Base: l.file.Fixed.Model,
+		RequireOptimizer: l.file.RequireOptimizer,
+		Lost:             l.models.Drop,
+		Check:            featureChecker{l}.checkOptimizer,
+		Now:              l.config.Now,
 	}
 	l.factory.Made = func(ctx context.Context, model string) error { return l.opener.MakeModel(ctx, model) }
 	l.factory.Ended = func(model string, saved bool) { l.opener.EndModel(model, saved) }

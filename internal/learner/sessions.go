@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/tinker-operator/tinker-operator/internal/contract"
+	"github.com/tinker-operator/tinker-operator/internal/tinker"
 	"github.com/tinker-operator/tinker-operator/internal/tinker/client"
 )
 
@@ -26,6 +27,15 @@ func sessionOf(file contract.RunFile) client.SessionRequest {
 		request.DisplayName = file.Run.Namespace + "/" + file.Run.Name
 	}
 	return request
+}
+
+// describedBy returns the metadata of a run's checkpoints, by which people find them at the console; nil at servers that
+// may refuse it: saves have metadata since SDK 0.38.
+func describedBy(file contract.RunFile) tinker.Metadata {
+	if !client.IsHosted(file.Fixed.BaseURL) {
+		return nil
+	}
+	return tinker.Metadata{"namespace": file.Run.Namespace, "run": file.Run.Name, "uid": file.Run.UID}
 }
 
 // finishSessions tells the endpoint that the sessions of a run that has completed are over. Nothing is asked of them

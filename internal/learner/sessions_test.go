@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/tinker-operator/tinker-operator/internal/contract"
+	"github.com/tinker-operator/tinker-operator/internal/tinker"
 	"github.com/tinker-operator/tinker-operator/internal/tinker/client"
 )
 
@@ -24,6 +25,13 @@ func TestSessionsSayWhoseTheyAre(t *testing.T) {
 		file.Fixed.BaseURL = baseURL
 		if diff := cmp.Diff(want, sessionOf(file)); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", baseURL, diff)
+		}
+		var described tinker.Metadata
+		if want.DisplayName != "" {
+			described = tinker.Metadata{"namespace": "team", "run": "sums", "uid": "u"}
+		}
+		if diff := cmp.Diff(described, describedBy(file)); diff != "" {
+			t.Errorf("checkpoints of %s (-want +got):\n%s", baseURL, diff)
 		}
 	}
 }

@@ -64,7 +64,7 @@ func trainAt(t *testing.T, name string, compensated bool, alg algorithm.Algorith
 			t.Fatal(err)
 		}
 	}
-	save, err := model.SaveState(t.Context(), "trained")
+	save, err := model.SaveState(t.Context(), rl.CheckpointName{Step: int64(steps)})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -32,6 +32,9 @@ const (
 	MetadataSpec = "spec"
 )
 
+// MetadataStep is the key of a checkpoint's user_metadata that has its step.
+const MetadataStep = "step"
+
 // Factory makes the models of one attempt.
 type Factory struct {
 	API    endpoint
@@ -44,6 +47,8 @@ type Factory struct {
 	// SpecDigest is that of the run file.
 	SpecDigest string
 	Base       contract.Model
+	// Described is the metadata of checkpoints, to which their step is added; nil if the server may refuse metadata.
+	Described tinker.Metadata
 	// RequireOptimizer refuses states that load without the optimizer.
 	RequireOptimizer bool
 	// Lost is called with a session that no longer exists.
@@ -101,7 +106,7 @@ func (f *Factory) RemakeSampler(ctx context.Context, states []checkpoints.Entry)
 	defer model.Abandon(ctx)
 	name := state.Name
 	name.Attempt, name.Model = f.Attempt, model.Number
-	path, err := model.SaveSampler(ctx, name.String())
+	path, err := model.SaveSampler(ctx, name)
 	return path, name, err
 }
 
@@ -327,7 +332,8 @@ func (f *Factory) create(ctx context.Context) (*Model, error) {
 	if err != nil {
 		return nil, creating.Failed(err, "making a model")
 	}
-	made := &Model{api: f.API, model: model, averages: f.Averages.Load(), Number: number, ended: f.Ended}
+	made := &Model{api: f.API, model: model, averages: f.Averages.Load(), described: f.Described, Number: number,
+		ended: f.Ended}
 	if f.Made != nil {
 		if err := f.Made(ctx, made.ID()); err != nil {
 			made.Abandon(ctx)

@@ -7,6 +7,7 @@ import (
 	"context"
 	"maps"
 	"slices"
+	"strconv"
 
 	"github.com/tinker-operator/tinker-operator/internal/learner/failure"
 	"github.com/tinker-operator/tinker-operator/internal/problem"
@@ -21,6 +22,8 @@ type Model struct {
 	model *client.Model
 	// averages says that the server averages gradients over tokens and sequences.
 	averages bool
+	// described is what checkpoints carry besides their step; nil if they carry no metadata.
+	described tinker.Metadata
 	// saved is set once a save may have been submitted, and ended is called when the model is used no more, unless it is
 	// nil.
 	saved bool
@@ -163,23 +166,36 @@ type Save struct {
 
 // SaveState submits a save of weights and optimizer. A clean answer, which Wait gives, is the commit of the
 // step.
-func (m *Model) SaveState(ctx context.Context, name string) (*Save, error) {
+func (m *Model) SaveState(ctx context.Context, name rl.CheckpointName) (*Save, error) {
 	m.saved = true
-	future, err := m.model.SaveState(ctx, client.SaveRequest{Name: name})
+	request := m.saveRequest(name)
+	future, err := m.model.SaveState(ctx, request)
 	if err != nil {
 		return nil, saving.Failed(err, "saving state")
 	}
-	return &Save{model: m, kind: tinker.KindState, name: name, future: future}, nil
+	return &Save{model: m, kind: tinker.KindState, name: request.Name, future: future}, nil
 }
 
 // SaveSampler saves the weights for sampling and returns the path.
-func (m *Model) SaveSampler(ctx context.Context, name string) (string, error) {
+func (m *Model) SaveSampler(ctx context.Context, name rl.CheckpointName) (string, error) {
 	m.saved = true
-	future, err := m.model.SaveSampler(ctx, client.SaveRequest{Name: name})
+	request := m.saveRequest(name)
+	future, err := m.model.SaveSampler(ctx, request)
 	if err != nil {
 		return "", saving.Failed(err, "saving sampler weights")
 	}
-	return (&Save{model: m, kind: tinker.KindSampler, name: name, future: future}).Wait(ctx)
+	return (&Save{model: m, kind: tinker.KindSampler, name: request.Name, future: future}).Wait(ctx)
+}
+
+// saveRequest is the request to save under a name. It never overwrites: a copy of an earlier save that arrives after
+// later steps would put their weights under its name.
+func (m *Model) saveRequest(name rl.CheckpointName) client.SaveRequest {
+	request := client.SaveRequest{Name: name.String()}
+	if m.described != nil {
+		request.UserMetadata = maps.Clone(m.described)
+		request.UserMetadata[MetadataStep] = strconv.FormatInt(name.Step, 10)
+	}
+	return request
 }
 
 // Wait waits for the answer and returns the path. It checks that the answer names what was requested. A checkpoint that

@@ -90,9 +90,14 @@ func fresh(t *testing.T, o *Factory) *Model {
 	return model
 }
 
-func save(t *testing.T, m *Model, name string) string {
+// checkpointName is the name of the state of a step.
+func checkpointName(step int64) rl.CheckpointName {
+	return rl.CheckpointName{Run: "00000001", Step: step, Attempt: 1, Model: 1}
+}
+
+func save(t *testing.T, m *Model, step int64) string {
 	t.Helper()
-	pending, err := m.SaveState(t.Context(), name)
+	pending, err := m.SaveState(t.Context(), checkpointName(step))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -166,12 +171,60 @@ func TestAccepts(t *testing.T) {
 	}
 }
 
+// TestSaveUnderAnExistingName saves a second time under a name, as a server does that executes a late copy of a save.
 func TestSaveUnderAnExistingName(t *testing.T) {
 	o, _ := opener(t)
 	model := fresh(t, o)
-	first := save(t, model, "name")
-	if second := save(t, model, "name"); second != first || second != model.StatePath("name") {
+	first := save(t, model, 1)
+	want, err := train(t, model)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if second := save(t, model, 1); second != first || second != model.StatePath(checkpointName(1).String()) {
 		t.Errorf("saved again under its name it is %s, first %s", second, first)
+	}
+	restored, _, err := o.Restore(t.Context(), []checkpoints.Entry{{Path: first, Listed: true}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := train(t, restored)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(want.Logprobs, got.Logprobs); diff != "" {
+		t.Errorf("log-probabilities of the state after the second save (-first +now):\n%s", diff)
+	}
+}
+
+func TestCheckpointsSayWhoseTheyAre(t *testing.T) {
+	for name, described := range map[string]tinker.Metadata{
+		"described": {"namespace": "team", "run": "sums", "uid": "u"}, "not described": nil,
+	} {
+		t.Run(name, func(t *testing.T) {
+			o, _ := opener(t)
+			o.Described = described
+			model := fresh(t, o)
+			save(t, model, 7)
+			if _, err := model.SaveSampler(t.Context(), checkpointName(8)); err != nil {
+				t.Fatal(err)
+			}
+			found, err := o.API.RunCheckpoints(t.Context(), model.ID())
+			if err != nil {
+				t.Fatal(err)
+			}
+			got := map[string]tinker.Metadata{}
+			for _, one := range found {
+				got[one.CheckpointType] = one.UserMetadata
+			}
+			want := map[string]tinker.Metadata{tinker.CheckpointTraining: nil, tinker.CheckpointSampler: nil}
+			if described != nil {
+				want[tinker.CheckpointTraining] = tinker.Metadata{"namespace": "team", "run": "sums", "uid": "u", "step": "7"}
+				want[tinker.CheckpointSampler] = tinker.Metadata{"namespace": "team", "run": "sums", "uid": "u", "step": "8"}
+			}
+			if diff := cmp.Diff(want, got); diff != "" {
+				t.Errorf("metadata of checkpoints (-want +got):\n%s", diff)
+			}
+		})
 	}
 }
 
@@ -179,16 +232,16 @@ func TestRestoreTakesTheNewestThatLoads(t *testing.T) {
 	entry := func(path string, listed bool) checkpoints.Entry { return checkpoints.Entry{Path: path, Listed: listed} }
 	o, sim := opener(t)
 	model := fresh(t, o)
-	older, newer := save(t, model, "older"), save(t, model, "newer")
+	older, newer := save(t, model, 1), save(t, model, 2)
 	missing := model.StatePath("never-saved")
 	cases := map[string]struct {
 		rules []fault.Rule
 		want  string
 	}{
 		"the newest, past one that was never saved": {nil, newer},
-		"the one before a damaged one": {[]fault.Rule{{Op: "load_weights", Name: "newer", Do: fault.Corrupt,
+		"the one before a damaged one": {[]fault.Rule{{Op: "load_weights", Name: "s000002", Do: fault.Corrupt,
 			Count: -1}}, older},
-		"the newest, when the outage is over": {[]fault.Rule{{Op: "load_weights", Name: "newer", Do: fault.Fail,
+		"the newest, when the outage is over": {[]fault.Rule{{Op: "load_weights", Name: "s000002", Do: fault.Fail,
 			Category: "server"}}, newer},
 		"none": {[]fault.Rule{{Op: "load_weights", Do: fault.Missing, Count: -1}}, ""},
 	}
@@ -210,7 +263,7 @@ func TestStateIsNotRefusedWhileTheStoreFails(t *testing.T) {
 	clock := time.Unix(0, 0)
 	o.Now = func() time.Time { return clock }
 	model := fresh(t, o)
-	older, newer := save(t, model, "older"), save(t, model, "newer")
+	older, newer := save(t, model, 1), save(t, model, 2)
 	states := []checkpoints.Entry{{Path: newer, Listed: true}, {Path: older, Listed: true}}
 	restore := func() (string, error) {
 		_, got, err := o.Restore(t.Context(), states)
@@ -224,7 +277,7 @@ func TestStateIsNotRefusedWhileTheStoreFails(t *testing.T) {
 		clock = clock.Add(6 * time.Minute)
 	}
 	sim.Faults().Clear()
-	script(t, sim, fault.Rule{Op: "load_weights", Name: "newer", Do: fault.Fail, Category: "server", Count: -1})
+	script(t, sim, fault.Rule{Op: "load_weights", Name: "s000002", Do: fault.Fail, Category: "server", Count: -1})
 	if got, err := restore(); got != older {
 		t.Errorf("restored %q (%v) while the newest has not loaded for minutes, want %q", got, err, older)
 	}

@@ -88,6 +88,10 @@ type SaveRequest struct {
 	Name string
 	// TTLSeconds is the time until the checkpoint is deleted; 0 means never.
 	TTLSeconds int64
+	// UserMetadata is stored with a state or with sampler weights. Servers of SDKs before 0.38 may refuse it.
+	UserMetadata tinker.Metadata
+	// Overwrite has a state replace another of its name. Without it a late copy of an earlier save is refused.
+	Overwrite bool
 }
 
 func (r SaveRequest) ttl() *int64 {
@@ -97,11 +101,12 @@ func (r SaveRequest) ttl() *int64 {
 	return &r.TTLSeconds
 }
 
-// SaveState saves weights and optimizer under a name. If the name is in use, it fails with CategoryExists.
+// SaveState saves weights and optimizer under a name. If the name is in use and the request does not overwrite, it fails
+// with CategoryExists.
 func (m *Model) SaveState(ctx context.Context, r SaveRequest) (*Future[tinker.SaveResult], error) {
 	return m.save(ctx, tinker.TypeSaveWeights, func(seq int64) any {
 		return tinker.SaveWeightsRequest{ModelID: m.id, Path: r.Name, SeqID: seq, TTLSeconds: r.ttl(),
-			Type: tinker.TypeSaveWeights}
+			Overwrite: r.Overwrite, UserMetadata: r.UserMetadata, Type: tinker.TypeSaveWeights}
 	})
 }
 
@@ -109,7 +114,7 @@ func (m *Model) SaveState(ctx context.Context, r SaveRequest) (*Future[tinker.Sa
 func (m *Model) SaveSampler(ctx context.Context, r SaveRequest) (*Future[tinker.SaveResult], error) {
 	return m.save(ctx, tinker.TypeSaveSampler, func(seq int64) any {
 		return tinker.SaveSamplerRequest{ModelID: m.id, Path: r.Name, SeqID: seq, TTLSeconds: r.ttl(),
-			Type: tinker.TypeSaveSampler}
+			UserMetadata: r.UserMetadata, Type: tinker.TypeSaveSampler}
 	})
 }
 

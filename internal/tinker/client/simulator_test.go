@@ -102,6 +102,22 @@ func train(t *testing.T, m *client.Model) tinker.ForwardBackwardResult {
 	return result
 }
 
+// wantMetadata compares the metadata of a model's checkpoints, by their type.
+func wantMetadata(t *testing.T, s simulated, model string, want map[string]tinker.Metadata) {
+	t.Helper()
+	found, err := s.RunCheckpoints(t.Context(), model)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := map[string]tinker.Metadata{}
+	for _, one := range found {
+		got[one.CheckpointType] = one.UserMetadata
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("metadata of checkpoints (-want +got):\n%s", diff)
+	}
+}
+
 func TestSimulatorTrains(t *testing.T) {
 	s := simulate(t)
 	ctx := t.Context()
@@ -134,6 +150,13 @@ func TestSimulatorTrains(t *testing.T) {
 	if _, err := again.Wait(ctx); client.CategoryFrom(err) != tinker.CategoryExists {
 		t.Errorf("a name in use: %v", err)
 	}
+	replaced, err := m.SaveState(ctx, client.SaveRequest{Name: "one", Overwrite: true,
+		UserMetadata: tinker.Metadata{"step": "1"}})
+	wait(t, replaced, err)
+	sampler, err := m.SaveSampler(ctx, client.SaveRequest{Name: "one", UserMetadata: tinker.Metadata{"step": "2"}})
+	wait(t, sampler, err)
+	wantMetadata(t, s, m.ID(), map[string]tinker.Metadata{tinker.CheckpointTraining: {"step": "1"},
+		tinker.CheckpointSampler: {"step": "2"}})
 	third := train(t, m)
 
 	info, err := s.WeightsInfo(ctx, state)
