@@ -50,14 +50,15 @@ func withoutRefusals(known capability.Report, file contract.RunFile, needs []nee
 	return known
 }
 
-// Assumed returns what a run relies on. Of an endpoint that reads JSON only it does not rely on what could not be
-// checked and would go wrong unnoticed: that repeated submits are recognised, and that sampler weights stay as they
-// were saved.
+// Assumed returns what a run relies on. Of an endpoint that reads JSON only or averages gradients, as versions of SkyRL
+// do, it does not rely on what could not be checked and would go wrong unnoticed: that repeated submits are recognised,
+// and that sampler weights stay as they were saved.
 func Assumed(report capability.Report) capability.Report {
 	assumed := capability.Report{BaseURL: report.BaseURL, Model: report.Model,
 		Findings: map[capability.Feature]capability.Finding{}}
+	differs := report.Lacks(capability.Protobuf) || report.Lacks(capability.GradientSum)
 	for _, f := range []capability.Feature{capability.Repeats, capability.SamplerSnapshot} {
-		if report.Lacks(capability.Protobuf) && report.Of(f) == capability.Unknown {
+		if differs && report.Of(f) == capability.Unknown {
 			assumed.Findings[f] = capability.Finding{Support: capability.Unsupported, Note: "it could not be checked: " +
 				report.Findings[f].Note}
 		}

@@ -40,12 +40,20 @@ func TestUnknownGradients(t *testing.T) {
 	}
 }
 
-// TestAssumedOfJSON does not rely on what could not be checked of an endpoint that reads JSON only, and publishes it as
-// unknown.
-func TestAssumedOfJSON(t *testing.T) {
+// TestAssumed does not rely on what could not be checked of an endpoint that reads JSON only or averages gradients, and
+// publishes it as unknown.
+func TestAssumed(t *testing.T) {
 	features := []capability.Feature{capability.Repeats, capability.SamplerSnapshot}
-	for _, encoding := range []capability.Support{capability.Supported, capability.Unsupported} {
-		f := &fake{found: map[capability.Feature]capability.Support{capability.Protobuf: encoding}}
+	for endpoint, tc := range map[string]struct {
+		protobuf, sums capability.Support
+		relied         bool
+	}{
+		"JSON":                               {capability.Unsupported, capability.Supported, false},
+		"protobuf, sums":                     {capability.Supported, capability.Supported, true},
+		"protobuf, averages, as SkyRL 0.4.0": {capability.Supported, capability.Ignored, false},
+	} {
+		f := &fake{found: map[capability.Feature]capability.Support{capability.Protobuf: tc.protobuf,
+			capability.GradientSum: tc.sums}}
 		for _, feature := range features {
 			f.found[feature] = capability.Unknown
 		}
@@ -55,15 +63,15 @@ func TestAssumedOfJSON(t *testing.T) {
 		}
 		for _, feature := range features {
 			if report.Of(feature) != capability.Unknown {
-				t.Errorf("protobuf %s: %s is published as %s", encoding, feature, report.Of(feature))
+				t.Errorf("%s: %s is published as %s", endpoint, feature, report.Of(feature))
 			}
-			if got, want := Assumed(report).Lacks(feature), encoding == capability.Unsupported; got != want {
-				t.Errorf("protobuf %s: %s counts as missing: %v, want %v", encoding, feature, got, want)
+			if got := Assumed(report).Lacks(feature); got == tc.relied {
+				t.Errorf("%s: %s counts as missing: %v", endpoint, feature, got)
 			}
 		}
 		_, err = check(f, func(file *contract.RunFile) { file.Fixed.Algorithm.Lag = 1 }).CheckFeatures(t.Context())
-		if refused := reasonOf(err) == problem.UnsupportedByEndpoint; refused != (encoding == capability.Unsupported) {
-			t.Errorf("protobuf %s: a lag is refused: %v", encoding, err)
+		if refused := reasonOf(err) == problem.UnsupportedByEndpoint; refused == tc.relied {
+			t.Errorf("%s: a lag is refused: %v", endpoint, err)
 		}
 	}
 }

@@ -186,7 +186,7 @@ func (k *check) trainFirst(ctx context.Context) error {
 	if k.saved, err = k.measureFirst(ctx); err != nil {
 		return err
 	}
-	if err := k.steps(ctx, k.first, reverseAdvantage); err != nil {
+	if err := step(ctx, k.first, k.reverse(), tinker.Loss{Name: k.loss}, adamParams); err != nil {
 		return err
 	}
 	after, err := k.measureFirst(ctx)
@@ -194,20 +194,23 @@ func (k *check) trainFirst(ctx context.Context) error {
 	return err
 }
 
+// reverse returns the datum of the third step. Its sampled log-probabilities are those of the saved weights, so that
+// losses with a ratio have the gradient of cross entropy.
+func (k *check) reverse() []tinker.Datum {
+	return []tinker.Datum{datum(k.loss, k.saved, uniform(reverseAdvantage))}
+}
+
 // measureNew measures the new first model, and chooses the loss of the check's steps: the first that the server
-// accepts. A model that had an operation rejected cannot be used any more.
+// accepts. Cross entropy is the second, since some servers divide its gradient by the sum of the weights, which the third
+// step makes negative. A model that had an operation rejected cannot be used any more.
 func (k *check) measureNew(ctx context.Context) error {
-	k.loss, k.initial, k.saved = tinker.LossCrossEntropy, uniform(0), uniform(0)
-	if k.API.SendsJSON() {
-		// Some of these servers divide by the sum of the weights, which the third step makes negative.
-		k.loss = tinker.LossImportanceSampling
-	}
+	k.loss, k.initial, k.saved = tinker.LossImportanceSampling, uniform(0), uniform(0)
 	initial, err := k.measureFirst(ctx)
-	if isRejected(err) && k.loss == tinker.LossCrossEntropy {
+	if isRejected(err) {
 		if k.first, err = k.create(ctx, k.Lora); err != nil {
 			return err
 		}
-		k.loss = tinker.LossImportanceSampling
+		k.loss = tinker.LossCrossEntropy
 		initial, err = k.measureFirst(ctx)
 	}
 	if err == nil {

@@ -238,9 +238,15 @@ func TestIgnoredFeatures(t *testing.T) {
 		},
 		"a missing log-probability of a prompt": {features: sampling,
 			middleware: editSamples(func(r *tinker.SampleResult) {
-				r.PromptLogprobs = r.PromptLogprobs[min(1, len(r.PromptLogprobs)):]
+				r.PromptLogprobs = r.PromptLogprobs[:max(0, len(r.PromptLogprobs)-2)]
 			}),
 			want: supports{capability.PromptLogprobs: unsupported, capability.PromptLogprobsLastN: unsupported},
+		},
+		"no place for the first token of a prompt, as at SkyRL": {features: sampling,
+			middleware: editSamples(func(r *tinker.SampleResult) {
+				r.PromptLogprobs = r.PromptLogprobs[min(1, len(r.PromptLogprobs)):]
+			}),
+			want: supports{},
 		},
 		"a part of a prompt": {features: sampling,
 			middleware: editJSON("asample", func(body map[string]any) { delete(body, "prompt_logprobs_last_n") }),

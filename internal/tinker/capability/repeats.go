@@ -42,8 +42,7 @@ type early struct {
 }
 
 // beginSnapshot begins to check snapshots while the first model is trained and saved, since both take several steps,
-// each after the other. At servers that read JSON it does not: they have room for few models, and no samples may be
-// drawn before trySeed.
+// each after the other. At servers that read JSON it does not: they have room for few models.
 func (k *check) beginSnapshot(ctx context.Context) {
 	if k.noLogprobs || k.API.SendsJSON() {
 		return

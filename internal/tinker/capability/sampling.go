@@ -57,11 +57,14 @@ func (k *check) sampleFrom(ctx context.Context) error {
 	return err
 }
 
-// trySeed asks a server that reads JSON alone for samples with a seed of 63 bits before any others are drawn: such a
-// server may refuse all samples that it draws together with one whose seed it cannot keep. Errors show again later.
+// trySeed asks for a sample with a seed of 63 bits before any others are drawn: a server may refuse all samples that it
+// draws together with one whose seed it cannot keep, as SkyRL does. Errors show again later.
 func (k *check) trySeed(ctx context.Context) {
-	if !k.API.SendsJSON() || len(k.sampled()) == 0 {
+	if len(k.sampled()) == 0 {
 		return
+	}
+	if k.early != nil {
+		<-k.early.done // which samples as well
 	}
 	ctx, cancel := context.WithTimeout(ctx, k.Patience)
 	defer cancel()

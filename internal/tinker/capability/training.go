@@ -115,7 +115,7 @@ func (t trainingCheck) tryOnce(ctx context.Context, trial trial) ([]float64, err
 
 // reverseStep returns the step that the first model took after it was saved.
 func (t trainingCheck) reverseStep() trial {
-	return trial{data: t.batch(reverseAdvantage), loss: tinker.Loss{Name: t.loss}, adam: adamParams}
+	return trial{data: t.reverse(), loss: tinker.Loss{Name: t.loss}, adam: adamParams}
 }
 
 // optimizer compares the third step of a model that was loaded with its optimizer, and of one that was loaded

@@ -40,7 +40,7 @@ func (c *Client) Sample(ctx context.Context, r tinker.SampleRequest) (tinker.Sam
 	}
 	req.header = map[string]string{"X-Tinker-Sampling-Backpressure": "1"}
 	req.dispatches = &c.dispatches
-	decode := decodeEither(opSample, tinker.DecodeSample, decodeSampleJSON(r.Prompt),
+	decode := decodeEither(opSample, padded(r.Prompt, tinker.DecodeSample), padded(r.Prompt, tinker.DecodeSampleJSON),
 		func(result tinker.SampleResult) error {
 			if len(result.Sequences) != r.NumSamples {
 				return fmt.Errorf("result has %d samples, not %d", len(result.Sequences), r.NumSamples)
@@ -63,11 +63,12 @@ func (c *Client) Sample(ctx context.Context, r tinker.SampleRequest) (tinker.Sam
 	return fetchCharged(ctx, c.caller, p, decode)
 }
 
-// decodeSampleJSON returns a decoder of samples in JSON. Servers without protobuf may leave out the log-probability of
-// the prompt's first token, which has none.
-func decodeSampleJSON(prompt tinker.ModelInput) func([]byte) (tinker.SampleResult, error) {
+// padded returns a decoder of samples that has a place for the log-probability of the prompt's first token. It has none,
+// and some servers, such as SkyRL, leave it out.
+func padded(prompt tinker.ModelInput,
+	decode func([]byte) (tinker.SampleResult, error)) func([]byte) (tinker.SampleResult, error) {
 	return func(body []byte) (tinker.SampleResult, error) {
-		result, err := tinker.DecodeSampleJSON(body)
+		result, err := decode(body)
 		if tokens, ok := prompt.TextTokens(); err == nil && ok && result.PromptLogprobs != nil &&
 			len(result.PromptLogprobs) == len(tokens)-1 {
 			result.PromptLogprobs = slices.Insert(result.PromptLogprobs, 0, float32(math.NaN()))

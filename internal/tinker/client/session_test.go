@@ -265,8 +265,9 @@ func TestComputeLogprobs(t *testing.T) {
 	}{
 		"Each token but the first has a log-probability": {poll: sampleReply(t, 1, []float32{nan, -2}),
 			want: []float32{nan, -2}},
-		"One too few breaks the protocol": {poll: sampleReply(t, 1, []float32{-2}), fails: tinker.CategoryProtocol},
-		"A failure is an error":           {poll: ok(`{"error":"x","category":"user"}`), fails: tinker.CategoryUser},
+		"The place of the first may be left out": {poll: sampleReply(t, 1, []float32{-2}), want: []float32{nan, -2}},
+		"Two too few break the protocol":         {poll: sampleReply(t, 1, []float32{}), fails: tinker.CategoryProtocol},
+		"A failure is an error":                  {poll: ok(`{"error":"x","category":"user"}`), fails: tinker.CategoryUser},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
