@@ -4,13 +4,12 @@
 package main
 
 import (
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/tinker-operator/tinker-operator/internal/tinker/servers"
 	"github.com/tinker-operator/tinker-operator/internal/tinkersim"
 	"github.com/tinker-operator/tinker-operator/internal/tinkersim/dialect"
 	"github.com/tinker-operator/tinker-operator/internal/tinkersim/simulatortest"
@@ -19,12 +18,12 @@ import (
 // TestFeaturesOfSkyRLDialect checks every feature of tinkersim's dialect of SkyRL. They are those of SkyRL itself.
 func TestFeaturesOfSkyRLDialect(t *testing.T) {
 	_, url := simulatortest.Serve(t, tinkersim.Options{Dialect: dialect.NameSkyRL})
-	compareWithSkyRL(t, url)
-	checkLateSamples(t, url)
+	compareWithSkyRL(t, url, "0.3.0")
+	checkLateSamples(t, url, true)
 }
 
-// compareWithSkyRL checks every feature of a server, and compares what was found with testdata/skyrl-0.3.0.txt.
-func compareWithSkyRL(t *testing.T, url string) {
+// compareWithSkyRL checks every feature of a server, and compares what was found with that of a version of SkyRL.
+func compareWithSkyRL(t *testing.T, url, version string) {
 	t.Helper()
 	var out strings.Builder
 	arguments := []string{"-url", url, "-model", tinkersim.ModelName, "-patience", "20m", "-timeout", "60m"}
@@ -33,12 +32,12 @@ func compareWithSkyRL(t *testing.T, url string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want, err := os.ReadFile(filepath.Join("testdata", "skyrl-0.3.0.txt"))
-	if err != nil {
-		t.Fatal(err)
+	known, ok := servers.Find(servers.NameSkyRL, version)
+	if !ok {
+		t.Fatalf("the table of servers lacks SkyRL %s", version)
 	}
-	if diff := cmp.Diff(string(want), supportOf(out.String())); diff != "" {
-		t.Errorf("features (-SkyRL 0.3.0 +found):\n%s", diff)
+	if diff := cmp.Diff(known.Recorded(), supportOf(out.String())); diff != "" {
+		t.Errorf("features (-SkyRL %s +found):\n%s", version, diff)
 	}
 }
 

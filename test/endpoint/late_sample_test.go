@@ -27,13 +27,15 @@ type lateSampler struct {
 
 // checkLateSamples checks what the learner relies on at SkyRL: a sample of older weights changes the model that trains,
 // and one of the weights of an unloaded model changes no other, though the next model has its adapter.
-func checkLateSamples(t *testing.T, url string) {
+func checkLateSamples(t *testing.T, url string, inJSON bool) {
 	t.Helper()
 	api, err := client.New(client.Config{BaseURL: url, APIKey: "tml-skyrl"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	api.UseJSON()
+	if inJSON {
+		api.UseJSON()
+	}
 	session, err := api.CreateSession(t.Context(), client.SessionRequest{})
 	if err != nil {
 		t.Fatal(err)

@@ -14,7 +14,14 @@ import (
 
 // TestSkyRL checks late samples and every feature at SkyRL itself.
 func TestSkyRL(t *testing.T) {
-	url := skyrl.Start(t, filepath.Join("..", ".."), "127.0.0.1:18301").URL
-	checkLateSamples(t, url)
-	compareWithSkyRL(t, url)
+	url := skyrl.Start(t, filepath.Join("..", ".."), skyrl.Pinned, "127.0.0.1:18301").URL
+	checkLateSamples(t, url, true)
+	compareWithSkyRL(t, url, skyrl.Pinned.Version)
+}
+
+// TestSkyRLNext checks late samples and every feature at the next version of SkyRL, at which no run is trained.
+func TestSkyRLNext(t *testing.T) {
+	url := skyrl.Start(t, filepath.Join("..", ".."), skyrl.Next, "127.0.0.1:18302").URL
+	checkLateSamples(t, url, false)
+	compareWithSkyRL(t, url, skyrl.Next.Version)
 }

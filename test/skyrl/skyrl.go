@@ -19,6 +19,15 @@ import (
 // Model is the model that the server trains.
 const Model = "tinkersim/byte-136k"
 
+// Release is a version of SkyRL and the name of its Python environment.
+type Release struct{ Version, environment string }
+
+// The versions that are tested: runs are trained at the first alone.
+var (
+	Pinned = Release{Version: "0.3.0", environment: "skyrl"}
+	Next   = Release{Version: "0.4.0", environment: "skyrl-next"}
+)
+
 // Server is a server that runs.
 type Server struct {
 	// URL is its base URL.
@@ -29,17 +38,17 @@ type Server struct {
 
 // Start starts the server at an address of this machine, as HOST:PORT, which the test stops when it ends. root is the
 // root of the repository.
-func Start(t *testing.T, root, address string) Server {
+func Start(t *testing.T, root string, of Release, address string) Server {
 	t.Helper()
 	host, port, err := net.SplitHostPort(address)
 	if err != nil {
 		t.Fatal(err)
 	}
-	venv, err := exec.CommandContext(t.Context(), filepath.Join(root, "test", "conformance", "venv"), "skyrl").Output()
+	venv, err := exec.CommandContext(t.Context(), filepath.Join(root, "test", "conformance", "venv"), of.environment).Output()
 	if err != nil {
-		t.Fatalf("installing SkyRL: %v", err)
+		t.Fatalf("installing SkyRL %s: %v", of.Version, err)
 	}
-	work := filepath.Join(root, ".cache", "skyrl")
+	work := filepath.Join(root, ".cache", of.environment)
 	if err := os.MkdirAll(work, 0o755); err != nil {
 		t.Fatal(err)
 	}
