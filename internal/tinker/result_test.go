@@ -134,12 +134,15 @@ func TestRecords(t *testing.T) {
 func TestSampleRoundTrip(t *testing.T) {
 	want := SampleResult{
 		Sequences: []SampledSequence{
-			{StopReason: StopReasonStop, Tokens: []int32{1, 2}, Logprobs: []float32{-0.5, 0}},
+			{StopReason: StopReasonStop, Tokens: []int32{1, 2}, Logprobs: []float32{-0.5, 0},
+				TopkLogprobs: [][]TokenLogprob{{{1, -0.5}, {4, -2}}, nil}},
 			{StopReason: StopReasonLength, Tokens: []int32{3}},
 			{StopReason: StopReasonLength},
 		},
 		PromptLogprobs:       []float32{float32(math.NaN()), -2, float32(math.Inf(-1))},
 		TopkPromptLogprobs:   [][]TokenLogprob{nil, {{7, -1}}, {{0, -3}, {1, -4}}},
+		TargetPromptLogprobs: &Tensor{DType: Float32, Shape: []int64{2, 3}, Float: []float32{-1, -2},
+			Sparse: &Sparse{Rows: []int64{0, 1, 2}, Cols: []int64{2, 0}}},
 		PromptCacheHitTokens: 12,
 	}
 	body, err := EncodeSample(want)

@@ -31,6 +31,9 @@ func EncodeSample(r SampleResult) ([]byte, error) {
 		if sequence.Logprobs != nil {
 			encoded.Logprobs = numberBytes(sequence.Logprobs)
 		}
+		if sequence.TopkLogprobs != nil {
+			encoded.TopkSampledLogprobs = encodeTopk(sequence.TopkLogprobs)
+		}
 		wire.Sequences = append(wire.Sequences, encoded)
 	}
 	if r.PromptLogprobs != nil {
@@ -38,6 +41,9 @@ func EncodeSample(r SampleResult) ([]byte, error) {
 	}
 	if r.TopkPromptLogprobs != nil {
 		wire.TopkPromptLogprobs = encodeTopk(r.TopkPromptLogprobs)
+	}
+	if r.TargetPromptLogprobs != nil {
+		wire.TargetPromptLogprobs = encodeTensor(*r.TargetPromptLogprobs)
 	}
 	return marshal(wire)
 }
@@ -83,6 +89,13 @@ func DecodeSample(body []byte) (SampleResult, error) {
 	if out.TopkPromptLogprobs, err = decodeTopk(wire.GetTopkPromptLogprobs()); err != nil {
 		return SampleResult{}, fmt.Errorf("decoding alternatives of the prompt: %w", err)
 	}
+	if wire.TargetPromptLogprobs != nil {
+		target, err := decodeTensor(wire.GetTargetPromptLogprobs())
+		if err != nil {
+			return SampleResult{}, fmt.Errorf("decoding targets of the prompt: %w", err)
+		}
+		out.TargetPromptLogprobs = &target
+	}
 	return out, nil
 }
 
@@ -104,6 +117,12 @@ func decodeSequence(wire *tinkerpb.SampledSequence) (SampledSequence, error) {
 	}
 	if out.Logprobs != nil && len(out.Logprobs) != len(out.Tokens) {
 		return SampledSequence{}, fmt.Errorf("%d log-probabilities of %d tokens", len(out.Logprobs), len(out.Tokens))
+	}
+	if out.TopkLogprobs, err = decodeTopk(wire.GetTopkSampledLogprobs()); err != nil {
+		return SampledSequence{}, err
+	}
+	if out.TopkLogprobs != nil && len(out.TopkLogprobs) != len(out.Tokens) {
+		return SampledSequence{}, fmt.Errorf("alternatives to %d of %d tokens", len(out.TopkLogprobs), len(out.Tokens))
 	}
 	return out, nil
 }

@@ -26,6 +26,11 @@ type SampleRequest struct {
 	PromptLogprobsLastN int `json:"prompt_logprobs_last_n,omitempty"`
 	// TopkPromptLogprobs is the number of requested alternatives to each token of the prompt.
 	TopkPromptLogprobs int `json:"topk_prompt_logprobs"`
+	// TopkSampleLogprobs is the number of requested alternatives to each sampled token. Package client never asks for any.
+	TopkSampleLogprobs int `json:"topk_sample_logprobs,omitempty"`
+	// TargetPromptLogprobs are tokens whose log-probabilities are requested, of type int64 and with a row for each token
+	// of the prompt but the first; -1 requests nothing. Package client never asks for any.
+	TargetPromptLogprobs *Tensor `json:"target_prompt_logprobs,omitempty"`
 	// Type is set by the client.
 	Type string `json:"type"`
 }
@@ -125,6 +130,9 @@ type SampleResult struct {
 	// TopkPromptLogprobs has a row for each token of the prompt, likeliest first, which may be nil; nil unless
 	// requested.
 	TopkPromptLogprobs [][]TokenLogprob
+	// TargetPromptLogprobs has the shape and layout of the tensor of the request, and 0 where it has -1; nil unless
+	// requested.
+	TargetPromptLogprobs *Tensor
 	// PromptCacheHitTokens is the number of tokens of the prompt that the server had in its cache.
 	PromptCacheHitTokens int
 }
@@ -135,6 +143,8 @@ type SampledSequence struct {
 	Tokens     []int32
 	// Logprobs has an entry for each token; nil if the server returned none.
 	Logprobs []float32
+	// TopkLogprobs has a row for each token, likeliest first; nil unless requested.
+	TopkLogprobs [][]TokenLogprob
 }
 
 // TokenLogprob is a token and its log-probability.

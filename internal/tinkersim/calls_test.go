@@ -92,12 +92,17 @@ func TestCalls(t *testing.T) {
 		"a step of another optimizer": {"POST", "/api/v1/optim_step",
 			`{"model_id":"{M}","seq_id":5,"optimizer_params":{"type":"dimuon"}}`, nil, 400,
 			`{"detail":"the optimizer \"dimuon\" is not supported: only adamw is"}`},
-		"alternatives to sampled tokens": {"POST", "/api/v1/asample",
-			`{"base_model":"tinkersim/byte-136k","num_samples":1,"prompt":{"chunks":[]},"topk_sample_logprobs":2}`, nil, 400,
-			`{"detail":"topk_sample_logprobs is not supported"}`},
-		"other targets of a prompt": {"POST", "/api/v1/asample",
-			`{"target_prompt_logprobs":{"data":[1],"dtype":"int64"}}`, nil, 400,
-			`{"detail":"target_prompt_logprobs is not supported"}`},
+		"fewer than no alternatives to sampled tokens": {"POST", "/api/v1/asample",
+			`{"base_model":"tinkersim/byte-136k","prompt":{"chunks":[{"type":"encoded_text","tokens":[65,66]}]},` +
+				`"topk_sample_logprobs":-1}`, nil, 400, `{"detail":"topk_sample_logprobs must be from 0 to 260"}`},
+		"targets of another prompt": {"POST", "/api/v1/asample",
+			`{"base_model":"tinkersim/byte-136k","prompt":{"chunks":[{"type":"encoded_text","tokens":[65,66,67]}]},` +
+				`"target_prompt_logprobs":{"data":[1],"dtype":"int64","shape":[1,1]}}`, nil, 400,
+			`{"detail":"target_prompt_logprobs must be int64 with the shape [2, K]"}`},
+		"a target below 0": {"POST", "/api/v1/asample",
+			`{"base_model":"tinkersim/byte-136k","prompt":{"chunks":[{"type":"encoded_text","tokens":[65,66]}]},` +
+				`"target_prompt_logprobs":{"data":[-2],"dtype":"int64","shape":[1,1]}}`, nil, 400,
+			`{"detail":"target_prompt_logprobs: -2 is not a token"}`},
 		"more than a prompt has": {"POST", "/api/v1/asample",
 			`{"base_model":"tinkersim/byte-136k","prompt":{"chunks":[{"type":"encoded_text","tokens":[65,66,67]}]},` +
 				`"prompt_logprobs":true,"prompt_logprobs_last_n":3}`, nil, 400,

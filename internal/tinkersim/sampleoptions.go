@@ -15,7 +15,8 @@ import (
 var (
 	sampleFields = []string{
 		"num_samples", "prompt", "sampling_params", "sampling_session_id", "seq_id", "base_model", "model_path",
-		"prompt_logprobs", "prompt_logprobs_last_n", "topk_prompt_logprobs", "type",
+		"prompt_logprobs", "prompt_logprobs_last_n", "topk_prompt_logprobs", "topk_sample_logprobs",
+		"target_prompt_logprobs", "type",
 	}
 	samplingFields = []string{"max_tokens", "seed", "stop", "temperature", "top_k", "top_p"}
 )

@@ -90,15 +90,31 @@ def prompt_suffix(env):
     require_raises(tinker.BadRequestError, lambda: ask(count))
 
 
+@check("log-probabilities of other tokens of a prompt", needs="prompt_options")
+def prompt_targets(env):
+    """Targets that are the prompt's own tokens have its log-probabilities; a cell of -1 has none."""
+    client, params, tokens = env.base_sampler(), types.SamplingParams(max_tokens=1), prompt(QUESTION).to_ints()
+    cells = np.array([[token, -1] for token in tokens[1:]])
+    answer = client.sample(prompt(QUESTION), 1, params, target_prompt_logprobs=types.TensorData.from_numpy(cells)).result()
+    got = answer.target_prompt_logprobs.to_numpy().reshape(cells.shape)
+    require(np.allclose(got[:, 0], client.compute_logprobs(prompt(QUESTION)).result()[1:], atol=1e-5), f"the targets have {got}")
+    require(not got[:, 1].any(), f"cells of -1 have {got[:, 1]}")
+
+
+@check("likeliest alternatives to sampled tokens", needs="prompt_options")
+def sample_alternatives(env):
+    params = types.SamplingParams(max_tokens=4, temperature=0)
+    one = env.base_sampler().sample(prompt(QUESTION), 1, params, topk_sample_logprobs=2).result().sequences[0]
+    require_equal([row[0][0] for row in one.topk_logprobs], one.tokens, "the likeliest where the sample is greedy")
+    require_equal({len(row) for row in one.topk_logprobs}, {2}, "the number of alternatives")
+
+
 @check(needs="prompt_options")
 def options_that_are_not_there_are_not_ignored(env):
     """Features that tinkersim lacks must return an error."""
     client, params = env.base_sampler(), types.SamplingParams(max_tokens=1)
     ask = lambda **options: client.sample(prompt(QUESTION), 1, params, **options).result()
     require_raises(tinker.BadRequestError, lambda: ask(prompt_alt_tokens_k=2))
-    targets = types.TensorData.from_numpy(np.full((len(QUESTION) - 1, 1), 32))
-    require_raises(tinker.BadRequestError, lambda: ask(target_prompt_logprobs=targets))
-    require_raises(tinker.BadRequestError, lambda: ask(topk_sample_logprobs=2))
 
 
 @check()

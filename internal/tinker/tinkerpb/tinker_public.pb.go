@@ -871,6 +871,8 @@ type SampleResponse struct {
 	PromptLogprobs       []byte              `protobuf:"bytes,2,opt,name=prompt_logprobs,json=promptLogprobs,proto3,oneof" json:"prompt_logprobs,omitempty"`
 	TopkPromptLogprobs   *TopkPromptLogprobs `protobuf:"bytes,3,opt,name=topk_prompt_logprobs,json=topkPromptLogprobs,proto3,oneof" json:"topk_prompt_logprobs,omitempty"`
 	PromptCacheHitTokens int32               `protobuf:"varint,4,opt,name=prompt_cache_hit_tokens,json=promptCacheHitTokens,proto3" json:"prompt_cache_hit_tokens,omitempty"`
+	// Has the shape and layout of the tensor of the request.
+	TargetPromptLogprobs *Tensor `protobuf:"bytes,5,opt,name=target_prompt_logprobs,json=targetPromptLogprobs,proto3,oneof" json:"target_prompt_logprobs,omitempty"`
 	unknownFields        protoimpl.UnknownFields
 	sizeCache            protoimpl.SizeCache
 }
@@ -933,15 +935,24 @@ func (x *SampleResponse) GetPromptCacheHitTokens() int32 {
 	return 0
 }
 
+func (x *SampleResponse) GetTargetPromptLogprobs() *Tensor {
+	if x != nil {
+		return x.TargetPromptLogprobs
+	}
+	return nil
+}
+
 type SampledSequence struct {
 	state      protoimpl.MessageState `protogen:"open.v1"`
 	StopReason StopReason             `protobuf:"varint,1,opt,name=stop_reason,json=stopReason,proto3,enum=tinker_public.StopReason" json:"stop_reason,omitempty"`
 	// int32, little-endian.
 	Tokens []byte `protobuf:"bytes,2,opt,name=tokens,proto3" json:"tokens,omitempty"`
 	// float32, little-endian.
-	Logprobs      []byte `protobuf:"bytes,3,opt,name=logprobs,proto3,oneof" json:"logprobs,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	Logprobs []byte `protobuf:"bytes,3,opt,name=logprobs,proto3,oneof" json:"logprobs,omitempty"`
+	// Has a row for each token; prompt_length is their number.
+	TopkSampledLogprobs *TopkPromptLogprobs `protobuf:"bytes,4,opt,name=topk_sampled_logprobs,json=topkSampledLogprobs,proto3,oneof" json:"topk_sampled_logprobs,omitempty"`
+	unknownFields       protoimpl.UnknownFields
+	sizeCache           protoimpl.SizeCache
 }
 
 func (x *SampledSequence) Reset() {
@@ -991,6 +1002,13 @@ func (x *SampledSequence) GetTokens() []byte {
 func (x *SampledSequence) GetLogprobs() []byte {
 	if x != nil {
 		return x.Logprobs
+	}
+	return nil
+}
+
+func (x *SampledSequence) GetTopkSampledLogprobs() *TopkPromptLogprobs {
+	if x != nil {
+		return x.TopkSampledLogprobs
 	}
 	return nil
 }
@@ -1134,20 +1152,24 @@ const file_internal_tinker_tinkerpb_tinker_public_proto_rawDesc = "" +
 	"\x04data\x18\x01 \x01(\fR\x04data\x12\x18\n" +
 	"\aoffsets\x18\x02 \x01(\fR\aoffsets\x12*\n" +
 	"\x05dtype\x18\x03 \x01(\x0e2\x14.tinker_public.DTypeR\x05dtype\x12%\n" +
-	"\x0etrailing_shape\x18\x04 \x03(\x03R\rtrailingShape\"\xba\x02\n" +
+	"\x0etrailing_shape\x18\x04 \x03(\x03R\rtrailingShape\"\xa7\x03\n" +
 	"\x0eSampleResponse\x12<\n" +
 	"\tsequences\x18\x01 \x03(\v2\x1e.tinker_public.SampledSequenceR\tsequences\x12,\n" +
 	"\x0fprompt_logprobs\x18\x02 \x01(\fH\x00R\x0epromptLogprobs\x88\x01\x01\x12X\n" +
 	"\x14topk_prompt_logprobs\x18\x03 \x01(\v2!.tinker_public.TopkPromptLogprobsH\x01R\x12topkPromptLogprobs\x88\x01\x01\x125\n" +
-	"\x17prompt_cache_hit_tokens\x18\x04 \x01(\x05R\x14promptCacheHitTokensB\x12\n" +
+	"\x17prompt_cache_hit_tokens\x18\x04 \x01(\x05R\x14promptCacheHitTokens\x12P\n" +
+	"\x16target_prompt_logprobs\x18\x05 \x01(\v2\x15.tinker_public.TensorH\x02R\x14targetPromptLogprobs\x88\x01\x01B\x12\n" +
 	"\x10_prompt_logprobsB\x17\n" +
-	"\x15_topk_prompt_logprobs\"\x93\x01\n" +
+	"\x15_topk_prompt_logprobsB\x19\n" +
+	"\x17_target_prompt_logprobs\"\x89\x02\n" +
 	"\x0fSampledSequence\x12:\n" +
 	"\vstop_reason\x18\x01 \x01(\x0e2\x19.tinker_public.StopReasonR\n" +
 	"stopReason\x12\x16\n" +
 	"\x06tokens\x18\x02 \x01(\fR\x06tokens\x12\x1f\n" +
-	"\blogprobs\x18\x03 \x01(\fH\x00R\blogprobs\x88\x01\x01B\v\n" +
-	"\t_logprobs\"\x80\x01\n" +
+	"\blogprobs\x18\x03 \x01(\fH\x00R\blogprobs\x88\x01\x01\x12Z\n" +
+	"\x15topk_sampled_logprobs\x18\x04 \x01(\v2!.tinker_public.TopkPromptLogprobsH\x01R\x13topkSampledLogprobs\x88\x01\x01B\v\n" +
+	"\t_logprobsB\x18\n" +
+	"\x16_topk_sampled_logprobs\"\x80\x01\n" +
 	"\x12TopkPromptLogprobs\x12\x1b\n" +
 	"\ttoken_ids\x18\x01 \x01(\fR\btokenIds\x12\x1a\n" +
 	"\blogprobs\x18\x02 \x01(\fR\blogprobs\x12\f\n" +
@@ -1217,14 +1239,16 @@ var file_internal_tinker_tinkerpb_tinker_public_proto_depIdxs = []int32{
 	1,  // 12: tinker_public.BatchedTensor.dtype:type_name -> tinker_public.DType
 	14, // 13: tinker_public.SampleResponse.sequences:type_name -> tinker_public.SampledSequence
 	15, // 14: tinker_public.SampleResponse.topk_prompt_logprobs:type_name -> tinker_public.TopkPromptLogprobs
-	0,  // 15: tinker_public.SampledSequence.stop_reason:type_name -> tinker_public.StopReason
-	8,  // 16: tinker_public.Datum.LossFnInputsEntry.value:type_name -> tinker_public.Tensor
-	12, // 17: tinker_public.ArrayRecord.FieldsEntry.value:type_name -> tinker_public.BatchedTensor
-	18, // [18:18] is the sub-list for method output_type
-	18, // [18:18] is the sub-list for method input_type
-	18, // [18:18] is the sub-list for extension type_name
-	18, // [18:18] is the sub-list for extension extendee
-	0,  // [0:18] is the sub-list for field type_name
+	8,  // 15: tinker_public.SampleResponse.target_prompt_logprobs:type_name -> tinker_public.Tensor
+	0,  // 16: tinker_public.SampledSequence.stop_reason:type_name -> tinker_public.StopReason
+	15, // 17: tinker_public.SampledSequence.topk_sampled_logprobs:type_name -> tinker_public.TopkPromptLogprobs
+	8,  // 18: tinker_public.Datum.LossFnInputsEntry.value:type_name -> tinker_public.Tensor
+	12, // 19: tinker_public.ArrayRecord.FieldsEntry.value:type_name -> tinker_public.BatchedTensor
+	20, // [20:20] is the sub-list for method output_type
+	20, // [20:20] is the sub-list for method input_type
+	20, // [20:20] is the sub-list for extension type_name
+	20, // [20:20] is the sub-list for extension extendee
+	0,  // [0:20] is the sub-list for field type_name
 }
 
 func init() { file_internal_tinker_tinkerpb_tinker_public_proto_init() }

@@ -67,6 +67,10 @@ func (c *completion) extend(choose *chooser, logits []float32) error {
 		c.pending, c.sum = c.vocabulary.Spell(c.Forced[position]), 0
 	}
 	addNoise(logits, c.SampleRequest, c.start+len(c.window))
+	if c.Alternatives > 0 && len(c.TopIDs) == position { // not within a forced token of several native ones
+		ids, logprobs := likeliestOf(c.vocabulary, logits, c.Alternatives)
+		c.TopIDs, c.TopLogprobs = append(c.TopIDs, ids), append(c.TopLogprobs, logprobs)
+	}
 	var token int32
 	var logprob float64
 	if len(c.pending) > 0 {

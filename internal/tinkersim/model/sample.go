@@ -35,6 +35,8 @@ type SampleRequest struct {
 	// Forced are the tokens that the sample begins with, instead of drawn ones. Nothing else changes: their
 	// log-probabilities are the model's, and stops and limits apply. It is for tests.
 	Forced []int32
+	// Alternatives is how many of the likeliest tokens are returned beside each one; 0 returns none.
+	Alternatives int
 	// Noise is the standard deviation of the noise that is added to each logit, as if the arithmetic were
 	// inexact; 0 adds none. It is a function of NoiseKey, Index, the position and the token.
 	Noise    float64
@@ -50,6 +52,9 @@ type Sample struct {
 	// Logprobs are the model's log-probabilities of Tokens, at temperature 1 and without top-k and
 	// top-p, regardless of the request.
 	Logprobs []float32
+	// TopIDs and TopLogprobs are the likeliest tokens where each token was drawn, if they were asked for.
+	TopIDs      [][]int32
+	TopLogprobs [][]float32
 	// Stopped says that a stop token or string ended the sample, not a limit.
 	Stopped bool
 }

@@ -106,7 +106,7 @@ func (w *Weights) TopKPromptLogprobs(ctx context.Context, prompt []int32,
 	err = w.visitPrompt(ctx, prompt, func(s spelling, in window, logits func(position int) []float32) {
 		for i := range prompt[1:] {
 			if last := s.ends[i] - 1; windowOf(last) == in {
-				ids[i+1], logprobs[i+1] = w.likeliest(logits(last), k)
+				ids[i+1], logprobs[i+1] = likeliestOf(w.base.vocabulary, logits(last), k)
 			}
 		}
 	})
@@ -116,11 +116,41 @@ func (w *Weights) TopKPromptLogprobs(ctx context.Context, prompt []int32,
 	return ids, logprobs, nil
 }
 
-// likeliest returns the k likeliest tokens by logits of native tokens, and their log-probabilities.
-func (w *Weights) likeliest(logits []float32, k int) (ids []int32, logprobs []float32) {
+// Target is a token whose log-probability at a position of a prompt is asked for. The position is at least 1.
+type Target struct {
+	Position int
+	Token    int32
+}
+
+// TargetLogprobs returns the log-probability of each target, given the prompt before its position.
+func (w *Weights) TargetLogprobs(ctx context.Context, prompt []int32, targets []Target) ([]float32, error) {
+	natives := make([]int32, len(targets))
+	for i, target := range targets {
+		native := w.base.vocabulary.Spell(target.Token)
+		if len(native) != 1 {
+			return nil, userErrorf("target %d is not a token of one byte, which the simulator can score", target.Token)
+		}
+		natives[i] = native[0]
+	}
+	out := make([]float32, len(targets))
+	err := w.visitPrompt(ctx, prompt, func(s spelling, in window, logits func(position int) []float32) {
+		for i, target := range targets {
+			if last := s.ends[target.Position-1] - 1; windowOf(last) == in {
+				out[i] = float32(score(logits(last), natives[i]))
+			}
+		}
+	})
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+// likeliestOf returns the k likeliest tokens by logits of native tokens, and their log-probabilities.
+func likeliestOf(vocabulary Vocabulary, logits []float32, k int) (ids []int32, logprobs []float32) {
 	norm := transformer.LogSumExp(logits)
 	for _, native := range likeliest(logits, nil) {
-		id, ok := w.base.vocabulary.Token(native)
+		id, ok := vocabulary.Token(native)
 		if !ok {
 			continue
 		}

@@ -59,6 +59,8 @@ type Request struct {
 	Unscored int
 	// TopK asks for the TopK likeliest alternatives to each token of the prompt; 0 means none.
 	TopK int
+	// Targets are tokens whose log-probabilities within the prompt are asked for.
+	Targets []model.Target
 	// Ready are samples that need no weights; nil for those that are to be drawn.
 	Ready []model.Sample
 	// Canceled stops the work for the request once it is closed; nil never does.
@@ -93,6 +95,8 @@ type Output struct {
 	// TopIDs and TopLogprobs have a row for each token of the prompt, if asked for.
 	TopIDs      [][]int32
 	TopLogprobs [][]float32
+	// TargetLogprobs has one for each target.
+	TargetLogprobs []float32
 }
 
 // Stats is what an engine has done so far.
@@ -342,6 +346,9 @@ func (e *Engine) promptOutput(weights *model.Weights, r *Request) (Output, error
 	}
 	if r.TopK > 0 {
 		output.TopIDs, output.TopLogprobs, err = weights.TopKPromptLogprobs(e.ctx, r.Prompt, r.TopK)
+	}
+	if len(r.Targets) > 0 && err == nil {
+		output.TargetLogprobs, err = weights.TargetLogprobs(e.ctx, r.Prompt, r.Targets)
 	}
 	for i := range r.Unscored {
 		if r.PromptLogprobs {

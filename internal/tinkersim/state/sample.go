@@ -82,7 +82,7 @@ func (s *Samplers) Sample(req tinker.SampleRequest) (tinker.FutureResponse, erro
 	perturb(request, o.result.ID(), s.options.SampleNoise)
 	o.ready = s.options.Latency.Sample(from.path.Run, from.pathText(), seeds(request))
 	o.result.AllowCancel()
-	if err := s.submit(from.ctx, o, request); err != nil {
+	if err := s.submit(from.ctx, o, request, req.TargetPromptLogprobs); err != nil {
 		o.result.Lose()
 		return tinker.FutureResponse{}, err
 	}
@@ -119,7 +119,7 @@ func sampleFuture(id string, samples int) tinker.FutureResponse {
 
 // submit submits a request to the engine, at once if no fault delays it. The request is abandoned if ctx ends before
 // there is a result.
-func (s *Samplers) submit(ctx context.Context, o *operation, request *sampling.Request) error {
+func (s *Samplers) submit(ctx context.Context, o *operation, request *sampling.Request, targets *tinker.Tensor) error {
 	stop := context.AfterFunc(ctx, o.result.Abandon)
 	request.Canceled = o.result.Done()
 	request.Done = func(output sampling.Output, err error) {
@@ -128,7 +128,7 @@ func (s *Samplers) submit(ctx context.Context, o *operation, request *sampling.R
 			o.result.Abandon()
 			return
 		}
-		result, err := sampleResult(output, err)
+		result, err := sampleResult(output, targets, err)
 		if err == nil {
 			s.counters.CountSample(len(request.Prompt), sampledTokens(output))
 		}
@@ -162,6 +162,8 @@ func (s *Samplers) newRequest(from *sampler, req tinker.SampleRequest) (*samplin
 		return nil, badRequest("num_samples must be from 1 to %d", maxSamples)
 	case req.TopkPromptLogprobs < 0 || req.TopkPromptLogprobs > model.Vocab:
 		return nil, badRequest("topk_prompt_logprobs must be from 0 to %d", model.Vocab)
+	case req.TopkSampleLogprobs < 0 || req.TopkSampleLogprobs > model.Vocab:
+		return nil, badRequest("topk_sample_logprobs must be from 0 to %d", model.Vocab)
 	case req.PromptLogprobsLastN != 0 && (!req.PromptLogprobs || req.PromptLogprobsLastN < 1 ||
 		req.PromptLogprobsLastN >= len(prompt)):
 		return nil, badRequest("prompt_logprobs_last_n needs prompt_logprobs, and must be from 1 to %d", len(prompt)-1)
@@ -174,12 +176,17 @@ func (s *Samplers) newRequest(from *sampler, req tinker.SampleRequest) (*samplin
 	if err := base.Validate(row); err != nil {
 		return nil, badRequest("%s", err)
 	}
+	targets, err := targetsOf(req.TargetPromptLogprobs, len(prompt))
+	if err != nil {
+		return nil, err
+	}
 	forced := s.options.ForcedSamples.Rule(base.Text(prompt))
 	request := &sampling.Request{
 		Key:            string(from.weights),
 		Prompt:         prompt,
 		PromptLogprobs: req.PromptLogprobs,
 		TopK:           req.TopkPromptLogprobs,
+		Targets:        targets,
 	}
 	if req.PromptLogprobsLastN > 0 {
 		request.Unscored = len(prompt) - req.PromptLogprobsLastN
@@ -189,6 +196,9 @@ func (s *Samplers) newRequest(from *sampler, req tinker.SampleRequest) (*samplin
 		row.Forced = forced.Tokens(row.Seed, i)
 		request.Rows = append(request.Rows, row)
 		if sample, ok := s.bases.reply(from.base, base.Text(prompt), row.MaxTokens, row.StopTokens); ok {
+			if req.TopkSampleLogprobs > 0 {
+				return nil, badRequest("topk_sample_logprobs is not supported of %s, which replies by rule", from.base)
+			}
 			request.Ready = append(request.Ready, sample)
 		}
 	}
@@ -207,6 +217,8 @@ func newRow(from *sampler, req tinker.SampleRequest, prompt []int32, context int
 		Seed:        seedOf(from, req),
 		StopTokens:  params.Stop.Tokens,
 		StopStrings: params.Stop.Strings,
+
+		Alternatives: req.TopkSampleLogprobs,
 	}
 	if params.MaxTokens != nil {
 		row.MaxTokens = *params.MaxTokens
@@ -254,11 +266,13 @@ func perturb(request *sampling.Request, id string, sigma float64) {
 }
 
 // sampleResult encodes the output of the engine.
-func sampleResult(output sampling.Output, err error) (future.Result, error) {
+func sampleResult(output sampling.Output, targets *tinker.Tensor, err error) (future.Result, error) {
 	if err != nil {
 		return future.Result{}, err
 	}
-	result := tinker.SampleResult{PromptLogprobs: output.PromptLogprobs, TopkPromptLogprobs: topk(output)}
+	result := tinker.SampleResult{PromptLogprobs: output.PromptLogprobs,
+		TopkPromptLogprobs:   topk(output.TopIDs, output.TopLogprobs),
+		TargetPromptLogprobs: scored(targets, output.TargetLogprobs)}
 	for _, sample := range output.Samples {
 		reason := tinker.StopReasonLength
 		if sample.Stopped {
@@ -266,20 +280,21 @@ func sampleResult(output sampling.Output, err error) (future.Result, error) {
 		}
 		result.Sequences = append(result.Sequences, tinker.SampledSequence{
 			StopReason: reason, Tokens: sample.Tokens, Logprobs: sample.Logprobs,
+			TopkLogprobs: topk(sample.TopIDs, sample.TopLogprobs),
 		})
 	}
 	body, err := tinker.EncodeSample(result)
 	return protoResult(KindSample, body, err)
 }
 
-func topk(output sampling.Output) [][]tinker.TokenLogprob {
-	if output.TopIDs == nil {
+func topk(ids [][]int32, logprobs [][]float32) [][]tinker.TokenLogprob {
+	if ids == nil {
 		return nil
 	}
-	rows := make([][]tinker.TokenLogprob, len(output.TopIDs))
-	for i, ids := range output.TopIDs {
-		for j, id := range ids {
-			rows[i] = append(rows[i], tinker.TokenLogprob{Token: id, Logprob: output.TopLogprobs[i][j]})
+	rows := make([][]tinker.TokenLogprob, len(ids))
+	for i, row := range ids {
+		for j, id := range row {
+			rows[i] = append(rows[i], tinker.TokenLogprob{Token: id, Logprob: logprobs[i][j]})
 		}
 	}
 	return rows
