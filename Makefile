@@ -189,6 +189,11 @@ conformance-environments-cookbook: $(GOTESTSUM) ## Play environments of two vers
 	@hack/need-python.sh
 	$(call suite,-tags conformance -count=1 -timeout 30m ./test/environments/cookbook,CGO_ENABLED=0)
 
+.PHONY: upstream
+upstream: ## Print what is pinned of the SDK, cookbook, SkyRL, templates and models, beside what is newest (docs/releasing.md).
+	@hack/need-python.sh
+	@python3 hack/upstream.py
+
 .PHONY: conformance-skyrl
 conformance-skyrl: $(GOTESTSUM) ## Check every feature of SkyRL 0.3.0 and 0.4.0, then train at 0.3.0 on the local cluster (installs 14 GB; not in `make test`).
 	@hack/need-python.sh
