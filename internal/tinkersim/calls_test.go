@@ -95,6 +95,12 @@ func TestCalls(t *testing.T) {
 		"fewer than no alternatives to sampled tokens": {"POST", "/api/v1/asample",
 			`{"base_model":"tinkersim/byte-136k","prompt":{"chunks":[{"type":"encoded_text","tokens":[65,66]}]},` +
 				`"topk_sample_logprobs":-1}`, nil, 400, `{"detail":"topk_sample_logprobs must be from 0 to 260"}`},
+		"a bill from within an hour": {"GET",
+			"/api/v1/billing/usage/events?starting_on=2026-11-21T12:30:00Z&ending_before=2026-11-22T00:00:00Z", "", nil, 400,
+			`{"detail":"starting_on must be the begin of an hour of UTC in RFC 3339"}`},
+		"a bill of too many days": {"GET",
+			"/api/v1/billing/usage/events?starting_on=2026-11-01T00:00:00Z&ending_before=2026-11-22T00:00:00Z", "", nil, 400,
+			`{"detail":"ending_before must be after starting_on, and at most 14 days"}`},
 		"targets of another prompt": {"POST", "/api/v1/asample",
 			`{"base_model":"tinkersim/byte-136k","prompt":{"chunks":[{"type":"encoded_text","tokens":[65,66,67]}]},` +
 				`"target_prompt_logprobs":{"data":[1],"dtype":"int64","shape":[1,1]}}`, nil, 400,

@@ -138,6 +138,7 @@ func (s *Server) listingRoutes() []endpoint {
 		simpleEndpoint("GET /api/v1/training_runs/{run}", "get_training_run", getRun),
 		simpleEndpoint("GET /api/v1/training_runs/{run}/checkpoints", "list_run_checkpoints", getRunCheckpoints),
 		simpleEndpoint("GET /api/v1/checkpoints", "list_checkpoints", getCheckpoints),
+		simpleEndpoint("GET /api/v1/billing/usage/events", "billing_usage", s.getBill),
 		{pattern: "GET" + below, op: "archive", read: s.readEdit},
 		{pattern: "POST" + below, op: "publish", read: s.readEdit},
 		{pattern: "PUT" + below, op: "ttl", read: s.readEdit},

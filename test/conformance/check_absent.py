@@ -2,16 +2,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Features of the hosted service that tinkersim lacks: it must respond with 404 at once."""
 
-import datetime
-
 import tinker
 from tinker import types
 from tinker.lib.public_interfaces.rest_client import RestClient
 
 from harness import check, require, require_equal, require_raises
 from environment import awaited, session_of
-
-DAY = datetime.datetime(2026, 8, 1, tzinfo=datetime.UTC)
 
 
 async def _require_absent(call, error: type[Exception] = tinker.NotFoundError) -> None:
@@ -29,8 +25,6 @@ async def accounts_are_absent(env):
     await _require_absent(lambda: rest.get_audit_log().result())
     error = tinker.NotFoundError if env.traits["audit_async"] else AssertionError
     await _require_absent(lambda: rest.get_audit_log_async(), error)
-    await _require_absent(lambda: rest.get_billing_usage(DAY, DAY + datetime.timedelta(hours=2)).result())
-    await _require_absent(lambda: rest.get_billing_usage_async(DAY, DAY + datetime.timedelta(hours=2)))
     await _require_absent(lambda: rest.export_session_trace(session).result())
     await _require_absent(lambda: rest.export_session_trace_async(session))
 

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What RestClient lists and changes."""
 
+import datetime
 import io
 import json
 import tarfile
@@ -54,6 +55,24 @@ async def all_checkpoints(env):
     require(set(paths) <= set(found), "not all checkpoints are listed")
     first = await env.rest.list_user_checkpoints_async(limit=7)
     require_equal(_paths(first), found[:7], "the first page")
+
+
+@check()
+async def usage_is_billed_by_session(env):
+    """At the hosted service it lags by hours, so that only tinkersim is asked."""
+    name = env.name("bill")
+    hour = datetime.datetime.now(datetime.UTC).replace(minute=0, second=0, microsecond=0)
+    service = env.new_service(user_metadata={"run": name})
+    trainer = service.create_lora_training_client(base_model=env.model, rank=4)
+    train(trainer)
+    trainer.save_state(name).result()
+    session = trainer.model_id.split(":train:")[0]
+    window = (hour, hour + datetime.timedelta(hours=2))
+    for answer in (env.rest.get_billing_usage(*window).result(), await env.rest.get_billing_usage_async(*window)):
+        infos = {one.event_info.type: one.event_info for one in answer.data if one.session_id == session}
+        require(infos["training"].token_count > 0, f"the session is billed for {infos}")
+        require_equal(infos["checkpoint"].count, 1, "the checkpoints")
+        require_equal(answer.sessions[session].user_metadata, {"run": name}, "the metadata")
 
 
 @check("list: runs, in pages")

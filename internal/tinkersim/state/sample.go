@@ -13,6 +13,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/tinkersim/future"
 	"github.com/tinker-operator/tinker-operator/internal/tinkersim/model"
 	"github.com/tinker-operator/tinker-operator/internal/tinkersim/sampling"
+	"github.com/tinker-operator/tinker-operator/internal/tinkersim/stats"
 )
 
 // maxSamples is the largest number of completions of one request.
@@ -82,7 +83,7 @@ func (s *Samplers) Sample(req tinker.SampleRequest) (tinker.FutureResponse, erro
 	perturb(request, o.result.ID(), s.options.SampleNoise)
 	o.ready = s.options.Latency.Sample(from.path.Run, from.pathText(), seeds(request))
 	o.result.AllowCancel()
-	if err := s.submit(from.ctx, o, request, req.TargetPromptLogprobs); err != nil {
+	if err := s.submit(from, o, request, req.TargetPromptLogprobs); err != nil {
 		o.result.Lose()
 		return tinker.FutureResponse{}, err
 	}
@@ -117,9 +118,10 @@ func sampleFuture(id string, samples int) tinker.FutureResponse {
 	return future
 }
 
-// submit submits a request to the engine, at once if no fault delays it. The request is abandoned if ctx ends before
+// submit submits a request to the engine, at once if no fault delays it. The request is abandoned if the sampler ends before
 // there is a result.
-func (s *Samplers) submit(ctx context.Context, o *operation, request *sampling.Request, targets *tinker.Tensor) error {
+func (s *Samplers) submit(from *sampler, o *operation, request *sampling.Request, targets *tinker.Tensor) error {
+	ctx := from.ctx
 	stop := context.AfterFunc(ctx, o.result.Abandon)
 	request.Canceled = o.result.Done()
 	request.Done = func(output sampling.Output, err error) {
@@ -130,7 +132,7 @@ func (s *Samplers) submit(ctx context.Context, o *operation, request *sampling.R
 		}
 		result, err := sampleResult(output, targets, err)
 		if err == nil {
-			s.counters.CountSample(len(request.Prompt), sampledTokens(output))
+			s.counters.CountSample(s.payer(from), len(request.Prompt), sampledTokens(output))
 		}
 		o.settle(ctx, result, err)
 	}
@@ -150,6 +152,11 @@ func (s *Samplers) submit(ctx context.Context, o *operation, request *sampling.R
 			request.Done(sampling.Output{}, err)
 		}
 	})
+}
+
+// payer is whom samples are billed to.
+func (s *Samplers) payer(from *sampler) stats.Payer {
+	return stats.Payer{Session: from.session, BaseModel: from.base, At: s.options.Clock()}
 }
 
 // newRequest validates a request and converts it to the engine's types.

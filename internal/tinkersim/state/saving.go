@@ -44,7 +44,16 @@ func (t *trainer) save(save checkpoint.Save, ttlSeconds *int64) (checkpoint.Chec
 		}
 		save.TTL = time.Duration(*ttlSeconds) * time.Second
 	}
-	return t.models.store.Save(t.ctx, save)
+	saved, err := t.models.store.Save(t.ctx, save)
+	if err == nil {
+		t.models.counters.CountCheckpoint(t.payer())
+	}
+	return saved, err
+}
+
+// payer is whom the operations of the model are billed to.
+func (t *trainer) payer() stats.Payer {
+	return stats.Payer{Session: t.run.Session, BaseModel: t.run.BaseModel, At: t.models.options.Clock()}
 }
 
 // SaveSampler submits a save of weights to sample from: under a name, or for one sampling session.

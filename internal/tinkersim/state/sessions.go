@@ -15,6 +15,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/tinker-operator/tinker-operator/internal/tinker"
+	"github.com/tinker-operator/tinker-operator/internal/tinkersim/stats"
 )
 
 // Sessions holds the sessions, and ends those that are idle for too long. It is safe for concurrent use.
@@ -22,6 +23,8 @@ type Sessions struct {
 	clock   func() time.Time
 	random  io.Reader
 	timeout time.Duration
+	// counters bill what the sessions use.
+	counters *stats.Counters
 
 	mu   sync.Mutex // guards byID and the sessions in it
 	byID map[string]*session
@@ -47,8 +50,8 @@ type accepted struct {
 	requestID string
 }
 
-func newSessions(options Options) *Sessions {
-	return &Sessions{clock: options.Clock, random: options.Random, timeout: options.SessionTimeout,
+func newSessions(options Options, counters *stats.Counters) *Sessions {
+	return &Sessions{clock: options.Clock, random: options.Random, timeout: options.SessionTimeout, counters: counters,
 		byID: map[string]*session{}}
 }
 
@@ -71,6 +74,7 @@ func (s *Sessions) Create(req tinker.CreateSessionRequest) (tinker.CreateSession
 		lastUsed: now,
 		models:   map[int]accepted{},
 	}
+	s.counters.OpenAccount(id, stats.Account{Project: req.ProjectID, Metadata: req.UserMetadata})
 	return tinker.CreateSessionResponse{Type: tinker.TypeCreateSession, Session: id}, nil
 }
 
@@ -190,6 +194,7 @@ func (s *Sessions) Get(id string) (SessionInfo, error) {
 func (s *Sessions) SetProject(id, project string) error {
 	return s.use(id, func(found *session) error {
 		found.project = project
+		s.counters.OpenAccount(id, stats.Account{Project: project, Metadata: found.metadata})
 		return nil
 	})
 }

@@ -122,7 +122,7 @@ func New(options Options, faults *fault.Set, counters *stats.Counters) (*State, 
 		Load: sh.loadWeights,
 		Now:  options.Clock,
 	})
-	sessions := newSessions(options)
+	sessions := newSessions(options, counters)
 	samplers := newSamplers(sh, sessions)
 	s := &State{
 		Sessions:    sessions,

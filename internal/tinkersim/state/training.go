@@ -59,7 +59,7 @@ func (t *trainer) forwardBackward(req tinker.ForwardBackwardRequest) (future.Res
 	if err != nil {
 		return future.Result{}, err
 	}
-	t.models.counters.CountPass(tokens, req.ForwardOnly)
+	t.models.counters.CountPass(t.payer(), tokens, req.ForwardOnly)
 	if !req.ForwardOnly {
 		t.sequences += len(req.Data)
 	}

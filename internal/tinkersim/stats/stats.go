@@ -58,11 +58,12 @@ const (
 type Counters struct {
 	mu    sync.Mutex
 	stats Stats
+	bill  bill
 }
 
 // NewCounters returns counters at zero.
 func NewCounters() *Counters {
-	return &Counters{stats: Stats{Operations: map[string]int64{}, Calls: map[string]int64{}}}
+	return &Counters{stats: Stats{Operations: map[string]int64{}, Calls: map[string]int64{}}, bill: newBill()}
 }
 
 // CountCall counts a request that arrived at an endpoint.
@@ -84,10 +85,11 @@ func (c *Counters) CountOperation(op string, kind Work, took time.Duration) {
 	c.stats.SavingSeconds += took.Seconds()
 }
 
-// CountPass counts the tokens of a pass over training data.
-func (c *Counters) CountPass(tokens int, forwardOnly bool) {
+// CountPass counts the tokens of a pass over training data. A bill has those of both kinds of passes.
+func (c *Counters) CountPass(to Payer, tokens int, forwardOnly bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	c.bill.add(to, UsageTraining, tokens)
 	c.stats.TrainedTokens += int64(tokens)
 	if forwardOnly {
 		c.stats.Billed.ForwardTokens += int64(tokens)
@@ -97,9 +99,11 @@ func (c *Counters) CountPass(tokens int, forwardOnly bool) {
 }
 
 // CountSample counts the tokens of a request for samples.
-func (c *Counters) CountSample(prompt, sampled int) {
+func (c *Counters) CountSample(to Payer, prompt, sampled int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	c.bill.add(to, UsagePrefill, prompt)
+	c.bill.add(to, UsageSample, sampled)
 	c.stats.Billed.PromptTokens += int64(prompt)
 	c.stats.Billed.SampledTokens += int64(sampled)
 }

@@ -19,10 +19,10 @@ func TestCounters(t *testing.T) {
 	c.CountOperation("optim_step", Training, 2*time.Second)
 	c.CountOperation("optim_step", Training, time.Second)
 	c.CountOperation("save_weights", Saving, 4*time.Second)
-	c.CountPass(5, false)
-	c.CountPass(6, true)
-	c.CountSample(7, 8)
-	c.CountSample(9, 10)
+	c.CountPass(Payer{}, 5, false)
+	c.CountPass(Payer{}, 6, true)
+	c.CountSample(Payer{}, 7, 8)
+	c.CountSample(Payer{}, 9, 10)
 	c.CountSampling(sampling.Stats{Busy: time.Second, Batches: 1, Rows: 2, Tokens: 3})
 	current := sampling.Stats{Busy: 2 * time.Second, Batches: 10, Rows: 20, Tokens: 30}
 	want := Stats{
