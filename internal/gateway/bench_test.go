@@ -5,14 +5,12 @@ package gateway_test
 
 import (
 	"bytes"
-	"compress/gzip"
 	"context"
 	"encoding/json"
 	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
-	"os"
 	"runtime"
 	"slices"
 	"strings"
@@ -78,7 +76,7 @@ func words(number, tokens int) string {
 // play plays members at once, and returns them.
 func play(b *testing.B, server *gateway.Server, members int, run func(e *gateway.Episode) error) []rl.Member {
 	b.Helper()
-	tokens := qwen3(b)
+	tokens := vocabulary(b, "qwen3")
 	format, err := families.New("qwen3", tokens, families.Options{End: "<|im_end|>"})
 	if err != nil {
 		b.Fatal(err)
@@ -99,28 +97,6 @@ func play(b *testing.B, server *gateway.Server, members int, run func(e *gateway
 		b.Fatalf("the group is %v: %s", group.Outcome, group.Reason)
 	}
 	return group.Members
-}
-
-func qwen3(b *testing.B) tokenizer.Tokenizer {
-	b.Helper()
-	file, err := os.Open("../renderer/families/testdata/tokenizers/qwen3.json.gz")
-	if err != nil {
-		b.Fatal(err)
-	}
-	defer file.Close()
-	unzipped, err := gzip.NewReader(file)
-	if err != nil {
-		b.Fatal(err)
-	}
-	data, err := io.ReadAll(unzipped)
-	if err != nil {
-		b.Fatal(err)
-	}
-	tokens, err := tokenizer.Parse(data)
-	if err != nil {
-		b.Fatal(err)
-	}
-	return tokens
 }
 
 // message is one of a conversation.
