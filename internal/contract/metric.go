@@ -31,6 +31,10 @@ const (
 	MetricTrainingSeconds        = "time/train_step"
 	MetricSavingSeconds          = "time/save_checkpoint"
 	MetricSampledTokensPerSecond = "sampled_tokens_per_second"
+	// MetricOptionsIgnored are the requests of agents that were answered without an option, in an episode that has such.
+	MetricOptionsIgnored = "env/all/options_ignored"
+	// PrefixIgnored comes before the name of such an option.
+	PrefixIgnored = "env/all/ignored_"
 )
 
 // Metric says where a metric goes besides files and trackers: all that Metrics lists are in the history.
@@ -112,12 +116,14 @@ func rank(name string) int {
 	case strings.HasPrefix(name, "loss:"), strings.HasPrefix(name, "env/") &&
 		(strings.HasSuffix(name, "/reward/total") || strings.HasSuffix(name, "/fault_ratio")):
 		return 3
+	case name == MetricOptionsIgnored, strings.HasPrefix(name, PrefixIgnored):
+		return 4
 	default:
 		return unranked
 	}
 }
 
-const unranked = 4
+const unranked = 5
 
 // StatusMetrics returns the metrics that the status has.
 func StatusMetrics(metrics map[string]float64) map[string]float64 {

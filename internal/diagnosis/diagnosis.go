@@ -32,6 +32,8 @@ const (
 	SamplerDiffers Cause = "SamplerDiffers"
 	// GradientClipped: optimizer.gradClipNorm scales each gradient down by far.
 	GradientClipped Cause = "GradientClipped"
+	// OptionsIgnored: agents ask for something that the gateway does not have.
+	OptionsIgnored Cause = "OptionsIgnored"
 	// RewardUnchanged: the mean reward has no trend.
 	RewardUnchanged Cause = "RewardUnchanged"
 	// HeldOutFalls: an evaluation falls while the reward of training does not.
@@ -104,6 +106,8 @@ var rules = []rule{
 		"precision that it trains."},
 	{GradientClipped, gradientClipped, "Raise algorithm.optimizer.gradClipNorm, or lower the learning rate instead."},
 	{HeldOutFalls, heldOutFalls, "Use the best checkpoint (kubectl tinker checkpoints RUN), more tasks, or fewer epochs."},
+	{OptionsIgnored, optionsIgnored, "Take the options out of the agent, or set interaction.agent.unsupported to Refuse, " +
+		"so that the agent has an error."},
 	{RewardUnchanged, rewardUnchanged,
 		"Raise algorithm.optimizer.learningRate, groupSize or tasksPerStep, and check the " +
 			"reward on right and wrong replies: kubectl tinker try."},

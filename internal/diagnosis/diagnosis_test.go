@@ -4,6 +4,7 @@
 package diagnosis
 
 import (
+	"fmt"
 	"maps"
 	"math"
 	"os"
@@ -36,6 +37,15 @@ func set(values map[string]float64) func(int, map[string]float64) {
 	return func(_ int, metrics map[string]float64) { maps.Copy(metrics, values) }
 }
 
+// ignoring are the metrics of a step in which agents asked for options, by way of the filter of the history.
+func ignoring(names ...string) map[string]float64 {
+	metrics := map[string]float64{contract.MetricOptionsIgnored: float64(len(names))}
+	for _, name := range names {
+		metrics[contract.PrefixIgnored+name] = 1
+	}
+	return contract.RecordMetrics(metrics)
+}
+
 func TestOf(t *testing.T) {
 	held := func(value, low, high float64) map[string]float64 {
 		return map[string]float64{"test/pass@1": value, "test/pass@1" + suffixLow: low, "test/pass@1" + suffixHigh: high}
@@ -44,8 +54,14 @@ func TestOf(t *testing.T) {
 		rows []history.Row
 		want []Cause
 	}{
-		"nothing":         {nil, nil},
-		"a policy learns": {rowsOf(40, nil), nil},
+		"nothing": {nil, nil},
+		"an option of agents is ignored": {rowsOf(10, func(i int, m map[string]float64) {
+			if i == 2 {
+				maps.Copy(m, ignoring("response_format"))
+			}
+		}), []Cause{OptionsIgnored}},
+		"a metric of somebody else": {rowsOf(10, set(map[string]float64{contract.PrefixIgnored + "words": 1})), nil},
+		"a policy learns":           {rowsOf(40, nil), nil},
 		"a policy is ready": {rowsOf(40, func(i int, m map[string]float64) {
 			if i > 10 {
 				maps.Copy(m, map[string]float64{metricReward: 1, metricMixed: 0, metricAllGood: 1, metricAllBad: 0,
@@ -119,6 +135,26 @@ func TestMessages(t *testing.T) {
 	want := `20% of the episodes of environment "a" end with a fault (mean of 10 steps), and are not trained on.`
 	if got := Of(rows, Settings{}); len(got) != 1 || got[0].Message != want {
 		t.Errorf("Of() = %v, want the message %q", got, want)
+	}
+}
+
+// TestOptionsIgnored bounds the names, which an environment of somebody else could choose.
+func TestOptionsIgnored(t *testing.T) {
+	names := make([]string, 20)
+	for i := range names {
+		names[i] = fmt.Sprintf("b%02d", i)
+	}
+	for want, metrics := range map[string]map[string]float64{
+		"Agents ask for response_format and tool_choice, which the gateway does not have, and are answered without.": ignoring(
+			"tool_choice", "response_format"),
+		"Agents ask for b00, b01, b02, b03, b04 and 15 more, which the gateway does not have, and are answered " +
+			"without.": ignoring(names...),
+		`Agents ask for "a\n` + strings.Repeat("x", 38) + `", which the gateway does not have, and are answered ` +
+			"without.": ignoring("a\n" + strings.Repeat("x", 60)),
+	} {
+		if got := Of(rowsOf(1, set(metrics)), Settings{}); len(got) != 1 || got[0].Message != want {
+			t.Errorf("Of() = %v, want the message %q", got, want)
+		}
 	}
 }
 

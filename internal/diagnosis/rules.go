@@ -8,6 +8,7 @@ import (
 	"maps"
 	"math"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/tinker-operator/tinker-operator/internal/contract"
@@ -187,6 +188,41 @@ func heldOutFalls(s series, _ Settings) string {
 			"of training did not fall.", name, best.Metrics[name], best.Step, last.Metrics[name], last.Step)
 	}
 	return ""
+}
+
+// optionsIgnored looks at all steps: what was ignored once stays a finding, so that the run has one event of it.
+func optionsIgnored(s series, _ Settings) string {
+	const most, longest = 5, 40
+	found := map[string]bool{}
+	for _, row := range s.steps {
+		if row.Metrics[contract.MetricOptionsIgnored] == 0 {
+			continue
+		}
+		for name := range row.Metrics {
+			if option, ok := strings.CutPrefix(name, contract.PrefixIgnored); ok {
+				found[option] = true
+			}
+		}
+	}
+	names := slices.Sorted(maps.Keys(found))
+	for i, name := range names {
+		names[i] = contract.Truncate(name, longest)
+		if quoted := strconv.Quote(names[i]); len(quoted) > len(names[i])+2 {
+			names[i] = quoted
+		}
+	}
+	var list string
+	switch n := len(names); {
+	case n == 0:
+		return ""
+	case n == 1:
+		list = names[0]
+	case n <= most:
+		list = strings.Join(names[:n-1], ", ") + " and " + names[n-1]
+	default:
+		list = fmt.Sprintf("%s and %d more", strings.Join(names[:most], ", "), n-most)
+	}
+	return fmt.Sprintf("Agents ask for %s, which the gateway does not have, and are answered without.", list)
 }
 
 // fell reports whether the newest rewards are below those around a step.

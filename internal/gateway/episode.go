@@ -174,6 +174,9 @@ func (e *Episode) count(request *dialect.Request) {
 	for _, field := range request.Ignored {
 		e.counts["ignored_"+field.Name]++
 	}
+	if len(request.Ignored) > 0 {
+		e.counts["options_ignored"]++
+	}
 	e.mu.Unlock()
 	for _, name := range request.Overruled {
 		e.server.tell(name, "an agent asks for another sampling than the run's, and has the run's")

@@ -511,7 +511,8 @@ func TestOptionsAreCounted(t *testing.T) {
 			t.Fatalf("got status %d: %s", status, answer)
 		}
 	}
-	want := map[string]float64{"overruled_temperature": 2, "ignored_response_format": 2, "ignored_unknown": 2}
+	want := map[string]float64{"overruled_temperature": 2, "ignored_response_format": 2, "ignored_unknown": 2,
+		"options_ignored": 2}
 	if diff := cmp.Diff(want, e.Counts()); diff != "" {
 		t.Errorf("counts (-want +got):\n%s", diff)
 	}

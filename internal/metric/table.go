@@ -291,6 +291,17 @@ var ofTime = []Description{
 }
 
 var ofYourOwn = []Description{
+	{
+		"env/ENV/options_ignored", count,
+		"Requests of agents, in an episode that has such, that asked for an option that the gateway does not have.",
+		"Absent.", "See ignored_NAME, and docs/agents.md.",
+	},
+	{"env/ENV/ignored_NAME", count, "Those that asked for the option NAME.", "Absent.", ""},
+	{
+		"env/ENV/overruled_NAME", count,
+		"Requests of agents, in an episode that has such, that asked for another sampling than the run's.",
+		"", "",
+	},
 	{"env/ENV/NAME", yourUnit, "Mean of a metric that the environment or a reward function reports.", "", ""},
 	{"NAME:REDUCTION", "as the endpoint reports it", "A metric of the endpoint.", "", ""},
 }
