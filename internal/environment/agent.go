@@ -49,8 +49,11 @@ type Completion struct {
 	Stop []string
 	// MaxTokens bounds the reply below what the run permits; 0 for no bound of its own.
 	MaxTokens int
-	// Logprobs says that the texts of the sampled tokens are wanted.
-	Logprobs bool
+	// Logprobs says that the texts of the sampled tokens are wanted, and Scored that those of the prompt and their
+	// log-probabilities are.
+	Logprobs, Scored bool
+	// Unanswered says that no reply is wanted: nothing is sampled, and no conversation continues.
+	Unanswered bool
 }
 
 // Completed is the reply to a Completion.
@@ -71,6 +74,10 @@ type Completed struct {
 	Tokens   []int32
 	Texts    []string
 	Logprobs []float32
+	// PromptTexts are the texts of the tokens of the prompt, if these were wanted, and PromptLogprobs their
+	// log-probabilities, but for the first, which has none.
+	PromptTexts    []string
+	PromptLogprobs []float32
 }
 
 // RequestError reports a request of an agent that cannot be answered. The episode continues.

@@ -109,14 +109,10 @@ func (x *exchange) completions() ([]environment.Completion, *dialect.Error) {
 	if failure != nil {
 		return nil, failure
 	}
-	if request.Echo && request.Logprobs != nil {
-		return nil, &dialect.Error{Kind: dialect.InvalidRequest, Param: "echo", Code: "unsupported_parameter",
-			Message: "The log-probabilities of an echoed prompt are not computed. Remove echo or logprobs."}
-	}
 	one := environment.Completion{Role: role, Messages: x.messages, Tools: request.Tools, Stop: request.Stop,
 		Logprobs: request.Logprobs != nil}
 	if request.MaxTokens != nil {
-		one.MaxTokens = *request.MaxTokens
+		one.MaxTokens, one.Unanswered = *request.MaxTokens, *request.MaxTokens == 0
 	}
 	if x.endpoint != dialect.Completions {
 		return repeat(one, request.N), nil
@@ -124,7 +120,9 @@ func (x *exchange) completions() ([]environment.Completion, *dialect.Error) {
 	var all []environment.Completion
 	for _, prompt := range request.Prompts {
 		one.Raw, one.Text, one.Tokens = true, prompt.Text, prompt.Tokens
-		all = append(all, repeat(one, request.N)...)
+		choices := repeat(one, request.N)
+		choices[0].Scored = request.Echo && request.Logprobs != nil // The choices have one prompt.
+		all = append(all, choices...)
 	}
 	return all, nil
 }
@@ -276,13 +274,14 @@ func (x *exchange) keepResponse(reply *dialect.Reply) {
 func (x *exchange) replyOf(out []environment.Completed) *dialect.Reply {
 	reply := &dialect.Reply{ID: idPrefixes[x.endpoint] + out[0].ID, Created: x.server.config.Now(),
 		Model: x.request.Model, Sign: x.server.sign}
-	for _, each := range out {
+	for i, each := range out {
 		choice := dialect.Choice{Message: each.Message, Stop: stopOf(each), StopText: each.StopText,
 			Text: each.Text, Prompt: each.PromptText}
-		for i, text := range each.Texts {
-			logprob := float64(each.Logprobs[i])
-			choice.Tokens = append(choice.Tokens, dialect.Token{Text: text, Logprob: &logprob})
+		for at, text := range each.Texts {
+			choice.Tokens = append(choice.Tokens, tokenOf(text, each.Logprobs[at:]))
 		}
+		first := i - i%max(1, x.request.N)
+		choice.PromptTokens = scoredOf(out[first : first+max(1, x.request.N)])
 		reply.Choices = append(reply.Choices, choice)
 		reply.Usage.Completion += len(each.Tokens)
 	}
@@ -293,6 +292,30 @@ func (x *exchange) replyOf(out []environment.Completed) *dialect.Reply {
 		reply.Usage.Cached += first.KnownTokens
 	}
 	return reply
+}
+
+// scoredOf returns the tokens of the prompt of choices, of which one was asked for them.
+func scoredOf(choices []environment.Completed) []dialect.Token {
+	var tokens []dialect.Token
+	for _, each := range choices {
+		for i, text := range each.PromptTexts {
+			var logprobs []float32
+			if i > 0 {
+				logprobs = each.PromptLogprobs[i-1:]
+			}
+			tokens = append(tokens, tokenOf(text, logprobs))
+		}
+	}
+	return tokens
+}
+
+// tokenOf returns a token with the first of log-probabilities, if there is one.
+func tokenOf(text string, logprobs []float32) dialect.Token {
+	token := dialect.Token{Text: text}
+	if len(logprobs) > 0 {
+		token.Logprob = new(float64(logprobs[0]))
+	}
+	return token
 }
 
 func stopOf(out environment.Completed) dialect.StopReason {

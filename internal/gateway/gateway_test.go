@@ -555,6 +555,45 @@ func TestChoices(t *testing.T) {
 	}
 }
 
+// TestEchoedPromptsAreScored has the log-probabilities of a prompt come with one of its choices, or without a reply.
+func TestEchoedPromptsAreScored(t *testing.T) {
+	policy := &scripted{complete: func(_ context.Context, asked environment.Completion) (environment.Completed, error) {
+		out := environment.Completed{ID: "1", PromptText: "xy", PromptTokens: 2, Truncated: true}
+		if asked.Scored {
+			out.ID, out.PromptTexts, out.PromptLogprobs = "2", []string{"x", "y"}, []float32{-0.5}
+		}
+		if !asked.Unanswered {
+			out.Text, out.Tokens, out.Texts, out.Logprobs = "z", []int32{9}, []string{"z"}, []float32{-0.25}
+		}
+		return out, nil
+	}}
+	_, e := served(t, Config{}, policy, Options{})
+	for body, want := range map[string][]any{
+		`{"model": "m", "prompt": "xy", "echo": true, "logprobs": 1, "max_tokens": 0}`:         {"xy", nil, -0.5},
+		`{"model": "m", "prompt": "xy", "echo": true, "logprobs": 0, "n": 2, "max_tokens": 1}`: {"xyz", nil, -0.5, -0.25},
+		`{"model": "m", "prompt": "xy", "max_tokens": 0}`:                                      {""},
+	} {
+		status, _, answer := ask(t, e, "/completions", body)
+		got := []any{}
+		for i := range want[1:] {
+			got = append(got, at(t, answer, "choices", 0, "logprobs", "token_logprobs", i))
+		}
+		if diff := cmp.Diff(want[1:], got); diff != "" || at(t, answer, "choices", 0, "text") != want[0] ||
+			at(t, answer, "usage", "prompt_tokens") != 2.0 {
+			t.Errorf("%s has status %d: %s", body, status, answer)
+		}
+	}
+	scored := 0
+	for _, asked := range policy.asked {
+		if asked.Scored {
+			scored++
+		}
+	}
+	if scored != 2 {
+		t.Errorf("prompts were scored %d times, want twice", scored)
+	}
+}
+
 // TestOpenRequestsAreBounded refuses a request while as many are open as may be.
 func TestOpenRequestsAreBounded(t *testing.T) {
 	policy, asked, release := blocked()

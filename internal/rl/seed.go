@@ -18,6 +18,8 @@ const (
 	UseReference Use = "reference"
 	// UseTeacher is the log-probabilities of a teacher.
 	UseTeacher Use = "teacher"
+	// UsePrompt is the log-probabilities of a prompt under the policy.
+	UsePrompt Use = "prompt"
 	// UseJudge is what grades the reply to a request.
 	UseJudge Use = "judge"
 )

@@ -38,7 +38,7 @@ func (w *Worker) start(ctx context.Context, lease exchange.Lease) {
 		return
 	}
 	own := &policy{worker: w, group: group}
-	player.Policy = own
+	player.Policy, player.Prompts = own, own
 	player.Replies = w.config.Groups
 	if lease.Key.Kind == rl.Train {
 		addScorers(player, own, w.play.Load().play, spec.Settings.Teacher)

@@ -272,6 +272,25 @@ func TestWrongLogprobsAreReported(t *testing.T) {
 	}
 }
 
+// TestPolicyScoresPrompts has the policy score a prompt: in the session of its samples, under a number of its own.
+func TestPolicyScoresPrompts(t *testing.T) {
+	impossible := float32(math.Inf(-1))
+	api := &wrongLogprobs{endpoint: newEndpoint(), left: 100, wrong: []float32{float32(math.NaN()), impossible}}
+	p := newPolicy(api)
+	if _, err := p.Sample(t.Context(), request()); err != nil {
+		t.Fatal(err)
+	}
+	got, err := p.Logprobs(t.Context(), request(), 1)
+	if err != nil || len(got) != 1 || got[0] != impossible {
+		t.Fatalf("Logprobs: %v, %v", got, err)
+	}
+	sampled, scored := api.posted[0], api.posted[1]
+	if sampled.SamplingSession != scored.SamplingSession || *sampled.SeqID == *scored.SeqID || !scored.PromptLogprobs ||
+		*scored.SeqID != request().Number(rl.UsePrompt, 0) {
+		t.Errorf("the prompt is scored by %+v, after the sample of %+v", scored, sampled)
+	}
+}
+
 func TestPermanentFailuresOfSamples(t *testing.T) {
 	always := func(category tinker.Category) func(int, tinker.SampleRequest) error {
 		return func(int, tinker.SampleRequest) error { return failureOf(category) }

@@ -6,6 +6,7 @@ package rollout
 import (
 	"context"
 	"fmt"
+	"math"
 
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1/algorithm"
 	"github.com/tinker-operator/tinker-operator/internal/rl"
@@ -39,6 +40,14 @@ func newScorer(p *policy, use rl.Use, r algorithm.Reference) *scorer {
 	return s
 }
 
+// Logprobs implements episode.Scorer: the policy that the lease names scores, in its own session.
+func (p *policy) Logprobs(ctx context.Context, request episode.Request, last int) ([]float32, error) {
+	lease := p.group.lease.Load()
+	s := &scorer{policy: p, from: weightsOf(lease.Sampler), session: lease.SamplingSession, use: rl.UsePrompt,
+		counted: client.UsePolicy}
+	return s.Logprobs(ctx, request, last)
+}
+
 // Logprobs implements episode.Scorer. It tries again as policy.Sample does, and fails as that does.
 func (s *scorer) Logprobs(ctx context.Context, request episode.Request, last int) ([]float32, error) {
 	var logprobs []float32
@@ -67,7 +76,8 @@ func (s *scorer) once(ctx context.Context, tokens []int32, last int, number int6
 	}
 	logprobs := result.PromptLogprobs[len(tokens)-last:]
 	for i, v := range logprobs {
-		if !distill.IsLogprob(v) {
+		isImpossible := s.use == rl.UsePrompt && math.IsInf(float64(v), -1) // An agent may ask about any token.
+		if !distill.IsLogprob(v) && !isImpossible {
 			return nil, key, s.wrong("token %d has %v", len(tokens)-last+i, v)
 		}
 	}
@@ -115,4 +125,7 @@ func (s *scorer) wrong(format string, args ...any) error {
 	}
 }
 
-var _ episode.Scorer = (*scorer)(nil)
+var (
+	_ episode.Scorer = (*scorer)(nil)
+	_ episode.Scorer = (*policy)(nil)
+)

@@ -27,8 +27,8 @@ var _ environment.TimedPolicy = (*driver)(nil)
 // agent is what an agent has asked so far.
 type agent struct {
 	branches
-	// open counts open requests.
-	open int
+	// open counts open requests, and unanswered those of them that have no reply.
+	open, unanswered int
 	// last is the request that was made last. overlaps says that it was made while another was open.
 	last     *node
 	overlaps bool
@@ -79,10 +79,14 @@ func (d *driver) Complete(ctx context.Context, asked environment.Completion) (en
 	}
 	clock := d.recorder.current()
 	defer clock.pause()()
-	sample, err := d.sampleOnce(ctx, n.request)
+	scores, err := d.scoreOnce(ctx, asked, n.request)
+	var sample Sample
+	if err == nil && !asked.Unanswered {
+		sample, err = d.sampleOnce(ctx, n.request, d.reply)
+	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.agent.open--
+	d.close(asked)
 	switch {
 	case d.ended:
 		return environment.Completed{}, errEnded
@@ -98,29 +102,10 @@ func (d *driver) Complete(ctx context.Context, asked environment.Completion) (en
 		out, err = d.recordCompletion(asked, n, sample, stops)
 	}
 	if err != nil {
-		return environment.Completed{}, d.fail(err)
+		return environment.Completed{}, d.failUnlessRefused(err)
 	}
+	d.describePrompt(asked, n, scores, &out)
 	return out, nil
-}
-
-// sampleOnce samples a reply, unless an earlier play of this try has, perhaps in another process of this worker. The
-// group counts what that has paid for.
-func (d *driver) sampleOnce(ctx context.Context, request Request) (Sample, error) {
-	sample, from := d.before.sample(request.Request)
-	if from == restored || from == inherited {
-		d.player.Progress.count(request, sample)
-	}
-	if from == inherited && d.player.Progress.Inherited != nil {
-		d.player.Progress.Inherited(len(request.Prompt), len(sample.Tokens))
-	}
-	if from != unknown {
-		return sample, nil
-	}
-	sample, err := d.reply(ctx, request)
-	if err == nil {
-		d.before.keep(request.Request, sample)
-	}
-	return sample, err
 }
 
 // CountTokens implements environment.AgentPolicy.
@@ -201,8 +186,12 @@ func (d *driver) admitCompletion(asked environment.Completion) (*node, []string,
 	d.identifyCompletion(n)
 	d.player.expressed(d.made)
 	d.made++
-	d.agent.last, d.agent.overlaps = n, d.agent.open > 0
 	d.agent.open++
+	if asked.Unanswered {
+		d.agent.unanswered++
+	} else {
+		d.agent.last, d.agent.overlaps = n, d.agent.open-d.agent.unanswered > 1
+	}
 	return n, asked.Stop, nil
 }
 
@@ -220,6 +209,9 @@ func (d *driver) identifyCompletion(n *node) {
 
 // nodeOf returns the request of an agent within the limits, with the reply that it extends.
 func (d *driver) nodeOf(asked environment.Completion) (*node, error) {
+	if err := d.checkScored(asked); err != nil {
+		return nil, err
+	}
 	if !contract.IsRole(asked.Role) {
 		return nil, &environment.RequestError{Message: fmt.Sprintf("The role %q does not exist.", asked.Role)}
 	}
@@ -306,6 +298,12 @@ func adoptCallIDs(sent, known, results []chat.Message) {
 // recordCompletion records a reply, and returns what the agent is given of it.
 func (d *driver) recordCompletion(asked environment.Completion, n *node, sample Sample,
 	stops []string) (environment.Completed, error) {
+	if asked.Scored {
+		d.promptTokens += int64(len(n.request.Prompt))
+	}
+	if asked.Unanswered {
+		return unanswered(n), nil
+	}
 	d.requests++
 	d.promptTokens += int64(len(n.request.Prompt))
 	d.sampledTokens += int64(len(sample.Tokens))

@@ -177,7 +177,9 @@ type Player struct {
 	Policy      Policy
 	// Reference and Teacher are nil where no log-probabilities of a reference, or of a teacher, are recorded.
 	Reference, Teacher Scorer
-	Gate               Gate
+	// Prompts scores prompts under the policy, for agents that ask for that; nil where nobody can.
+	Prompts Scorer
+	Gate    Gate
 	// Health is nil for an environment that is always available.
 	Health Health
 	// Format is nil where episodes do not wait whose prompts the model's format cannot express.
