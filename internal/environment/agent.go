@@ -70,6 +70,8 @@ type Completed struct {
 	StopText string
 	// PromptTokens are the tokens of the prompt, and KnownTokens those of them that continue the conversation.
 	PromptTokens, KnownTokens int
+	// ReasoningTokens are the sampled tokens of its reasoning.
+	ReasoningTokens int
 	// Tokens are the sampled tokens, with their log-probabilities, and their texts if these were wanted.
 	Tokens   []int32
 	Texts    []string

@@ -284,6 +284,7 @@ func (x *exchange) replyOf(out []environment.Completed) *dialect.Reply {
 		choice.PromptTokens = scoredOf(out[first : first+max(1, x.request.N)])
 		reply.Choices = append(reply.Choices, choice)
 		reply.Usage.Completion += len(each.Tokens)
+		reply.Usage.Reasoning += each.ReasoningTokens
 	}
 	prompts := len(out) / max(1, x.request.N)
 	for i := range prompts {

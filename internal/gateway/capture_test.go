@@ -105,7 +105,7 @@ func (r replayed) SampleGroup(context.Context, episode.Request, int) ([]episode.
 func TestPromptsAreThoseOfTheCaptureProxy(t *testing.T) {
 	for _, conversation := range readCaptured(t) {
 		t.Run(conversation.Renderer+"/"+conversation.Conversation, func(t *testing.T) {
-			prompts := replay(t, conversation)
+			prompts, _ := replay(t, conversation)
 			var reason string
 			for i, turn := range conversation.Turns {
 				if slices.Equal(prompts[i], turn.Prompt) {
@@ -128,12 +128,41 @@ func TestPromptsAreThoseOfTheCaptureProxy(t *testing.T) {
 	}
 }
 
+// TestReasoningIsCounted has the usage of replies say how many of their tokens are reasoning.
+func TestReasoningIsCounted(t *testing.T) {
+	played := 0
+	for _, conversation := range readCaptured(t) {
+		if conversation.Renderer != "qwen3" || conversation.Path != "/v1/chat/completions" {
+			continue
+		}
+		tokens := vocabulary(t, conversation.Family)
+		_, answers := replay(t, conversation)
+		for i, turn := range conversation.Turns {
+			said, err := tokens.Decode(turn.Reply)
+			if err != nil {
+				t.Fatal(err)
+			}
+			want := 0
+			if before, _, ok := strings.Cut(said, "</think>"); ok && strings.Contains(before, "Let me see.") {
+				want = len(tokens.AppendEncode(nil, before+"</think>", tokenizer.Specials))
+				played++
+			}
+			if !strings.Contains(answers[i], fmt.Sprintf(`"reasoning_tokens":%d}`, want)) {
+				t.Errorf("%s: the reply %q has %d tokens of reasoning: %s", conversation.Conversation, said, want, answers[i])
+			}
+		}
+	}
+	if played < 2 {
+		t.Errorf("%d replies have reasoning, want two or more", played)
+	}
+}
+
 func startsWith(all, first, second []int32) bool {
 	return len(all) >= len(first)+len(second) && slices.Equal(all[:len(first)+len(second)], slices.Concat(first, second))
 }
 
-// replay plays a conversation, and returns the prompts.
-func replay(t *testing.T, conversation captured) [][]int32 {
+// replay plays a conversation, and returns the prompts and the answers.
+func replay(t *testing.T, conversation captured) (prompts [][]int32, answers []string) {
 	t.Helper()
 	var server *gateway.Server
 	web := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { server.ServeHTTP(w, r) }))
@@ -145,12 +174,13 @@ func replay(t *testing.T, conversation captured) [][]int32 {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var prompts [][]int32
 	run := func(e *gateway.Episode) error {
 		for turn := range conversation.Turns {
-			if err := askTurn(t.Context(), e, conversation, turn); err != nil {
+			answer, err := askTurn(t.Context(), e, conversation, turn)
+			if err != nil {
 				return err
 			}
+			answers = append(answers, answer)
 		}
 		return nil
 	}
@@ -164,7 +194,7 @@ func replay(t *testing.T, conversation captured) [][]int32 {
 		t.Fatalf("the episode is %v with %d conversations: %s", group.Outcome, len(group.Members[0].Trajectories),
 			group.Reason)
 	}
-	return prompts
+	return prompts, answers
 }
 
 func capturedSpec() episode.Spec {
@@ -176,11 +206,11 @@ func capturedSpec() episode.Spec {
 	}
 }
 
-// askTurn makes a request of a turn.
-func askTurn(ctx context.Context, e *gateway.Episode, conversation captured, turn int) error {
+// askTurn makes a request of a turn, and returns the answer.
+func askTurn(ctx context.Context, e *gateway.Episode, conversation captured, turn int) (string, error) {
 	var messages []json.RawMessage
 	if err := json.Unmarshal(conversation.Request["messages"], &messages); err != nil {
-		return err
+		return "", err
 	}
 	body := map[string]any{"messages": messages[:conversation.Turns[turn].Messages]}
 	for name, value := range conversation.Request {
@@ -190,24 +220,24 @@ func askTurn(ctx context.Context, e *gateway.Episode, conversation captured, tur
 	}
 	text, err := json.Marshal(body)
 	if err != nil {
-		return err
+		return "", err
 	}
 	url := e.URL(dialect.Anthropic) + conversation.Path
 	request, err := http.NewRequestWithContext(ctx, http.MethodPost, url, strings.NewReader(string(text)))
 	if err != nil {
-		return err
+		return "", err
 	}
 	request.Header.Set("X-Api-Key", e.Token())
 	response, err := http.DefaultClient.Do(request)
 	if err != nil {
-		return err
+		return "", err
 	}
 	defer response.Body.Close()
 	answer, err := io.ReadAll(response.Body)
 	if err == nil && response.StatusCode != http.StatusOK {
 		err = fmt.Errorf("turn %d: status %d: %s", turn, response.StatusCode, answer)
 	}
-	return err
+	return string(answer), err
 }
 
 // capturedOptions name the tokens that begin and end texts, as families' own tests have them.

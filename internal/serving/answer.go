@@ -184,6 +184,7 @@ func (x *exchange) whole(ctx context.Context) {
 			}
 			reply.Choices = append(reply.Choices, choice)
 			reply.Usage.Completion += len(one.Tokens)
+			reply.Usage.Reasoning += x.model.reasoningOf(one)
 		}
 		if err != nil {
 			fail(x.w, x.endpoint.Dialect(), errorOf(err))

@@ -13,6 +13,7 @@ import (
 
 	"github.com/tinker-operator/tinker-operator/internal/chat"
 	"github.com/tinker-operator/tinker-operator/internal/gateway/dialect"
+	"github.com/tinker-operator/tinker-operator/internal/renderer"
 	"github.com/tinker-operator/tinker-operator/internal/renderer/load"
 	"github.com/tinker-operator/tinker-operator/internal/stoptext"
 	"github.com/tinker-operator/tinker-operator/internal/tinker"
@@ -62,6 +63,22 @@ type Answer struct {
 	Logprobs []float32
 	// CachedTokens are the tokens of the prompt that the endpoint had in its cache.
 	CachedTokens int
+}
+
+// reasoningOf counts the tokens of the reasoning of a reply. All of one are reasoning that was cut there.
+func (m Model) reasoningOf(one Answer) int {
+	if !one.Message.IsStructured() {
+		return 0
+	}
+	tokens, stops := one.Tokens, m.Format.Stop().Tokens
+	if last := len(tokens) - 1; len(stops) > 0 && last >= 0 && !slices.Contains(stops, tokens[last]) {
+		tokens = append(slices.Clone(tokens), stops[0]) // It is read as if it ended here.
+	}
+	count := renderer.ReasoningTokens(m.Format, tokens)
+	if count == 0 && one.Message.Content == "" && len(one.Message.Calls) == 0 {
+		return len(one.Tokens)
+	}
+	return count
 }
 
 // drawing is a reply that is being sampled.

@@ -137,6 +137,31 @@ func TestStreamedRepliesAreWholeReplies(t *testing.T) {
 	}
 }
 
+// TestReasoningOfReplies counts the tokens of replies up to where their reasoning is over.
+func TestReasoningOfReplies(t *testing.T) {
+	for name, reasoning := range map[string]string{"text": "", "reasoning": "<think>\nI add 2 and 2, so <4>.\n</think>",
+		"call": "<think>\nI call.\n</think>", "calls alone": "", "reasoning is not over": "<think>\nI add 2 and 2 and",
+		"harmony": "<|channel|>analysis<|message|>I add 2.", "kimi": "<think>I add.</think>",
+		"nemotron": "I add 2.\n</think>", "the prompt reasons": "I add 2 and 2.\n</think>"} {
+		tc := replies[name]
+		format := formatOf(t, tc.format, tc.vocabulary)
+		reply := format.Tokens.AppendEncode(nil, tc.text, tokenizer.Specials)
+		prompt, err := (Model{Format: format}).Prompt([]chat.Message{{Role: chat.RoleUser, Content: "2+2?"}}, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		model := Model{Format: format, Sampler: &recited{prompt: prompt, reply: reply}}
+		answers, err := model.Replies(t.Context(), Ask{Prompt: prompt, MaxTokens: len(reply)}, 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := len(format.Tokens.AppendEncode(nil, reasoning, tokenizer.Specials))
+		if got := model.reasoningOf(answers[0]); got != want {
+			t.Errorf("%s: %d of %d tokens are reasoning, want %d", name, got, len(reply), want)
+		}
+	}
+}
+
 // sameText compares texts without the white space around them.
 func sameText(a, b string) bool { return strings.TrimSpace(a) == strings.TrimSpace(b) }
 

@@ -114,6 +114,7 @@ func (s *stream) finish(ctx context.Context, i int, ask Ask, one Answer) error {
 	choice.Sent = s.choices[i].Sent
 	s.choices[i], s.done[i] = choice, true
 	s.reply.Usage.Completion += len(one.Tokens)
+	s.reply.Usage.Reasoning += s.model.reasoningOf(one)
 	whole := true
 	for _, done := range s.done {
 		whole = whole && done

@@ -336,6 +336,8 @@ func (d *driver) recordCompletion(asked environment.Completion, n *node, sample 
 func (d *driver) describe(asked environment.Completion, n *node, out *environment.Completed) {
 	if asked.Raw {
 		out.Text, out.PromptText = n.reply.Content, n.promptText()
+	} else if n.kept.IsStructured() {
+		out.ReasoningTokens = renderer.ReasoningTokens(d.player.Renderer, n.sample.Tokens)
 	}
 	texts := renderer.TextsOf(d.player.Renderer)
 	if texts == nil || !asked.Logprobs {
