@@ -22,6 +22,19 @@ const (
 	CheckpointMissing   Code = "CheckpointMissing"
 )
 
+// The problems at the broker of a TinkerEndpoint, which stand in the answers that the broker makes itself.
+const (
+	EndpointKeyRefused    Code = "EndpointKeyRefused"
+	EndpointBudgetReached Code = "EndpointBudgetReached"
+	TokenRefused          Code = "TokenRefused"
+	ObjectNotOwned        Code = "ObjectNotOwned"
+	RouteRefused          Code = "RouteRefused"
+	RequestInvalid        Code = "RequestInvalid"
+	ModelRefused          Code = "ModelRefused"
+	BrokerDraining        Code = "BrokerDraining"
+	RecordsBlocked        Code = "RecordsBlocked"
+)
+
 // The problems of what a run reads and writes besides the endpoint. Learners and workers report them.
 const (
 	ArtifactsBlocked       Code = "ArtifactsBlocked"

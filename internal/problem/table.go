@@ -38,8 +38,8 @@ const (
 )
 
 // table has the problems in the order of the troubleshooting page: in which a run meets them.
-var table = [][]entry{specTable, probeTable, podTable, endpointTable, storeTable, trackingTable, endTable,
-	attemptTable}
+var table = [][]entry{specTable, probeTable, podTable, endpointTable, brokerTable, storeTable, trackingTable,
+	endTable, attemptTable}
 
 // endTable has the reasons for which runs end.
 var endTable = []entry{

@@ -14,6 +14,14 @@ const SDKVersion = "0.25.0"
 // HeaderAPIKey is the header that carries the API key or the JWT.
 const HeaderAPIKey = "X-API-Key"
 
+// The headers of an answer that a broker before the server makes itself.
+const (
+	// HeaderBrokerCode has the code of the answer, of package problem.
+	HeaderBrokerCode = "X-Tinker-Broker-Code"
+	// HeaderBrokerForwarded is true if the server may have executed the request, and otherwise false.
+	HeaderBrokerForwarded = "X-Tinker-Broker-Forwarded"
+)
+
 // ConfigRequest is the body of POST client/config and of POST client/dynamic_config.
 type ConfigRequest struct {
 	SDKVersion string `json:"sdk_version"`

@@ -77,7 +77,7 @@ func (o Operation) codeOf(err error) problem.Code {
 	if errors.Is(err, client.ErrModelBroken) {
 		return LostModel
 	}
-	switch code := client.CodesOf(client.CategoryFrom(err)).Fails; code {
+	switch code := client.FailsOf(err); code {
 	case client.Refused:
 		return o.Refused
 	case client.NotFound:

@@ -147,8 +147,8 @@ func (c *caller) retry(ctx context.Context, req request, send sender) (response,
 		c.bodies.record(req, err)
 		again := err != nil && (doubted.isRepeated(req, asError(req.op, err)) || c.bodies.isAwaited(req, err)) &&
 			req.mayRepeat(err)
-		if last != nil && (!again || CategoryFrom(err) != last.Category) {
-			c.notify(ctx, Event{Op: req.op, Category: last.Category, Over: true})
+		if last != nil && (!again || !isSameFailure(last, err)) {
+			c.notify(ctx, Event{Op: req.op, Category: last.Category, Code: last.Code, Over: true})
 		}
 		if err == nil {
 			return resp, nil
@@ -162,7 +162,7 @@ func (c *caller) retry(ctx context.Context, req request, send sender) (response,
 		c.report(ctx, failed, delay)
 		if err := wait.Sleep(ctx, delay); err != nil {
 			return response{}, &Error{
-				Category: tinker.CategoryCanceled, Op: req.op, Method: failed.Method, Path: failed.Path,
+				Category: tinker.CategoryCanceled, Op: req.op, Method: failed.Method, Path: failed.Path, Code: failed.Code,
 				Status: failed.Status, Message: failed.Message, MayHaveRun: failed.MayHaveRun, Err: err,
 			}
 		}
@@ -170,10 +170,16 @@ func (c *caller) retry(ctx context.Context, req request, send sender) (response,
 	}
 }
 
+// isSameFailure reports whether an attempt failed as the one before did, for people.
+func isSameFailure(last *Error, err error) bool {
+	failed := asError(last.Op, err)
+	return failed.Category == last.Category && failed.Code == last.Code
+}
+
 func (c *caller) report(ctx context.Context, failed *Error, delay time.Duration) {
 	c.log.Debug("retrying a call", "op", failed.Op, "category", failed.Category, "status", failed.Status, "wait", delay)
 	c.notify(ctx, Event{
-		Op: failed.Op, Category: failed.Category, Method: failed.Method, Path: failed.Path, Status: failed.Status,
+		Op: failed.Op, Category: failed.Category, Code: failed.Code, Method: failed.Method, Path: failed.Path, Status: failed.Status,
 		Reason: failed.reason(), Wait: delay, Unanswered: failed.Path != c.pathOf(pollRequest) && mayBeExecuted(failed),
 	})
 }

@@ -13,6 +13,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/tinker-operator/tinker-operator/internal/problem"
 	"github.com/tinker-operator/tinker-operator/internal/tinker"
 	"github.com/tinker-operator/tinker-operator/internal/tinker/transport"
 )
@@ -49,6 +50,8 @@ type Event struct {
 	// Category is CategoryThrottled, CategoryPayment, CategoryServer, CategoryUnreachable, CategoryTimeout,
 	// CategoryConflict, CategoryTooLarge or CategoryPaused.
 	Category tinker.Category
+	// Code is the code of an answer that a broker before the server made itself, or empty.
+	Code problem.Code
 	// Method and Path are those of the request that failed. Status is the HTTP status, or 0 without a response.
 	Method, Path string
 	Status       int

@@ -63,6 +63,9 @@ func CodesOf(category tinker.Category) Codes {
 
 // codeOf returns the problem that an event is about.
 func codeOf(event Event) problem.Code {
+	if problem.IsKnown(event.Code) {
+		return event.Code
+	}
 	if event.Category == tinker.CategoryPaused && event.QueueState == tinker.QueuePausedCapacity {
 		return problem.PausedCapacity
 	}

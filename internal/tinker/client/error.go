@@ -13,6 +13,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/tinker-operator/tinker-operator/internal/problem"
 	"github.com/tinker-operator/tinker-operator/internal/tinker"
 	"github.com/tinker-operator/tinker-operator/internal/wait"
 )
@@ -27,6 +28,8 @@ var ErrUnsupported = errors.New("endpoint is not supported by the server")
 // Error is in the chain of the error of every failed call.
 type Error struct {
 	Category tinker.Category
+	// Code is the code of an answer that a broker before the server made itself, or empty.
+	Code problem.Code
 	// Op is the operation, such as forward_backward.
 	Op string
 	// Method and Path are those of the request that failed; they are empty if none was sent.
@@ -151,6 +154,7 @@ func statusError(op string, r response) *Error {
 		// forwarded the request.
 		e.MayHaveRun = r.status != http.StatusBadRequest && r.status != http.StatusUnprocessableEntity
 	}
+	e.classify(r)
 	return e
 }
 

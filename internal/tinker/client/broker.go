@@ -1,0 +1,51 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package client
+
+import (
+	"errors"
+
+	"github.com/tinker-operator/tinker-operator/internal/problem"
+	"github.com/tinker-operator/tinker-operator/internal/tinker"
+)
+
+// brokerCategories has the categories of the answers that a broker makes itself. A call waits for whatever people at
+// the broker repair, the run's token included: the manager names the run to the broker, and the run cannot. The status
+// decides the category of other codes.
+var brokerCategories = map[problem.Code]tinker.Category{
+	problem.EndpointKeyRefused:    tinker.CategoryServer,
+	problem.EndpointBudgetReached: tinker.CategoryPayment,
+	problem.EndpointUnreachable:   tinker.CategoryUnreachable,
+	problem.EndpointFailing:       tinker.CategoryServer,
+	problem.TokenRefused:          tinker.CategoryServer,
+	problem.BrokerDraining:        tinker.CategoryServer,
+	problem.RecordsBlocked:        tinker.CategoryServer,
+	problem.ObjectNotOwned:        tinker.CategoryNotFound,
+	problem.RouteRefused:          tinker.CategoryUnsupported,
+	problem.RequestInvalid:        tinker.CategoryUser,
+	problem.ModelRefused:          tinker.CategoryUser,
+	problem.RequestTooLarge:       tinker.CategoryTooLarge,
+}
+
+// classify completes the error of an answer that a broker made itself, which says whether the server may have executed
+// the request.
+func (e *Error) classify(r response) {
+	code := r.header.Get(tinker.HeaderBrokerCode)
+	if code == "" {
+		return
+	}
+	e.Code = problem.Code(code).Bounded()
+	if category, known := brokerCategories[e.Code]; known {
+		e.Category = category
+	}
+	e.MayHaveRun = r.header.Get(tinker.HeaderBrokerForwarded) != "false"
+}
+
+// FailsOf returns the code of a call that failed with err: that of its category, unless a broker gave a finer one.
+func FailsOf(err error) problem.Code {
+	if e, ok := errors.AsType[*Error](err); ok && e.Code == problem.ModelRefused {
+		return e.Code
+	}
+	return CodesOf(CategoryFrom(err)).Fails
+}
