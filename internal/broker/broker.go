@@ -6,7 +6,6 @@ package broker
 import (
 	"context"
 	"crypto/sha256"
-	"errors"
 	"fmt"
 	"log/slog"
 	"net/http"
@@ -17,13 +16,10 @@ import (
 
 	"golang.org/x/sync/semaphore"
 
-	"github.com/tinker-operator/tinker-operator/internal/contract"
 	"github.com/tinker-operator/tinker-operator/internal/tinker"
-	"github.com/tinker-operator/tinker-operator/internal/tinker/client"
-	"github.com/tinker-operator/tinker-operator/internal/tinker/transport"
 )
 
-// Config names the server of a broker, and the runs that it serves.
+// Config is with what a broker begins. Update replaces the fields of Settings.
 type Config struct {
 	// Endpoint is the name of the endpoint, for messages.
 	Endpoint string
@@ -41,6 +37,9 @@ type Config struct {
 	Project string
 	// HTTP sends the requests; nil means a client that holds thousands of idle long polls.
 	HTTP *http.Client
+	// Lease returns why the broker may not act any more, or nil. A broker acts while it admits requests and records
+	// owners. A nil Lease lasts for ever.
+	Lease func() error
 	// Logger receives the refusals of the server; nil discards them.
 	Logger *slog.Logger
 	// Now is the clock; nil for the real one.
@@ -68,16 +67,18 @@ func (r Run) owns(of Owner) bool {
 
 // Broker is the handler that passes requests on. It is safe for concurrent use.
 type Broker struct {
-	config  Config
-	client  *client.Client
-	http    *http.Client
-	base    string
-	owners  *owners
-	bodies  *semaphore.Weighted
-	drained chan struct{}
+	config Config
+	owners *owners
+	bodies *semaphore.Weighted
+	// drained ends with Drain.
+	drained context.Context
 	drain   func()
-	runs    atomic.Pointer[map[[sha256.Size]byte]Run]
-	refused atomic.Pointer[string]
+	// inForce is what Update replaces, and updating is held while it does.
+	inForce  atomic.Pointer[inForce]
+	updating sync.Mutex
+	runs     atomic.Pointer[map[[sha256.Size]byte]Run]
+	// refused and unreachable are the last failures at the server that no success followed, or nil.
+	refused, unreachable atomic.Pointer[string]
 }
 
 // Open returns a broker that knows the owners that its folder records, and as yet no run.
@@ -88,45 +89,24 @@ func Open(config Config) (*Broker, error) {
 	if config.Now == nil {
 		config.Now = time.Now
 	}
-	if len(config.TokenKey) < sha256.Size {
-		return nil, errors.New("opening broker: the key of the tokens is too short")
-	}
-	if config.HTTP == nil {
-		plain, err := transport.New(transport.Options{})
-		if err != nil {
-			return nil, fmt.Errorf("opening broker: %w", err)
-		}
-		config.HTTP = &http.Client{Transport: plain}
-	}
-	upstream, err := client.New(client.Config{
-		BaseURL: config.BaseURL, APIKey: config.APIKey, UserAgent: "tinker-operator-broker", HTTP: config.HTTP,
-		Logger: config.Logger,
-	})
-	if err != nil {
-		return nil, fmt.Errorf("opening broker: %w", err)
+	if config.Lease == nil {
+		config.Lease = func() error { return nil }
 	}
 	known, err := openOwners(config.Dir, config.Now)
 	if err != nil {
 		return nil, fmt.Errorf("opening broker: %w", err)
 	}
-	sender := *config.HTTP
-	sender.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 	b := &Broker{
-		config: config, client: upstream, http: &sender, base: trimBase(config.BaseURL), owners: known,
-		bodies: semaphore.NewWeighted(maxBodies), drained: make(chan struct{}),
+		config: config, owners: known, bodies: semaphore.NewWeighted(maxBodies),
 	}
-	b.drain = sync.OnceFunc(func() { close(b.drained) })
-	b.SetRuns(nil)
+	b.drained, b.drain = context.WithCancel(context.Background())
+	err = b.Update(Settings{BaseURL: config.BaseURL, APIKey: config.APIKey, TokenKey: config.TokenKey,
+		Models: config.Models, Readable: config.Readable, Project: config.Project, HTTP: config.HTTP})
+	if err != nil {
+		b.Close()
+		return nil, fmt.Errorf("opening broker: %w", err)
+	}
 	return b, nil
-}
-
-// SetRuns says which runs there are. The tokens of others do not count any more.
-func (b *Broker) SetRuns(runs []Run) {
-	byToken := make(map[[sha256.Size]byte]Run, len(runs))
-	for _, run := range runs {
-		byToken[sha256.Sum256([]byte(contract.RunToken(b.config.TokenKey, run.UID)))] = run
-	}
-	b.runs.Store(&byToken)
 }
 
 // runOf returns the run that a token authorizes. Tokens are found by their digest, so that the time that it takes says
@@ -139,28 +119,13 @@ func (b *Broker) runOf(token string) (Run, bool) {
 // Drain answers long polls with try_again, and refuses all else, until the process ends.
 func (b *Broker) Drain() { b.drain() }
 
-func (b *Broker) isDraining() bool {
-	select {
-	case <-b.drained:
-		return true
-	default:
-		return false
-	}
-}
+func (b *Broker) isDraining() bool { return b.drained.Err() != nil }
 
 // Close ends the recording of owners. Requests in progress should have ended.
 func (b *Broker) Close() { b.owners.journal.close() }
 
 // Failed returns why the broker can record no owners, or nil. A broker that failed has to be opened anew.
 func (b *Broker) Failed() error { return b.owners.journal.error() }
-
-// KeyRefused returns the server's message when it last refused the API key, or "" if it accepted the key since.
-func (b *Broker) KeyRefused() string {
-	if message := b.refused.Load(); message != nil {
-		return *message
-	}
-	return ""
-}
 
 // The keys of the metadata of sessions and models that the broker writes, and no run.
 const (
@@ -175,7 +140,7 @@ func (b *Broker) IsEmpty() bool { return b.owners.isEmpty() }
 // Sessions and results are not restored: runs open others.
 func (b *Broker) Restore(ctx context.Context) (int, error) {
 	var found []record
-	for made, err := range b.client.TrainingRuns(ctx) {
+	for made, err := range b.inForce.Load().client.TrainingRuns(ctx) {
 		if err != nil {
 			return 0, fmt.Errorf("restoring owners: %w", err)
 		}
@@ -199,7 +164,7 @@ func (b *Broker) mayRead(run Run, path string) bool {
 	if made, ok := b.owners.get(model, parsed.Run); ok && made.Namespace == run.Namespace {
 		return true
 	}
-	return slices.ContainsFunc(b.config.Readable, func(r Readable) bool {
+	return slices.ContainsFunc(b.inForce.Load().Readable, func(r Readable) bool {
 		return slices.Contains(r.Namespaces, run.Namespace) && slices.Contains(r.Checkpoints, path)
 	})
 }
@@ -214,5 +179,6 @@ func (b *Broker) own(run Run, of kind, id string) error {
 
 // mayUseModel reports whether the endpoint permits a base model.
 func (b *Broker) mayUseModel(name string) bool {
-	return len(b.config.Models) == 0 || slices.Contains(b.config.Models, name)
+	models := b.inForce.Load().Models
+	return len(models) == 0 || slices.Contains(models, name)
 }

@@ -15,6 +15,7 @@ import (
 
 	"github.com/tinker-operator/tinker-operator/internal/broker"
 	"github.com/tinker-operator/tinker-operator/internal/contract"
+	"github.com/tinker-operator/tinker-operator/internal/problem"
 	"github.com/tinker-operator/tinker-operator/internal/tinker"
 	"github.com/tinker-operator/tinker-operator/internal/tinker/client"
 	"github.com/tinker-operator/tinker-operator/internal/tinkersim"
@@ -302,13 +303,13 @@ func TestNoRouteReachesTheObjectsOfAnotherRun(t *testing.T) {
 		for name, r := range routesWith(mine, sessions[run.UID]) {
 			got := f.callAs(run, r[0], r[1], strings.Join(r[2:], ""))
 			if run == second && permitted[name] {
-				if got.status >= 400 && got.header.Get(broker.HeaderCode) != "" {
+				if got.status >= 400 && got.header.Get(tinker.HeaderBrokerCode) != "" {
 					t.Errorf("%s of a run of the same namespace: %+v, want the answer of the server", name, got)
 				}
 				continue
 			}
-			if got.status != http.StatusNotFound || got.header.Get(broker.HeaderCode) != string(broker.CodeNotFound) ||
-				got.header.Get(broker.HeaderForwarded) != "false" {
+			if got.status != http.StatusNotFound || got.header.Get(tinker.HeaderBrokerCode) != string(problem.ObjectNotOwned) ||
+				got.header.Get(tinker.HeaderBrokerForwarded) != "false" {
 				t.Errorf("%s by %s: %s %s = %+v, want 404 of the broker", name, run.UID, r[0], r[1], got)
 			}
 		}
@@ -335,7 +336,7 @@ func TestNoRouteReachesTheObjectsOfAnotherRun(t *testing.T) {
 	// The same requests by the run itself are the server's to answer: the table names real routes.
 	for name, r := range routesWith(mine, mine.session) {
 		got := f.callAs(first, r[0], r[1], strings.Join(r[2:], ""))
-		if got.header.Get(broker.HeaderCode) != "" {
+		if got.header.Get(tinker.HeaderBrokerCode) != "" {
 			t.Errorf("%s by the owner: %+v, want the answer of the server", name, got)
 		}
 	}
@@ -361,7 +362,7 @@ func TestPathsAreReadAsTheServerReadsThem(t *testing.T) {
 			method, target = http.MethodGet, path
 		}
 		if got := f.callAs(first, method, target, ""); got.status != http.StatusNotFound ||
-			got.header.Get(broker.HeaderForwarded) != "false" {
+			got.header.Get(tinker.HeaderBrokerForwarded) != "false" {
 			t.Errorf("%s %s = %+v, want 404 of the broker", method, target, got)
 		}
 	}
@@ -383,7 +384,7 @@ func TestRoutesWithoutARuleAreRefusedByName(t *testing.T) {
 	} {
 		method, target, _ := strings.Cut(path, " ")
 		got := f.callAs(first, method, target, "{}")
-		if got.status != want || got.header.Get(broker.HeaderCode) != string(broker.CodeRouteRefused) {
+		if got.status != want || got.header.Get(tinker.HeaderBrokerCode) != string(problem.RouteRefused) {
 			t.Errorf("%s = %+v, want %d RouteRefused", path, got, want)
 		}
 	}

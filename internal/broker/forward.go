@@ -13,6 +13,7 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/tinker-operator/tinker-operator/internal/problem"
@@ -46,7 +47,7 @@ var passedPrefixes = []string{"X-Tinker-", "X-Stainless-"}
 // droppedHeaders are the headers of replies that belong to one connection, or to the account.
 var droppedHeaders = []string{
 	"Connection", "Keep-Alive", "Proxy-Authenticate", "Proxy-Connection", "Te", "Trailer", "Transfer-Encoding", "Upgrade",
-	"Set-Cookie", "Www-Authenticate", HeaderCode, HeaderForwarded,
+	"Set-Cookie", "Www-Authenticate", tinker.HeaderBrokerCode, tinker.HeaderBrokerForwarded,
 }
 
 func trimBase(base string) string { return strings.TrimRight(base, "/") }
@@ -80,15 +81,18 @@ func (b *Broker) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 func (b *Broker) serve(w http.ResponseWriter, r *http.Request) error {
 	path, ok := strings.CutPrefix(r.URL.Path, prefix)
 	if !ok {
-		return refuse(http.StatusNotFound, CodeRouteRefused, "the broker does not pass %s %s", r.Method, r.URL.Path)
+		return refuse(http.StatusNotFound, problem.RouteRefused, "the broker does not pass %s %s", r.Method, r.URL.Path)
 	}
 	if path == "healthz" && r.Method == http.MethodGet {
 		sendJSON(w, http.StatusOK, []byte(`{"status":"ok"}`))
 		return nil
 	}
+	if err := b.config.Lease(); err != nil {
+		return standby(b.config.Endpoint, err.Error())
+	}
 	run, ok := b.runOf(r.Header.Get(tinker.HeaderAPIKey))
 	if !ok {
-		return refuse(http.StatusUnauthorized, CodeTokenRefused, "no run of TinkerEndpoint %s has this token",
+		return refuse(http.StatusUnauthorized, problem.TokenRefused, "no run of TinkerEndpoint %s has this token",
 			b.config.Endpoint)
 	}
 	if done, err := b.serveItself(w, r, run, path); done || err != nil {
@@ -99,8 +103,7 @@ func (b *Broker) serve(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	if b.isDraining() && found.reply != replyResult {
-		return &refusal{status: http.StatusServiceUnavailable, code: CodeDraining, retryAfter: drainSeconds,
-			detail: "the broker of TinkerEndpoint " + b.config.Endpoint + " is being replaced"}
+		return standby(b.config.Endpoint, "it is being replaced")
 	}
 	c := &call{run: run, route: found, method: r.Method, path: path, header: r.Header}
 	release, err := b.receive(w, r, c)
@@ -115,7 +118,7 @@ func (b *Broker) serve(w http.ResponseWriter, r *http.Request) error {
 func (b *Broker) serveItself(w http.ResponseWriter, r *http.Request, run Run, path string) (bool, error) {
 	switch r.Method + " " + path {
 	case "POST auth/token":
-		return true, refuse(http.StatusNotFound, CodeRouteRefused, "the broker exchanges no tokens")
+		return true, refuse(http.StatusNotFound, problem.RouteRefused, "the broker exchanges no tokens")
 	case "POST telemetry":
 		sendJSON(w, http.StatusOK, []byte(`{"status":"accepted"}`))
 	case "GET sessions":
@@ -163,7 +166,7 @@ func (b *Broker) read(w http.ResponseWriter, r *http.Request, c *call) error {
 			return refuse(http.StatusRequestEntityTooLarge, problem.RequestTooLarge,
 				"the broker accepts bodies of up to %d bytes", maxBody)
 		}
-		return refuse(http.StatusBadRequest, CodeRequestInvalid, "reading the body: %s", err)
+		return refuse(http.StatusBadRequest, problem.RequestInvalid, "reading the body: %s", err)
 	}
 	encoding := r.Header.Get("Content-Encoding")
 	media, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type"))
@@ -217,7 +220,7 @@ func (b *Broker) pass(ctx context.Context, w http.ResponseWriter, c *call) error
 	ctx, cancel := context.WithTimeout(ctx, passPatience)
 	defer cancel()
 	if c.route.reply == replyResult {
-		defer b.whenDrained(cancel)()
+		defer context.AfterFunc(b.drained, cancel)()
 		if b.isDraining() {
 			return b.tryAgain(w, c)
 		}
@@ -230,11 +233,8 @@ func (b *Broker) pass(ctx context.Context, w http.ResponseWriter, c *call) error
 		return err
 	}
 	defer resp.Body.Close()
-	if resp.StatusCode == http.StatusUnauthorized || resp.StatusCode == http.StatusForbidden {
-		return b.refuseKey(resp, credential)
-	}
-	if b.refused.Load() != nil {
-		b.refused.Store(nil)
+	if err := b.checkKey(resp, credential); err != nil {
+		return err
 	}
 	if resp.StatusCode >= http.StatusBadRequest {
 		return b.passError(w, resp, credential)
@@ -242,32 +242,20 @@ func (b *Broker) pass(ctx context.Context, w http.ResponseWriter, c *call) error
 	return b.passReply(ctx, w, c, resp)
 }
 
-// whenDrained calls do once the broker drains, until the function that it returns is called.
-func (b *Broker) whenDrained(do func()) (stop func()) {
-	ended := make(chan struct{})
-	go func() {
-		select {
-		case <-b.drained:
-			do()
-		case <-ended:
-		}
-	}()
-	return func() { close(ended) }
-}
-
 // send sends a request once, or twice if the server rejects the JWT, and returns the credential that it sent.
 func (b *Broker) send(ctx context.Context, c *call) (*http.Response, string, error) {
 	limited, cancel := context.WithTimeout(ctx, connectPatience)
 	defer cancel()
-	credential, err := b.client.Credential(limited)
+	by := b.inForce.Load()
+	credential, err := by.client.Credential(limited)
 	if err != nil {
 		return nil, "", b.unconnected(err)
 	}
-	resp, err := b.sendOnce(ctx, c, credential)
+	resp, err := b.sendOnce(ctx, by, c, credential)
 	if err != nil || resp.StatusCode != http.StatusUnauthorized {
 		return resp, credential, err
 	}
-	renewed, err := b.client.RenewCredential(limited, credential)
+	renewed, err := by.client.RenewCredential(limited, credential)
 	if err != nil {
 		_ = resp.Body.Close()
 		return nil, "", b.unconnected(err)
@@ -276,13 +264,13 @@ func (b *Broker) send(ctx context.Context, c *call) (*http.Response, string, err
 		return resp, credential, nil
 	}
 	_ = resp.Body.Close()
-	resp, err = b.sendOnce(ctx, c, renewed)
+	resp, err = b.sendOnce(ctx, by, c, renewed)
 	return resp, renewed, err
 }
 
-func (b *Broker) sendOnce(ctx context.Context, c *call, credential string) (*http.Response, error) {
+func (b *Broker) sendOnce(ctx context.Context, by *inForce, c *call, credential string) (*http.Response, error) {
 	// A body with GetBody is sent again by the transport where an idle connection was closed before anything was written.
-	out, err := http.NewRequestWithContext(ctx, c.method, b.base+prefix+escape(c.path), bytes.NewReader(c.body))
+	out, err := http.NewRequestWithContext(ctx, c.method, by.base+prefix+escape(c.path), bytes.NewReader(c.body))
 	if err != nil {
 		return nil, invalid(err)
 	}
@@ -298,13 +286,17 @@ func (b *Broker) sendOnce(ctx context.Context, c *call, credential string) (*htt
 	if c.encoding != "" {
 		out.Header.Set("Content-Encoding", c.encoding)
 	}
-	resp, err := b.http.Do(out)
+	resp, err := by.http.Do(out)
 	if err != nil {
+		if ctx.Err() == nil {
+			b.unreachable.Store(new(withoutURL(err)))
+		}
 		return nil, &refusal{
 			status: http.StatusBadGateway, code: problem.EndpointUnreachable, forwarded: !wait.IsDialError(err),
 			detail: "the broker did not get an answer from the Tinker endpoint: " + withoutURL(err),
 		}
 	}
+	settle(&b.unreachable)
 	return resp, nil
 }
 
@@ -337,14 +329,34 @@ func (b *Broker) unconnected(err error) error {
 	if client.CategoryFrom(err) == tinker.CategoryUnauthorized {
 		return b.keyRefused(err.Error())
 	}
+	b.unreachable.Store(new(err.Error()))
 	return &refusal{status: http.StatusBadGateway, code: problem.EndpointUnreachable, retryAfter: drainSeconds,
 		detail: "the broker cannot connect to the Tinker endpoint: " + err.Error()}
 }
 
-// refuseKey answers for a refused API key: it is no fault of the run, and its repair lets the run go on.
-func (b *Broker) refuseKey(resp *http.Response, credential string) error {
+// checkKey answers for a refused API key: it is no fault of the run, and its repair lets the run go on.
+func (b *Broker) checkKey(resp *http.Response, credential string) error {
+	if resp.StatusCode != http.StatusUnauthorized && resp.StatusCode != http.StatusForbidden {
+		settle(&b.refused)
+		return nil
+	}
 	text, _ := io.ReadAll(io.LimitReader(resp.Body, maxErrorBody))
-	return b.keyRefused(redact(string(text), credential, b.config.APIKey))
+	return b.keyRefused(redact(string(text), credential, b.inForce.Load().APIKey))
+}
+
+// settle notes that a failure is over.
+func settle(failure *atomic.Pointer[string]) {
+	if failure.Load() != nil {
+		failure.Store(nil)
+	}
+}
+
+// textOf returns the message of a failure, or "" if there is none.
+func textOf(failure *atomic.Pointer[string]) string {
+	if message := failure.Load(); message != nil {
+		return *message
+	}
+	return ""
 }
 
 func (b *Broker) keyRefused(message string) error {
@@ -353,7 +365,7 @@ func (b *Broker) keyRefused(message string) error {
 		b.config.Logger.Error("the endpoint refuses the API key", "endpoint", b.config.Endpoint, "message", message)
 	}
 	return &refusal{
-		status: http.StatusServiceUnavailable, code: problem.KeyRefused, retryAfter: refusedSeconds,
+		status: http.StatusServiceUnavailable, code: problem.EndpointKeyRefused, retryAfter: refusedSeconds,
 		detail: "the Tinker endpoint refuses the API key of TinkerEndpoint " + b.config.Endpoint + ": " + message,
 	}
 }

@@ -38,7 +38,7 @@ func (b *Broker) listModels(w http.ResponseWriter, r *http.Request, run Run) err
 	if err != nil {
 		return err
 	}
-	found, err := lookUp(r.Context(), b.owners.madeBy(model, run.owns), b.client.TrainingRun)
+	found, err := lookUp(r.Context(), b.owners.madeBy(model, run.owns), b.inForce.Load().client.TrainingRun)
 	if err != nil {
 		return listingFailed(err)
 	}
@@ -51,7 +51,7 @@ func (b *Broker) listCheckpoints(w http.ResponseWriter, r *http.Request, run Run
 	if err != nil {
 		return err
 	}
-	found, err := lookUp(r.Context(), b.owners.madeBy(model, run.owns), b.client.RunCheckpoints)
+	found, err := lookUp(r.Context(), b.owners.madeBy(model, run.owns), b.inForce.Load().client.RunCheckpoints)
 	if err != nil {
 		return listingFailed(err)
 	}

@@ -134,7 +134,7 @@ func checkRefusal(t *testing.T, got answer, status int, code problem.Code, forwa
 		t.Errorf("the answer %+v has no message: %v", got, err)
 	}
 	if got.status != status || body.Code != code || body.Forwarded != forwarded ||
-		got.header.Get(broker.HeaderForwarded) != fmt.Sprint(forwarded) {
+		got.header.Get(tinker.HeaderBrokerForwarded) != fmt.Sprint(forwarded) {
 		t.Errorf("answer = %+v, want %d %s, forwarded: %t", got, status, code, forwarded)
 	}
 }
@@ -175,7 +175,7 @@ func TestARefusedKeyIsNotTheRuns(t *testing.T) {
 		_, _ = fmt.Fprintf(w, `{"detail":"key %s has expired"}`, apiKey)
 	})
 	got := f.callAs(first, http.MethodPost, "/api/v1/optim_step", step)
-	checkRefusal(t, got, http.StatusServiceUnavailable, problem.KeyRefused, false)
+	checkRefusal(t, got, http.StatusServiceUnavailable, problem.EndpointKeyRefused, false)
 	if strings.Contains(got.body, apiKey) || !strings.Contains(got.body, "has expired") {
 		t.Errorf("answer = %s, want the server's message without the key", got.body)
 	}
@@ -208,7 +208,7 @@ func TestAReplyDoesNotPassBeforeItsOwnerIsRecorded(t *testing.T) {
 	f, s := scripted(t)
 	f.broker.Close() // no record is durable any more
 	got := f.callAs(first, http.MethodPost, "/api/v1/optim_step", step)
-	checkRefusal(t, got, http.StatusServiceUnavailable, broker.CodeRecordsBlocked, true)
+	checkRefusal(t, got, http.StatusServiceUnavailable, problem.RecordsBlocked, true)
 	f.open()
 	// The client sends the step again under its number; the server answers with the same future.
 	if got := f.callAs(first, http.MethodPost, "/api/v1/optim_step", step); got.status != http.StatusOK {
@@ -288,7 +288,7 @@ func TestDrainingAnswersLongPollsAndTakesNothingNew(t *testing.T) {
 		}
 	}
 	got := f.callAs(first, http.MethodPost, "/api/v1/optim_step", step)
-	checkRefusal(t, got, http.StatusServiceUnavailable, broker.CodeDraining, false)
+	checkRefusal(t, got, http.StatusServiceUnavailable, problem.BrokerDraining, false)
 }
 
 func TestLargeBodiesAreRefusedSoThatClientsSplitThem(t *testing.T) {

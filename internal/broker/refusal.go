@@ -10,32 +10,7 @@ import (
 	"strconv"
 
 	"github.com/tinker-operator/tinker-operator/internal/problem"
-)
-
-// The headers of an answer that the broker makes itself.
-const (
-	// HeaderCode has the code of the answer.
-	HeaderCode = "X-Tinker-Broker-Code"
-	// HeaderForwarded is true if the server may have executed the request, and otherwise false.
-	HeaderForwarded = "X-Tinker-Broker-Forwarded"
-)
-
-// The codes of answers that package problem has none for.
-const (
-	// CodeTokenRefused is the code for a token of no run that the broker knows.
-	CodeTokenRefused problem.Code = "TokenRefused"
-	// CodeNotFound is the code for an object that the run did not make, whether it exists or not.
-	CodeNotFound problem.Code = "NotFound"
-	// CodeRouteRefused is the code for a route that the broker does not pass.
-	CodeRouteRefused problem.Code = "RouteRefused"
-	// CodeRequestInvalid is the code for a request that cannot be read without doubt.
-	CodeRequestInvalid problem.Code = "RequestInvalid"
-	// CodeModelRefused is the code for a base model that the endpoint does not permit.
-	CodeModelRefused problem.Code = "ModelRefused"
-	// CodeDraining is the code of a broker that ends.
-	CodeDraining problem.Code = "BrokerDraining"
-	// CodeRecordsBlocked is the code of a broker that cannot record the owner of a new object.
-	CodeRecordsBlocked problem.Code = "RecordsBlocked"
+	"github.com/tinker-operator/tinker-operator/internal/tinker"
 )
 
 // refusal is an answer that the broker makes itself.
@@ -47,6 +22,8 @@ type refusal struct {
 	forwarded bool
 	// retryAfter is in seconds.
 	retryAfter int
+	// closing says that the connection closes with the answer.
+	closing bool
 }
 
 // Error returns the message for people.
@@ -58,11 +35,25 @@ func refuse(status int, code problem.Code, format string, values ...any) *refusa
 
 // notFound answers for an object that the run may not use as for one that does not exist.
 func notFound(of kind, id string) *refusal {
-	return refuse(http.StatusNotFound, CodeNotFound, "%s %s not found among the objects of this run", of, id)
+	return refuse(http.StatusNotFound, problem.ObjectNotOwned, "%s %s not found among the objects of this run", of, id)
+}
+
+// standby answers for a broker that does not serve, or not any more. The connection closes with the answer, so that the
+// client's next one leads to the broker that serves.
+func standby(endpoint, why string) *refusal {
+	return &refusal{status: http.StatusServiceUnavailable, code: problem.BrokerDraining, retryAfter: drainSeconds, closing: true,
+		detail: "this broker of TinkerEndpoint " + endpoint + " does not serve: " + why}
+}
+
+// Standby returns a handler that refuses every request, for the time in which another broker serves.
+func Standby(endpoint string) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		standby(endpoint, "another broker does").send(w)
+	})
 }
 
 func invalid(err error) *refusal {
-	return refuse(http.StatusUnprocessableEntity, CodeRequestInvalid, "%s", err)
+	return refuse(http.StatusUnprocessableEntity, problem.RequestInvalid, "%s", err)
 }
 
 // refusalBody is the body of a refusal.
@@ -78,8 +69,11 @@ func (r *refusal) send(w http.ResponseWriter) {
 	if err != nil {
 		panic(err) // texts can be encoded
 	}
-	w.Header().Set(HeaderCode, string(r.code))
-	w.Header().Set(HeaderForwarded, strconv.FormatBool(r.forwarded))
+	w.Header().Set(tinker.HeaderBrokerCode, string(r.code))
+	w.Header().Set(tinker.HeaderBrokerForwarded, strconv.FormatBool(r.forwarded))
+	if r.closing {
+		w.Header().Set("Connection", "close")
+	}
 	if r.retryAfter > 0 {
 		w.Header().Set("Retry-After", strconv.Itoa(r.retryAfter))
 	}

@@ -35,7 +35,7 @@ func (b *Broker) passError(w http.ResponseWriter, resp *http.Response, credentia
 		return interrupted(err)
 	}
 	passHeaders(w, resp)
-	text = []byte(redact(string(text), credential, b.config.APIKey))
+	text = []byte(redact(string(text), credential, b.inForce.Load().APIKey))
 	w.Header().Set("Content-Length", strconv.Itoa(len(text)))
 	w.WriteHeader(resp.StatusCode)
 	_, _ = w.Write(text)
@@ -116,8 +116,12 @@ func (b *Broker) record(ctx context.Context, records []record) error {
 	if len(records) == 0 {
 		return nil
 	}
-	if err := b.owners.add(ctx, records...); err != nil {
-		return &refusal{status: http.StatusServiceUnavailable, code: CodeRecordsBlocked, forwarded: true,
+	err := b.config.Lease()
+	if err == nil {
+		err = b.owners.add(ctx, records...)
+	}
+	if err != nil {
+		return &refusal{status: http.StatusServiceUnavailable, code: problem.RecordsBlocked, forwarded: true,
 			retryAfter: drainSeconds, detail: "the broker cannot record an object of the run: " + err.Error()}
 	}
 	return nil
@@ -219,8 +223,9 @@ func (b *Broker) tryAgain(w http.ResponseWriter, c *call) error {
 	if err != nil {
 		return err
 	}
-	w.Header().Set(HeaderCode, string(CodeDraining))
-	w.Header().Set(HeaderForwarded, "false")
+	w.Header().Set(tinker.HeaderBrokerCode, string(problem.BrokerDraining))
+	w.Header().Set(tinker.HeaderBrokerForwarded, "false")
+	w.Header().Set("Connection", "close")
 	sendJSON(w, http.StatusOK, encoded)
 	return nil
 }

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/tinker-operator/tinker-operator/internal/problem"
 	"github.com/tinker-operator/tinker-operator/internal/tinker"
 )
 
@@ -77,11 +78,11 @@ var ruled = []string{"publish", "copy_weights", "audit", "billing", "project", "
 func refuseRoute(method, path string) error {
 	for _, name := range ruled {
 		if slices.Contains(strings.Split(path, "/"), name) {
-			return refuse(http.StatusForbidden, CodeRouteRefused,
+			return refuse(http.StatusForbidden, problem.RouteRefused,
 				"%s %s%s is not permitted to runs of a TinkerEndpoint", method, prefix, path)
 		}
 	}
-	return refuse(http.StatusNotFound, CodeRouteRefused, "the broker does not pass %s %s%s", method, prefix, path)
+	return refuse(http.StatusNotFound, problem.RouteRefused, "the broker does not pass %s %s%s", method, prefix, path)
 }
 
 // pathRoute is a request whose path names an object.
@@ -213,11 +214,11 @@ func (b *Broker) checkField(run Run, name, text string, err error) error {
 	switch name {
 	case "base_model":
 		if !b.mayUseModel(text) {
-			return refuse(http.StatusBadRequest, CodeModelRefused,
+			return refuse(http.StatusBadRequest, problem.ModelRefused,
 				"TinkerEndpoint %s does not permit the model %s", b.config.Endpoint, text)
 		}
 	case "weights_access_token":
-		return refuse(http.StatusForbidden, CodeRouteRefused,
+		return refuse(http.StatusForbidden, problem.RouteRefused,
 			"weights_access_token is not permitted to runs of a TinkerEndpoint")
 	case "path":
 		if strings.ContainsAny(text, "/\\") {
@@ -259,8 +260,8 @@ func (b *Broker) claim(run Run, op string, of *body) error {
 	if op != tinker.TypeCreateSession {
 		return nil
 	}
-	if b.config.Project != "" {
-		return of.set("project_id", b.config.Project)
+	if project := b.inForce.Load().Project; project != "" {
+		return of.set("project_id", project)
 	}
 	of.remove("project_id")
 	return nil
