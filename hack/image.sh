@@ -4,7 +4,7 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 image=$1 archive=$2
-programs=(manager learner rollout runner tinkersim)
+programs=(manager broker learner rollout runner tinkersim)
 ldflags="-s -w"
 # Pages that gRPC would serve for debugging use html/template, for which the linker keeps the methods of all types. The client of
 # Google Cloud Storage has parts for gRPC, with those of a service mesh, which are not used: it speaks HTTP here.

@@ -19,7 +19,7 @@ image=$(hack/chart-image.sh "dist/release/tinker-operator-$version.tgz") # so th
 hack/image.sh "$image" "dist/release/tinker-operator-$version-image.tar"
 hack/environment-image.sh python "${image%:*}-python:${image##*:}" "dist/release/tinker-operator-python-$version-image.tar"
 hack/release-plugin.sh "$version" dist/release
-for program in manager learner rollout runner tinkersim; do
+for program in manager broker learner rollout runner tinkersim; do
   tool cyclonedx-gomod bin -json -std -version "v$version" \
     -output "dist/release/$program-$version.cdx.json" ".cache/image/$program" 2>/dev/null
 done

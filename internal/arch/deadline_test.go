@@ -31,7 +31,13 @@ type bound struct {
 // bounded lists each place with its bound. A call without a deadline blocks its caller for ever at a server that
 // accepts and does not answer.
 var bounded = map[string]bound{
-	"internal/broker/broker.go http.Client":         {1, "10 minutes a request, and the run's connection"},
+	"internal/broker/broker.go context.Background":  {1, "the broker: Drain"},
+	"internal/broker/settings.go http.Client":       {1, "10 minutes a request, and the run's connection"},
+	"cmd/broker/lease.go context.WithoutCancel":     {1, "the end of the broker's term"},
+	"cmd/broker/main.go context.Background":         {1, "the process: SIGINT and SIGTERM"},
+	"cmd/broker/main.go context.WithoutCancel":      {1, "the process"},
+	"cmd/broker/main.go http.Client":                {1, "package broker: 10 minutes a request"},
+	"cmd/broker/serve.go context.Background":        {1, "2 s"},
 	"cmd/kubectl-tinker/main.go context.Background": {1, "the process: SIGINT and SIGTERM"},
 	"cmd/learner/main.go context.Background": {2,
 		"the process: a transcript is read from files; the drain of the learner"},

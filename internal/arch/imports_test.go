@@ -13,6 +13,7 @@ import (
 func TestProgramsDoNotReachEachOther(t *testing.T) {
 	banned := map[string][]string{
 		"cmd/manager": {"internal/tinker", "internal/learner", "internal/rollout", "internal/tinkersim"},
+		"cmd/broker":  {"internal/controller", "internal/learner", "internal/rollout", "internal/tinkersim"},
 		// The drivers of buckets make a program a quarter larger.
 		"cmd/kubectl-tinker": {"internal/learner/bucket"},
 		"cmd/learner":        {"k8s.io", "sigs.k8s.io", "internal/rollout", "internal/controller", "internal/tinkersim"},

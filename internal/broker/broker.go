@@ -40,6 +40,8 @@ type Config struct {
 	// Lease returns why the broker may not act any more, or nil. A broker acts while it admits requests and records
 	// owners. A nil Lease lasts for ever.
 	Lease func() error
+	// Observe receives each answer, and returns at once; nil for nobody.
+	Observe func(Answer)
 	// Logger receives the refusals of the server; nil discards them.
 	Logger *slog.Logger
 	// Now is the clock; nil for the real one.
@@ -70,6 +72,8 @@ type Broker struct {
 	config Config
 	owners *owners
 	bodies *semaphore.Weighted
+	// bodyBytes is how much of bodies is acquired.
+	bodyBytes atomic.Int64
 	// drained ends with Drain.
 	drained context.Context
 	drain   func()
@@ -88,6 +92,9 @@ func Open(config Config) (*Broker, error) {
 	}
 	if config.Now == nil {
 		config.Now = time.Now
+	}
+	if config.Observe == nil {
+		config.Observe = func(Answer) {}
 	}
 	if config.Lease == nil {
 		config.Lease = func() error { return nil }

@@ -65,30 +65,37 @@ type call struct {
 	encoding    string
 	// future is the one that a poll asks for.
 	future record
+	// answer is what metrics say of the call.
+	answer *Answer
 }
 
 // ServeHTTP answers a request, or passes it on.
 func (b *Broker) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	if err := b.serve(w, r); err != nil {
+	began := time.Now()
+	answer := Answer{Status: http.StatusOK}
+	if err := b.serve(w, r, &answer); err != nil {
 		refused, ok := errors.AsType[*refusal](err)
 		if !ok {
 			refused = refuse(http.StatusInternalServerError, problem.EndpointFailing, "the broker failed: %s", err)
 		}
+		answer.Status, answer.Code = refused.status, refused.code
 		refused.send(w)
 	}
+	answer.Took = time.Since(began)
+	b.config.Observe(answer)
 }
 
-func (b *Broker) serve(w http.ResponseWriter, r *http.Request) error {
+func (b *Broker) serve(w http.ResponseWriter, r *http.Request, answer *Answer) error {
 	path, ok := strings.CutPrefix(r.URL.Path, prefix)
 	if !ok {
 		return refuse(http.StatusNotFound, problem.RouteRefused, "the broker does not pass %s %s", r.Method, r.URL.Path)
 	}
+	if err := b.config.Lease(); err != nil {
+		return standby(b.config.Endpoint, err.Error())
+	}
 	if path == "healthz" && r.Method == http.MethodGet {
 		sendJSON(w, http.StatusOK, []byte(`{"status":"ok"}`))
 		return nil
-	}
-	if err := b.config.Lease(); err != nil {
-		return standby(b.config.Endpoint, err.Error())
 	}
 	run, ok := b.runOf(r.Header.Get(tinker.HeaderAPIKey))
 	if !ok {
@@ -102,10 +109,11 @@ func (b *Broker) serve(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
+	answer.Op = found.op
 	if b.isDraining() && found.reply != replyResult {
 		return standby(b.config.Endpoint, "it is being replaced")
 	}
-	c := &call{run: run, route: found, method: r.Method, path: path, header: r.Header}
+	c := &call{run: run, route: found, method: r.Method, path: path, header: r.Header, answer: answer}
 	release, err := b.receive(w, r, c)
 	if err != nil {
 		return err
@@ -145,7 +153,11 @@ func (b *Broker) receive(w http.ResponseWriter, r *http.Request, c *call) (relea
 		if err := b.bodies.Acquire(r.Context(), size); err != nil {
 			return nil, err
 		}
-		release = func() { b.bodies.Release(size) }
+		b.bodyBytes.Add(size)
+		release = func() {
+			b.bodyBytes.Add(-size)
+			b.bodies.Release(size)
+		}
 	}
 	if err := b.read(w, r, c); err != nil {
 		release()
@@ -236,6 +248,7 @@ func (b *Broker) pass(ctx context.Context, w http.ResponseWriter, c *call) error
 	if err := b.checkKey(resp, credential); err != nil {
 		return err
 	}
+	c.answer.Status = resp.StatusCode
 	if resp.StatusCode >= http.StatusBadRequest {
 		return b.passError(w, resp, credential)
 	}

@@ -41,8 +41,8 @@ func notFound(of kind, id string) *refusal {
 // standby answers for a broker that does not serve, or not any more. The connection closes with the answer, so that the
 // client's next one leads to the broker that serves.
 func standby(endpoint, why string) *refusal {
-	return &refusal{status: http.StatusServiceUnavailable, code: problem.BrokerDraining, retryAfter: drainSeconds, closing: true,
-		detail: "this broker of TinkerEndpoint " + endpoint + " does not serve: " + why}
+	return &refusal{status: http.StatusServiceUnavailable, code: problem.BrokerDraining, retryAfter: drainSeconds,
+		closing: true, detail: "this broker of TinkerEndpoint " + endpoint + " does not serve: " + why}
 }
 
 // Standby returns a handler that refuses every request, for the time in which another broker serves.

@@ -5,8 +5,12 @@ package client
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"net"
+	"net/http"
 	"testing"
+	"time"
 
 	"github.com/tinker-operator/tinker-operator/internal/problem"
 	"github.com/tinker-operator/tinker-operator/internal/tinker"
@@ -27,13 +31,15 @@ func TestAnswersOfABroker(t *testing.T) {
 		waits problem.Code
 		fails tinker.Category
 	}{
-		"drains":                   {brokerReply(503, problem.BrokerDraining, false), 2, problem.BrokerDraining, ""},
-		"did not connect":          {brokerReply(502, problem.EndpointUnreachable, false), 2, problem.EndpointUnreachable, ""},
-		"got no answer":            {brokerReply(502, problem.EndpointUnreachable, true), 1, "", tinker.CategoryUnreachable},
-		"cannot record":            {brokerReply(503, problem.RecordsBlocked, true), 1, "", tinker.CategoryServer},
-		"has a refused key":        {brokerReply(503, problem.EndpointKeyRefused, false), 2, problem.EndpointKeyRefused, ""},
-		"does not know the run":    {brokerReply(401, problem.TokenRefused, false), 2, problem.TokenRefused, ""},
-		"has a budget used up":     {brokerReply(402, problem.EndpointBudgetReached, false), 2, problem.EndpointBudgetReached, ""},
+		"drains": {brokerReply(503, problem.BrokerDraining, false), 2, problem.BrokerDraining, ""},
+		"did not connect": {brokerReply(502, problem.EndpointUnreachable, false), 2,
+			problem.EndpointUnreachable, ""},
+		"got no answer":         {brokerReply(502, problem.EndpointUnreachable, true), 1, "", tinker.CategoryUnreachable},
+		"cannot record":         {brokerReply(503, problem.RecordsBlocked, true), 1, "", tinker.CategoryServer},
+		"has a refused key":     {brokerReply(503, problem.EndpointKeyRefused, false), 2, problem.EndpointKeyRefused, ""},
+		"does not know the run": {brokerReply(401, problem.TokenRefused, false), 2, problem.TokenRefused, ""},
+		"has a budget used up": {brokerReply(402, problem.EndpointBudgetReached, false), 2,
+			problem.EndpointBudgetReached, ""},
 		"is of another version":    {brokerReply(503, "MoonsMissing", false), 2, problem.EndpointFailing, ""},
 		"does not pass the route":  {brokerReply(403, problem.RouteRefused, false), 1, "", tinker.CategoryUnsupported},
 		"knows no such model":      {brokerReply(404, problem.ObjectNotOwned, false), 1, "", tinker.CategoryNotFound},
@@ -73,6 +79,38 @@ func TestModelsThatABrokerRefuses(t *testing.T) {
 		_, err := w.CreateModel(ctx, tinker.CreateModelRequest{Session: "s", BaseModel: "m", Lora: tinker.DefaultLora()})
 		if got := FailsOf(err); got != problem.ModelRefused {
 			t.Errorf("the failure %v has the code %q, want %s", err, got, problem.ModelRefused)
+		}
+	})
+}
+
+// unconnected is a transport that makes no connection for a time.
+type unconnected struct {
+	http.RoundTripper
+	until time.Time
+}
+
+func (u unconnected) RoundTrip(r *http.Request) (*http.Response, error) {
+	if time.Now().Before(u.until) {
+		return nil, &net.OpError{Op: "dial", Err: errors.New("connection refused")}
+	}
+	return u.RoundTripper.RoundTrip(r)
+}
+
+// TestCallsReturnSoonAfterABrokerDoes has no broker serve for the time that a standby needs to take over.
+func TestCallsReturnSoonAfterABrokerDoes(t *testing.T) {
+	bubble(t, func(t *testing.T, ctx context.Context) {
+		const away = 10200 * time.Millisecond
+		c, err := New(Config{BaseURL: "http://server.test", APIKey: testKey, Spread: func() float64 { return 1 },
+			HTTP: &http.Client{Transport: unconnected{newScriptedServer(nil), time.Now().Add(away)}}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		began := time.Now()
+		if err := c.Connect(ctx); err != nil {
+			t.Fatal(err)
+		}
+		if took := time.Since(began); took > 15*time.Second {
+			t.Errorf("the call returned after %s, want 15 s at most", took)
 		}
 	})
 }

@@ -29,6 +29,9 @@ const (
 	minDelay     = 500 * time.Millisecond
 	maxDelay     = 30 * time.Second
 	paymentDelay = 5 * time.Second
+	// unconnectedDelay is the longest delay where no connection was made. Such an attempt costs the server nothing, and a
+	// broker that takes over from another does so within seconds.
+	unconnectedDelay = 3 * time.Second
 	// maxRetryAfter limits the delay that a server may ask for.
 	maxRetryAfter = time.Minute
 )
@@ -50,6 +53,10 @@ func (b *backoff) delayAfter(e *Error) time.Duration {
 	if e.Category == tinker.CategoryPayment {
 		b.Failures++
 		return b.Spread(max(b.Base(b.Failures), paymentDelay))
+	}
+	if wait.IsDialError(e) {
+		b.Failures++
+		return b.Spread(min(b.Base(b.Failures), unconnectedDelay))
 	}
 	return b.Next()
 }

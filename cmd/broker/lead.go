@@ -1,0 +1,219 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/gofrs/flock"
+
+	"github.com/tinker-operator/tinker-operator/internal/broker"
+	"github.com/tinker-operator/tinker-operator/internal/endpoint"
+	"github.com/tinker-operator/tinker-operator/internal/wait"
+)
+
+const (
+	// lookEvery is how often keys, settings and the state of the broker are looked at.
+	lookEvery = time.Second
+	// checkEvery is how often a broker asks a Tinker endpoint that fails, and checkPatience how long for.
+	checkEvery    = 10 * time.Second
+	checkPatience = 20 * time.Second
+	// drainPatience is how long requests may take that are in progress when the process ends. Polls end at once.
+	drainPatience = 4 * time.Second
+	// lockEvery is how often the lock of the records is tried.
+	lockEvery = 100 * time.Millisecond
+)
+
+// lockFile is the file within the records by which two processes on one machine never have them open at once.
+const lockFile = "lock"
+
+// errLeaseLost ends a process, so that the next one begins as a standby.
+var errLeaseLost = errors.New("the Lease was lost")
+
+// term is the time in which a process holds the Lease.
+type term struct {
+	*process
+	broker  *broker.Broker
+	reports *reporter
+	// applied are the settings and keys in force.
+	applied  *endpoint.Settings
+	keys     keys
+	checked  time.Time
+	reported string
+}
+
+// lead opens the broker and serves until ending ends, which is no error, or held does, with which the Lease is lost.
+func (p *process) lead(ending, held context.Context) error {
+	ctx, cancel := context.WithCancel(held)
+	defer cancel()
+	defer context.AfterFunc(ending, cancel)()
+	p.log.Info("holding the Lease")
+	t := &term{process: p, reports: newReporter(p.options, p.core, p.lease.Identity())}
+	unlock, err := t.lock(ctx)
+	if err != nil {
+		return t.ended(ending, err)
+	}
+	defer unlock()
+	if err := t.open(); err != nil {
+		return err
+	}
+	defer t.broker.Close()
+	if err := t.restore(ctx); err != nil {
+		return t.ended(ending, err)
+	}
+	p.ready.Store(true)
+	p.log.Info("serving", "generation", t.applied.Generation, "runs", len(t.applied.Runs))
+	err = t.follow(ctx)
+	t.drain(held)
+	return t.ended(ending, err)
+}
+
+// ended returns the error with which a term ends: none if the process was asked to end.
+func (t *term) ended(ending context.Context, err error) error {
+	if ending.Err() != nil {
+		return nil
+	}
+	if errors.Is(err, context.Canceled) {
+		return errLeaseLost
+	}
+	return err
+}
+
+// lock waits until no other process on this machine has the records open.
+func (t *term) lock(ctx context.Context) (unlock func(), err error) {
+	if err := os.MkdirAll(t.dir, 0o700); err != nil {
+		return nil, fmt.Errorf("making the folder of the records: %w", err)
+	}
+	lock := flock.New(filepath.Join(t.dir, lockFile))
+	if _, err := lock.TryLockContext(ctx, lockEvery); err != nil {
+		return nil, fmt.Errorf("locking the records: %w", err)
+	}
+	return func() { _ = lock.Close() }, nil
+}
+
+// open opens the broker with the newest settings. Settings and keys that cannot be used end the process, which begins
+// again later.
+func (t *term) open() error {
+	k, err := readKeys(t.keyDir)
+	if err != nil {
+		return err
+	}
+	settings := t.settings.get()
+	client, err := t.clientFor(settings.ProxyURL)
+	if err != nil {
+		return err
+	}
+	t.broker, err = broker.Open(broker.Config{
+		Endpoint: t.endpoint, BaseURL: settings.BaseURL, APIKey: k.api, TokenKey: k.token, Dir: t.dir, HTTP: client,
+		Lease: t.lease.valid, Observe: t.metrics.observe, Logger: t.log,
+	})
+	if err != nil {
+		return err
+	}
+	if err := t.broker.Apply(*settings, k.api, k.token, client); err != nil {
+		t.broker.Close()
+		return err
+	}
+	t.applied, t.keys = settings, k
+	t.current.Store(t.broker)
+	return nil
+}
+
+// restore makes lost records of models anew. Until the Tinker endpoint has said which models there are, no run is
+// served: it would find that its checkpoints are gone.
+func (t *term) restore(ctx context.Context) error {
+	for t.broker.IsEmpty() {
+		err := t.check(ctx)
+		if err == nil {
+			var n int
+			if n, err = t.broker.Restore(ctx); err == nil {
+				t.log.Info("restored the owners of models", "models", n)
+				return nil
+			}
+		}
+		t.log.Warn("waiting for the Tinker endpoint, to restore the owners of models", "err", err)
+		t.look(ctx)
+		if err := wait.Sleep(ctx, lookEvery); err != nil {
+			return err
+		}
+	}
+	return ctx.Err()
+}
+
+// follow keeps the broker up to date until ctx ends or the broker fails.
+func (t *term) follow(ctx context.Context) error {
+	for {
+		t.look(ctx)
+		if err := t.broker.Failed(); err != nil {
+			return fmt.Errorf("recording owners: %w", err)
+		}
+		if report := t.broker.Report(); report.KeyRefused+report.Unreachable != "" && time.Since(t.checked) >= checkEvery {
+			go func() { _ = t.check(ctx) }() // the report says what it finds
+			t.checked = time.Now()
+		}
+		if err := wait.Sleep(ctx, lookEvery); err != nil {
+			return err
+		}
+	}
+}
+
+func (t *term) check(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, checkPatience)
+	defer cancel()
+	return t.broker.Check(ctx)
+}
+
+// look puts changes of settings and keys in force, and writes the report.
+func (t *term) look(ctx context.Context) {
+	if err := t.apply(); err != nil && err.Error() != t.reported {
+		t.log.Error("keeping the earlier settings", "err", err)
+		t.reported = err.Error()
+	}
+	report := t.broker.Report()
+	report.Generation = t.applied.Generation
+	if err := t.reports.write(ctx, report, time.Now()); err != nil && ctx.Err() == nil {
+		t.log.Warn("the report is late", "err", err)
+	}
+}
+
+// apply puts settings and keys in force that have changed.
+func (t *term) apply() error {
+	settings := t.settings.get()
+	k, err := readKeys(t.keyDir)
+	if err != nil {
+		return err
+	}
+	if settings == t.applied && k.equal(t.keys) {
+		return nil
+	}
+	client, err := t.clientFor(settings.ProxyURL)
+	if err != nil {
+		return err
+	}
+	if err := t.broker.Apply(*settings, k.api, k.token, client); err != nil {
+		return err
+	}
+	t.log.Info("applied settings", "generation", settings.Generation, "runs", len(settings.Runs))
+	t.applied, t.keys, t.reported = settings, k, ""
+	return nil
+}
+
+// drain admits nothing more, and waits for the requests in progress while the Lease is held.
+func (t *term) drain(held context.Context) {
+	t.draining.Store(true)
+	t.broker.Drain()
+	t.log.Info("draining", "requests", t.inProgress.Load())
+	ctx, cancel := context.WithTimeout(held, drainPatience)
+	defer cancel()
+	for t.inProgress.Load() > 0 {
+		if wait.Sleep(ctx, lockEvery) != nil {
+			return // what is still in progress is refused where its reply would be recorded
+		}
+	}
+}

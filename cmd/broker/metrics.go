@@ -1,0 +1,87 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"strconv"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/tinker-operator/tinker-operator/internal/broker"
+)
+
+const metricPrefix = "tinker_operator_broker_"
+
+// metrics are what Prometheus learns of a broker.
+type metrics struct {
+	registry *prometheus.Registry
+	requests *prometheus.CounterVec
+	seconds  *prometheus.HistogramVec
+}
+
+// newMetrics returns metrics with gauges of the process.
+func newMetrics(p *process) *metrics {
+	m := &metrics{
+		registry: prometheus.NewRegistry(),
+		requests: prometheus.NewCounterVec(prometheus.CounterOpts{Name: metricPrefix + "requests_total",
+			Help: "Answers to runs, by operation, status, and the code of answers that the broker made itself."},
+			[]string{"operation", "status", "code"}),
+		seconds: prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: metricPrefix + "request_seconds",
+			Help:    "How long requests took that were passed on, by operation. A poll waits for its result.",
+			Buckets: []float64{.005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30, 60}}, []string{"operation"}),
+	}
+	m.registry.MustRegister(m.requests, m.seconds)
+	for _, gauge := range []struct {
+		name, help string
+		value      func() float64
+	}{
+		{"serving", "1 for the broker that serves, and 0 for a standby.", func() float64 { return one(p.isReady()) }},
+		{"requests_in_progress", "Requests that have no answer yet, polls among them.",
+			func() float64 { return float64(p.inProgress.Load()) }},
+		{"key_refused", "1 while the Tinker endpoint refuses the API key.", of(p, func(b *broker.Broker) float64 {
+			return one(b.Report().KeyRefused != "")
+		})},
+		{"unreachable", "1 while the Tinker endpoint does not answer.", of(p, func(b *broker.Broker) float64 {
+			return one(b.Report().Unreachable != "")
+		})},
+		{"runs", "Runs whose token counts.", of(p, func(b *broker.Broker) float64 { return float64(b.Stats().Runs) })},
+		{"models", "Models whose owner is recorded.", of(p, func(b *broker.Broker) float64 {
+			return float64(b.Stats().Models)
+		})},
+		{"futures", "Results whose owner is recorded and that are not forgotten yet.",
+			of(p, func(b *broker.Broker) float64 { return float64(b.Stats().Futures) })},
+		{"body_bytes", "Memory that is reserved for the bodies of requests.", of(p, func(b *broker.Broker) float64 {
+			return float64(b.Stats().BodyBytes)
+		})},
+	} {
+		m.registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: metricPrefix + gauge.name,
+			Help: gauge.help}, gauge.value))
+	}
+	return m
+}
+
+// observe counts an answer.
+func (m *metrics) observe(answer broker.Answer) {
+	m.requests.WithLabelValues(answer.Op, strconv.Itoa(answer.Status), string(answer.Code)).Inc()
+	if answer.Op != "" && answer.Code == "" {
+		m.seconds.WithLabelValues(answer.Op).Observe(answer.Took.Seconds())
+	}
+}
+
+// of returns the value of the broker that is open, or 0.
+func of(p *process, value func(*broker.Broker) float64) func() float64 {
+	return func() float64 {
+		if b := p.current.Load(); b != nil {
+			return value(b)
+		}
+		return 0
+	}
+}
+
+func one(yes bool) float64 {
+	if yes {
+		return 1
+	}
+	return 0
+}

@@ -1,0 +1,41 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package broker
+
+import (
+	"time"
+
+	"github.com/tinker-operator/tinker-operator/internal/problem"
+)
+
+// Answer is what a broker answered to a request, for metrics.
+type Answer struct {
+	// Op is the operation of the request; empty for a route that the broker does not pass.
+	Op string
+	// Status is the status of the server's answer, or of the broker's own, and Code the code of the broker's own.
+	Status int
+	Code   problem.Code
+	// Took is how long the request took.
+	Took time.Duration
+}
+
+// Stats are the sizes of what a broker holds.
+type Stats struct {
+	// Runs are the runs whose token counts.
+	Runs int
+	// Sessions, Models, Samplers and Futures are the objects whose owner the broker knows.
+	Sessions, Models, Samplers, Futures int
+	// BodyBytes is the memory that is reserved for the bodies of requests.
+	BodyBytes int64
+}
+
+// Stats returns the sizes of what the broker holds.
+func (b *Broker) Stats() Stats {
+	b.owners.mu.RLock()
+	defer b.owners.mu.RUnlock()
+	return Stats{
+		Runs: len(*b.runs.Load()), Sessions: len(b.owners.byID[session]), Models: len(b.owners.byID[model]),
+		Samplers: len(b.owners.byID[sampler]), Futures: len(b.owners.byID[future]), BodyBytes: b.bodyBytes.Load(),
+	}
+}
