@@ -12,7 +12,6 @@ import (
 	"fmt"
 	"io"
 	"slices"
-	"strings"
 
 	"github.com/klauspost/compress/zstd"
 	"google.golang.org/protobuf/encoding/protowire"
@@ -26,44 +25,12 @@ type body struct {
 	values map[string]json.RawMessage
 }
 
-// readObject reads a JSON object. Whoever reads the bytes after the broker must find the same names in them: readObject
-// refuses a name that occurs twice, names of other letters than the API's, which some programs take for the same, and
-// anything after the object. An empty body is an empty object.
+// readObject reads a JSON object. An empty body is an empty object.
 func readObject(data []byte) (body, error) {
-	read := body{values: map[string]json.RawMessage{}}
 	if len(data) == 0 {
-		return read, nil
+		return body{values: map[string]json.RawMessage{}}, nil
 	}
-	decoder := json.NewDecoder(bytes.NewReader(data))
-	if start, err := decoder.Token(); err != nil || start != json.Delim('{') {
-		return body{}, errors.New("the body is not a JSON object")
-	}
-	for decoder.More() {
-		token, err := decoder.Token()
-		name, ok := token.(string)
-		if err != nil || !ok {
-			return body{}, errors.New("the body is not a JSON object")
-		}
-		if strings.ContainsFunc(name, isForeignLetter) {
-			return body{}, fmt.Errorf("the body has the unknown name %q", name)
-		}
-		if _, twice := read.values[name]; twice {
-			return body{}, fmt.Errorf("the body has %q twice", name)
-		}
-		var value json.RawMessage
-		if err := decoder.Decode(&value); err != nil {
-			return body{}, fmt.Errorf("reading %q of the body: %w", name, err)
-		}
-		read.names = append(read.names, name)
-		read.values[name] = value
-	}
-	if _, err := decoder.Token(); err != nil {
-		return body{}, errors.New("the body is not a JSON object")
-	}
-	if _, err := decoder.Token(); !errors.Is(err, io.EOF) {
-		return body{}, errors.New("the body has something after its JSON object")
-	}
-	return read, nil
+	return scanObject(bytes.NewReader(data), len(data))
 }
 
 // isForeignLetter reports whether the API has no name with a letter.
@@ -122,15 +89,18 @@ const maxID = 1 << 10
 // modelField is the number of model_id in a ForwardBackwardRequest.
 const modelField protowire.Number = 1
 
+// maxWindow is the largest window of compressed bodies in HTTP, by RFC 9659.
+const maxWindow = 8 << 20
+
 // readModelID returns the model that a protobuf body of forward_backward names, without holding the decompressed body.
 // A body that names two is refused: of two frames of zstd, the server may read the first alone.
-func readModelID(encoding string, data []byte) (string, error) {
-	reader := bufio.NewReader(bytes.NewReader(data))
+func readModelID(encoding string, from io.Reader) (string, error) {
+	reader := bufio.NewReader(from)
 	switch encoding {
 	case "", "identity":
 	case tinker.EncodingZstd:
-		decoder, err := zstd.NewReader(bytes.NewReader(data), zstd.WithDecoderConcurrency(1),
-			zstd.WithDecoderMaxWindow(64<<20), zstd.WithDecoderLowmem(true))
+		decoder, err := zstd.NewReader(from, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxWindow(maxWindow),
+			zstd.WithDecoderLowmem(true))
 		if err != nil {
 			return "", fmt.Errorf("preparing decompression: %w", err)
 		}

@@ -5,6 +5,7 @@ package broker
 
 import (
 	"bytes"
+	"encoding/json"
 	"slices"
 	"strings"
 	"testing"
@@ -94,7 +95,7 @@ func TestReadModelID(t *testing.T) {
 		"an unknown encoding":      {"gzip", mine, "error"},
 		"a long id":                {"", dataOf(t, strings.Repeat("a", maxID+1)), "error"},
 	} {
-		got, err := readModelID(row.encoding, row.data)
+		got, err := readModelID(row.encoding, bytes.NewReader(row.data))
 		if err != nil {
 			got = "error"
 		}
@@ -107,7 +108,7 @@ func TestReadModelID(t *testing.T) {
 func FuzzReadModelID(f *testing.F) {
 	f.Add([]byte{1<<3 | 2, 1, 'a'})
 	f.Fuzz(func(t *testing.T, data []byte) {
-		id, err := readModelID("", data)
+		id, err := readModelID("", bytes.NewReader(data))
 		if err != nil {
 			return
 		}
@@ -116,4 +117,53 @@ func FuzzReadModelID(f *testing.F) {
 			t.Errorf("model = %q, want %q of %s", id, request.ModelID, bytes.ToUpper(data))
 		}
 	})
+}
+
+func FuzzReadObject(f *testing.F) {
+	for _, text := range []string{`{"a":[1,-0.5e+7,"\u00e9\n",true,false,null,{"b":{}}],"c":""}`, `{ } `, `{"a":01}`, `{"a":1.}`,
+		`{"a":-}`, `{"a":1e}`, `{"a":tru}`, `{"a":[1,]}`, `{"a":"` + "\x01" + `"}`, `{"a":"\x"}`, `{"a":1,"a":2}`, `{"a":1}x`} {
+		f.Add([]byte(text))
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		if len(data) == 0 {
+			return
+		}
+		got, err := readObject(data)
+		var want map[string]json.RawMessage
+		valid := json.Unmarshal(data, &want) == nil && want != nil
+		if err == nil && !valid {
+			t.Fatalf("%q is read as %v, and is not valid", data, got.values)
+		}
+		if err != nil {
+			return
+		}
+		if len(want) != len(got.names) {
+			t.Errorf("%q has the names %v, want those of %v", data, got.names, want)
+		}
+		for name, value := range got.values {
+			if !bytes.Equal(bytes.TrimSpace(want[name]), value) {
+				t.Errorf("%q: %s = %q, want %q", data, name, value, want[name])
+			}
+		}
+	})
+}
+
+func TestReadObjectTakesWhatIsValid(t *testing.T) {
+	for _, text := range []string{`{}`, " {\n}\t", `{"a":0}`, `{"a":-0.50e-7}`, `{"a":1E+2}`, `{"a":"\"\\\/\b\f\n\r\t\ud83d\ude00"}`,
+		`{"a":[],"b":{},"c":[[[]]],"d":{"E":[{}]}}`, `{"a" : [ 1 , 2 ] , "b" : null }`, `{"a":true,"b":false}`} {
+		if _, err := readObject([]byte(text)); err != nil {
+			t.Errorf("%s: %v", text, err)
+		}
+	}
+}
+
+func TestLargeValuesAreNotKept(t *testing.T) {
+	text := `{"model_id":"m","prompt":"` + strings.Repeat("a", 100) + `","seq_id":5}`
+	got, err := scanObject(strings.NewReader(text), 20)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if string(got.values["prompt"]) != "{}" || string(got.values["model_id"]) != `"m"` || string(got.values["seq_id"]) != "5" {
+		t.Errorf("values = %s", got.values)
+	}
 }

@@ -72,7 +72,8 @@ type Broker struct {
 	config Config
 	owners *owners
 	bodies *semaphore.Weighted
-	// bodyBytes is how much of bodies is acquired.
+	// held limits a body that is held: maxHeld, or less in tests. bodyBytes is how much of bodies is acquired.
+	held      int64
 	bodyBytes atomic.Int64
 	// drained ends with Drain.
 	drained context.Context
@@ -104,7 +105,7 @@ func Open(config Config) (*Broker, error) {
 		return nil, fmt.Errorf("opening broker: %w", err)
 	}
 	b := &Broker{
-		config: config, owners: known, bodies: semaphore.NewWeighted(maxBodies),
+		config: config, owners: known, bodies: semaphore.NewWeighted(maxBodies), held: maxHeld,
 	}
 	b.drained, b.drain = context.WithCancel(context.Background())
 	err = b.Update(Settings{BaseURL: config.BaseURL, APIKey: config.APIKey, TokenKey: config.TokenKey,

@@ -23,9 +23,9 @@ import (
 )
 
 const (
-	// maxBody limits the body of a request, and maxBodies all bodies that are held, in bytes. Clients split the data of
-	// a request that is answered with 413.
-	maxBody   = 64 << 20
+	// maxHeld limits a body that is held, and maxBodies all bodies together, in bytes. A larger body counts as one of
+	// maxHeld, and goes on while it is parsed; where that cannot be, the answer is 413.
+	maxHeld   = 16 << 20
 	maxBodies = 256 << 20
 	// bodyPatience is how long a client may take to send a body.
 	bodyPatience = time.Minute
@@ -58,9 +58,12 @@ type call struct {
 	route  route
 	method string
 	// path is below the prefix.
-	path        string
-	header      http.Header
+	path   string
+	header http.Header
+	// body is the body of the request, and length its length; large takes its place for one that is not held.
 	body        []byte
+	large       *passing
+	length      int64
 	contentType string
 	encoding    string
 	// future is the one that a poll asks for.
@@ -141,64 +144,111 @@ func (b *Broker) serveItself(w http.ResponseWriter, r *http.Request, run Run, pa
 	return true, nil
 }
 
-// receive reads and checks the body of a request. The caller calls release once the request has ended.
+// receive reads and checks the body of a request, or has a large one checked while it passes. The caller calls release
+// once the request has ended.
 func (b *Broker) receive(w http.ResponseWriter, r *http.Request, c *call) (release func(), err error) {
-	release = func() {}
-	if r.ContentLength != 0 {
-		// A body of unknown length counts as one of the largest.
-		size := int64(maxBody)
-		if r.ContentLength > 0 {
-			size = min(r.ContentLength, maxBody)
-		}
-		if err := b.bodies.Acquire(r.Context(), size); err != nil {
-			return nil, err
-		}
-		b.bodyBytes.Add(size)
-		release = func() {
-			b.bodyBytes.Add(-size)
-			b.bodies.Release(size)
-		}
+	if r.ContentLength == 0 {
+		return func() {}, b.readHeld(c)
 	}
-	if err := b.read(w, r, c); err != nil {
-		release()
+	// A body of unknown length counts as one of the largest until it has been read.
+	reserved := b.held
+	if r.ContentLength > 0 {
+		reserved = min(r.ContentLength, b.held)
+	}
+	if err := b.bodies.Acquire(r.Context(), reserved); err != nil {
 		return nil, err
 	}
-	return release, nil
+	b.bodyBytes.Add(reserved)
+	free := func(n int64) {
+		reserved -= n
+		b.bodyBytes.Add(-n)
+		b.bodies.Release(n)
+	}
+	if err := b.read(w, r, c); err != nil {
+		free(reserved)
+		return nil, err
+	}
+	if c.large == nil {
+		free(max(0, reserved-int64(len(c.body)))) // the broker's metadata make a small body larger
+		return func() { free(reserved) }, nil
+	}
+	return func() {
+		_ = c.large.Close()
+		free(reserved)
+	}, nil
 }
 
+// read reads a body of up to the limit, and checks it.
 func (b *Broker) read(w http.ResponseWriter, r *http.Request, c *call) error {
-	// A client that sends its body slowly must not hold the shared memory for long. Not every writer has deadlines.
+	c.encoding = r.Header.Get("Content-Encoding")
+	media, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type"))
+	c.contentType = tinker.ContentJSON
+	if c.route.large && media == tinker.ContentProtobuf && c.route.data {
+		c.contentType = tinker.ContentProtobuf
+	}
 	control := http.NewResponseController(w)
+	if r.ContentLength > b.held {
+		return b.passLarge(c, paced{r.Body, control}, r.ContentLength)
+	}
+	// A client that sends its body slowly must not hold the shared memory for long. Not every writer has deadlines.
 	_ = control.SetReadDeadline(time.Now().Add(bodyPatience))
 	var err error
-	c.body, err = io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody))
+	c.body, err = io.ReadAll(io.LimitReader(r.Body, b.held+1))
 	_ = control.SetReadDeadline(time.Time{})
-	if err != nil {
-		if _, large := errors.AsType[*http.MaxBytesError](err); large {
-			return refuse(http.StatusRequestEntityTooLarge, problem.RequestTooLarge,
-				"the broker accepts bodies of up to %d bytes", maxBody)
-		}
+	switch {
+	case err != nil:
 		return refuse(http.StatusBadRequest, problem.RequestInvalid, "reading the body: %s", err)
+	case int64(len(c.body)) > b.held:
+		start := bytes.NewReader(c.body)
+		c.body = nil
+		return b.passLarge(c, io.MultiReader(start, paced{r.Body, control}), -1)
 	}
-	encoding := r.Header.Get("Content-Encoding")
-	media, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type"))
-	if c.route.data && media == tinker.ContentProtobuf {
-		id, err := readModelID(encoding, c.body)
-		if err != nil {
+	return b.readHeld(c)
+}
+
+// passLarge has a body go on while it is parsed.
+func (b *Broker) passLarge(c *call, from io.Reader, length int64) error {
+	if !c.route.large {
+		return refuse(http.StatusRequestEntityTooLarge, problem.RequestTooLarge,
+			"the broker accepts bodies of up to %d bytes for %s", b.held, c.route.op)
+	}
+	check := func(from io.Reader) error { return b.checkLarge(c.run, from) }
+	if c.contentType == tinker.ContentProtobuf {
+		check = func(from io.Reader) error { return b.checkData(c.run, c.encoding, from) }
+	} else if err := checkEncoding(c.encoding); err != nil {
+		return err
+	}
+	c.large, c.length = newPassing(from, check), length
+	return nil
+}
+
+// readHeld checks a body that is held.
+func (b *Broker) readHeld(c *call) error {
+	c.length = int64(len(c.body))
+	if c.contentType == tinker.ContentProtobuf {
+		err := b.checkData(c.run, c.encoding, bytes.NewReader(c.body))
+		if _, refused := errors.AsType[*refusal](err); err != nil && !refused {
 			return invalid(err)
 		}
-		c.contentType, c.encoding = tinker.ContentProtobuf, encoding
-		return b.own(c.run, model, id)
+		return err
 	}
 	if c.method == http.MethodGet || c.method == http.MethodDelete {
-		c.body = nil
+		c.body, c.contentType, c.encoding = nil, "", ""
 		return nil
 	}
+	if err := checkEncoding(c.encoding); err != nil {
+		return err
+	}
+	c.contentType, c.encoding = tinker.ContentJSON, ""
+	return b.readJSON(c)
+}
+
+// checkEncoding refuses JSON that is compressed: the server may not decompress what the broker did.
+func checkEncoding(encoding string) error {
 	if encoding != "" && encoding != "identity" {
 		return invalid(errors.New("content encoding " + encoding + " is not supported"))
 	}
-	c.contentType = tinker.ContentJSON
-	return b.readJSON(c)
+	return nil
 }
 
 // readJSON checks a JSON body, and has it name the run where it makes something.
@@ -277,6 +327,10 @@ func (b *Broker) send(ctx context.Context, c *call) (*http.Response, string, err
 		return resp, credential, nil
 	}
 	_ = resp.Body.Close()
+	if c.large != nil {
+		return nil, "", refuse(http.StatusServiceUnavailable, problem.EndpointFailing,
+			"the token of the broker had expired while a large body passed: send it again").after(drainSeconds)
+	}
 	resp, err = b.sendOnce(ctx, by, c, renewed)
 	return resp, renewed, err
 }
@@ -286,6 +340,9 @@ func (b *Broker) sendOnce(ctx context.Context, by *inForce, c *call, credential 
 	out, err := http.NewRequestWithContext(ctx, c.method, by.base+prefix+escape(c.path), bytes.NewReader(c.body))
 	if err != nil {
 		return nil, invalid(err)
+	}
+	if c.large != nil {
+		out.Body, out.GetBody, out.ContentLength = c.large, nil, c.length
 	}
 	for name, values := range c.header {
 		if isPassed(name) {
@@ -300,17 +357,41 @@ func (b *Broker) sendOnce(ctx context.Context, by *inForce, c *call, credential 
 		out.Header.Set("Content-Encoding", c.encoding)
 	}
 	resp, err := by.http.Do(out)
+	if refused := c.cut(); refused != nil {
+		if err == nil {
+			_ = resp.Body.Close()
+		}
+		return nil, refused
+	}
 	if err != nil {
-		if ctx.Err() == nil {
-			b.unreachable.Store(new(withoutURL(err)))
-		}
-		return nil, &refusal{
-			status: http.StatusBadGateway, code: problem.EndpointUnreachable, forwarded: !wait.IsDialError(err),
-			detail: "the broker did not get an answer from the Tinker endpoint: " + withoutURL(err),
-		}
+		return nil, b.unanswered(ctx, c, err)
 	}
 	settle(&b.unreachable)
+	if c.large != nil && !c.large.permitted.Load() && resp.StatusCode < http.StatusBadRequest {
+		_ = resp.Body.Close()
+		return nil, foreign(c, errors.New("it answered before it had the whole request"))
+	}
 	return resp, nil
+}
+
+// unanswered answers for a request to which the server gave no answer. A large body that was cut is no request.
+func (b *Broker) unanswered(ctx context.Context, c *call, err error) error {
+	if ctx.Err() == nil {
+		b.unreachable.Store(new(withoutURL(err)))
+	}
+	return &refusal{
+		status: http.StatusBadGateway, code: problem.EndpointUnreachable,
+		forwarded: !wait.IsDialError(err) && (c.large == nil || c.large.permitted.Load()),
+		detail:    "the broker did not get an answer from the Tinker endpoint: " + withoutURL(err),
+	}
+}
+
+// cut returns the refusal for which a large body did not go on to its end, or nil.
+func (c *call) cut() *refusal {
+	if c.large == nil {
+		return nil
+	}
+	return c.large.refused.Load()
 }
 
 // escape encodes a path of which find has checked that its parts are plain.

@@ -291,12 +291,6 @@ func TestDrainingAnswersLongPollsAndTakesNothingNew(t *testing.T) {
 	checkRefusal(t, got, http.StatusServiceUnavailable, problem.BrokerDraining, false)
 }
 
-func TestLargeBodiesAreRefusedSoThatClientsSplitThem(t *testing.T) {
-	f, _ := scripted(t)
-	got := f.callAs(first, http.MethodPost, "/api/v1/optim_step", strings.Repeat(" ", 64<<20+1))
-	checkRefusal(t, got, http.StatusRequestEntityTooLarge, problem.RequestTooLarge, false)
-}
-
 func TestExpiredTokensOfTheServerAreRenewed(t *testing.T) {
 	f := newFixture(t, nil)
 	mine := f.make(first)

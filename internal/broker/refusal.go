@@ -33,6 +33,12 @@ func refuse(status int, code problem.Code, format string, values ...any) *refusa
 	return &refusal{status: status, code: code, detail: fmt.Sprintf(format, values...)}
 }
 
+// after says when the request is to be repeated, in seconds.
+func (r *refusal) after(seconds int) *refusal {
+	r.retryAfter = seconds
+	return r
+}
+
 // notFound answers for an object that the run may not use as for one that does not exist.
 func notFound(of kind, id string) *refusal {
 	return refuse(http.StatusNotFound, problem.ObjectNotOwned, "%s %s not found among the objects of this run", of, id)

@@ -40,8 +40,8 @@ type route struct {
 	// op names the operation of the request. A future has the op of the request that made it.
 	op    string
 	reply reply
-	// data says that the body may be protobuf.
-	data bool
+	// data says that the body may be protobuf, and large that it may pass while it is parsed.
+	data, large bool
 	// makes says that the request makes a session or model whose metadata the broker writes.
 	makes bool
 }
@@ -51,12 +51,12 @@ var posts = map[string]route{
 	"create_session":          {reply: replySession, makes: true},
 	"session_heartbeat":       {},
 	"create_sampling_session": {reply: replySampler},
-	"asample":                 {reply: replyFuture},
+	"asample":                 {reply: replyFuture, large: true},
 	"create_model":            {reply: replyFuture, makes: true},
 	"unload_model":            {reply: replyFuture},
 	"get_info":                {},
-	"forward_backward":        {reply: replyFuture, data: true},
-	"forward":                 {reply: replyFuture, data: true},
+	"forward_backward":        {reply: replyFuture, data: true, large: true},
+	"forward":                 {reply: replyFuture, data: true, large: true},
 	"optim_step":              {reply: replyFuture},
 	"save_weights":            {reply: replyFuture},
 	"load_weights":            {reply: replyFuture, makes: true},

@@ -180,7 +180,8 @@ func (c *caller) report(ctx context.Context, failed *Error, delay time.Duration)
 	c.log.Debug("retrying a call", "op", failed.Op, "category", failed.Category, "status", failed.Status, "wait", delay)
 	c.notify(ctx, Event{
 		Op: failed.Op, Category: failed.Category, Code: failed.Code, Method: failed.Method, Path: failed.Path,
-		Status: failed.Status, Reason: failed.reason(), Wait: delay, Unanswered: failed.Path != c.pathOf(pollRequest) && mayBeExecuted(failed),
+		Status: failed.Status, Reason: failed.reason(), Wait: delay,
+		Unanswered: failed.Path != c.pathOf(pollRequest) && mayBeExecuted(failed),
 	})
 }
 

@@ -1,0 +1,138 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package broker
+
+import (
+	"errors"
+	"io"
+	"net/http"
+	"sync/atomic"
+	"time"
+
+	"github.com/tinker-operator/tinker-operator/internal/problem"
+)
+
+const (
+	// withheld is how much of a large body waits at the broker until all of it is permitted, in bytes.
+	withheld = 32 << 10
+	// maxField limits the values of a large JSON body that are checked, in bytes. Longer texts name no object.
+	maxField = 4 << 10
+	// chunkPatience is how long a client may take for each part of a large body.
+	chunkPatience = 30 * time.Second
+)
+
+// passing is a large body that goes on while it is parsed. It ends with an error before its last bytes unless all of it
+// is permitted: the server receives no whole request that is not, and so executes none.
+type passing struct {
+	from io.Reader
+	// feed gives what was read to the parser, whose verdict follows.
+	feed    *io.PipeWriter
+	verdict chan error
+	// buffer was read and has not gone on. It ends with err, which is io.EOF for a body that is permitted.
+	buffer []byte
+	err    error
+	// permitted and refused tell other goroutines the verdict.
+	permitted atomic.Bool
+	refused   atomic.Pointer[refusal]
+}
+
+// newPassing starts the parser of a body. The caller closes the body.
+func newPassing(from io.Reader, check func(io.Reader) error) *passing {
+	reader, writer := io.Pipe()
+	p := &passing{from: from, feed: writer, verdict: make(chan error, 1)}
+	go func() {
+		err := check(reader)
+		_ = reader.Close() // what follows a refusal is not read
+		p.verdict <- err
+	}()
+	return p
+}
+
+// Read implements io.Reader.
+func (p *passing) Read(out []byte) (int, error) {
+	for p.err == nil && len(p.buffer) <= withheld {
+		p.fill()
+	}
+	ready := len(p.buffer) - withheld
+	if p.err != nil {
+		if !errors.Is(p.err, io.EOF) {
+			return 0, p.err
+		}
+		ready = len(p.buffer)
+		if ready == 0 {
+			return 0, io.EOF
+		}
+	}
+	n := copy(out, p.buffer[:ready])
+	p.buffer = p.buffer[n:]
+	return n, nil
+}
+
+// fill reads more of the body and gives it to the parser.
+func (p *passing) fill() {
+	next := make([]byte, len(p.buffer), 2*withheld)
+	copy(next, p.buffer)
+	n, err := p.from.Read(next[len(next):cap(next)])
+	p.buffer = next[:len(next)+n]
+	if _, stopped := p.feed.Write(p.buffer[len(next):]); stopped != nil {
+		p.conclude(<-p.verdict, stopped)
+		return
+	}
+	switch {
+	case errors.Is(err, io.EOF):
+		_ = p.feed.Close()
+		p.conclude(<-p.verdict, io.EOF)
+	case err != nil:
+		_ = p.feed.CloseWithError(err)
+		p.conclude(refuse(http.StatusBadRequest, problem.RequestInvalid, "reading the body: %s", err), err)
+	}
+}
+
+// conclude ends the body: after a verdict without an error by end.
+func (p *passing) conclude(verdict, end error) {
+	if verdict == nil {
+		p.err = end
+		p.permitted.Store(errors.Is(end, io.EOF))
+		return
+	}
+	p.err = verdict
+	refused, ok := errors.AsType[*refusal](verdict)
+	if !ok {
+		refused = invalid(verdict)
+	}
+	p.refused.Store(refused)
+}
+
+// Close ends the parser.
+func (p *passing) Close() error { return p.feed.CloseWithError(http.ErrBodyReadAfterClose) }
+
+// paced reads a body whose client must not pause for long.
+type paced struct {
+	from    io.Reader
+	control *http.ResponseController
+}
+
+// Read implements io.Reader.
+func (p paced) Read(out []byte) (int, error) {
+	_ = p.control.SetReadDeadline(time.Now().Add(chunkPatience)) // not every writer has deadlines
+	return p.from.Read(out)
+}
+
+// checkLarge checks a JSON body that is not held.
+func (b *Broker) checkLarge(run Run, from io.Reader) error {
+	read, err := scanObject(from, maxField)
+	if err != nil {
+		return err
+	}
+	return b.check(run, read)
+}
+
+// checkData checks a protobuf body of forward_backward.
+func (b *Broker) checkData(run Run, encoding string, from io.Reader) error {
+	id, err := readModelID(encoding, from)
+	if err != nil {
+		return err
+	}
+	return b.own(run, model, id)
+}
