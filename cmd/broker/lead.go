@@ -26,6 +26,8 @@ const (
 	checkPatience = 20 * time.Second
 	// drainPatience is how long requests may take that are in progress when the process ends. Polls end at once.
 	drainPatience = 4 * time.Second
+	// sweepEvery is how often the broker forgets what does not count any more.
+	sweepEvery = time.Minute
 	// lockEvery is how often the lock of the records is tried.
 	lockEvery = 100 * time.Millisecond
 )
@@ -45,6 +47,7 @@ type term struct {
 	applied  *endpoint.Settings
 	keys     keys
 	checked  time.Time
+	swept    time.Time
 	reported string
 }
 
@@ -156,6 +159,10 @@ func (t *term) follow(ctx context.Context) error {
 		if report := t.broker.Report(); report.KeyRefused+report.Unreachable != "" && time.Since(t.checked) >= checkEvery {
 			go func() { _ = t.check(ctx) }() // the report says what it finds
 			t.checked = time.Now()
+		}
+		if time.Since(t.swept) >= sweepEvery {
+			t.broker.Sweep()
+			t.swept = time.Now()
 		}
 		if err := wait.Sleep(ctx, lookEvery); err != nil {
 			return err

@@ -124,6 +124,19 @@ func (b *Broker) runOf(token string) (Run, bool) {
 	return run, ok
 }
 
+// Sweep forgets results that nobody asked for within a day, and sessions of runs that are not named any more. It is
+// called now and then.
+func (b *Broker) Sweep() {
+	named := map[Owner]bool{}
+	for _, run := range *b.runs.Load() {
+		named[run.Owner] = true
+		if run.Former != "" {
+			named[Owner{UID: run.Former, Namespace: run.Namespace}] = true
+		}
+	}
+	b.owners.sweep(func(owner Owner) bool { return named[owner] })
+}
+
 // Drain answers long polls with try_again, and refuses all else, until the process ends.
 func (b *Broker) Drain() { b.drain() }
 

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -145,6 +146,35 @@ func TestFuturesStayForAWhileAfterTheirDelivery(t *testing.T) {
 	o.deliver("b")
 	checkOwner(t, o, future, "a", "")
 	checkOwner(t, o, future, "b", "run")
+}
+
+func TestSweepForgetsWhatDoesNotCount(t *testing.T) {
+	time := newClock()
+	o := mustOpenOwners(t, t.TempDir(), time.Now)
+	named := func(owner Owner) bool { return owner.UID == "named" }
+	check := func(what string, want map[string]bool) {
+		t.Helper()
+		o.sweep(named)
+		for name, known := range want {
+			of, run, _ := strings.Cut(name, " of ")
+			if _, got := o.get(kind(of), run); got != known {
+				t.Errorf("%s: %s is known: %t, want %t", what, name, got, known)
+			}
+		}
+	}
+	for _, run := range []string{"named", "deleted"} {
+		for _, of := range []kind{session, model, sampler, future} {
+			mustAdd(t, o, recordOf(of, run, run, time.Now()))
+		}
+	}
+	time.advance(futureLife)
+	check("after a day", map[string]bool{"future of named": true, "session of deleted": true})
+	time.advance(1e9)
+	check("after more than a day", map[string]bool{"future of named": false, "future of deleted": false,
+		"sampler of deleted": true})
+	time.advance(ownerlessLife)
+	check("after a week", map[string]bool{"session of named": true, "sampler of named": true, "model of named": true,
+		"session of deleted": false, "sampler of deleted": false, "model of deleted": true})
 }
 
 func TestNothingIsInForceThatIsNotOnTheDisk(t *testing.T) {

@@ -41,10 +41,12 @@ type record struct {
 }
 
 // A future is forgotten some time after its result was delivered, within which a client that lost the reply asks again,
-// and in any case after futureLife.
+// and in any case after futureLife. What a run made besides models is forgotten after ownerlessLife if the run is not
+// named any more. The owners of models stay: checkpoints outlive their run.
 const (
 	deliveredLife = 5 * time.Minute
 	futureLife    = 24 * time.Hour
+	ownerlessLife = 7 * 24 * time.Hour
 )
 
 // object is a record in force.
@@ -166,6 +168,22 @@ func (o *owners) forgetDelivered() {
 		n++
 	}
 	o.delivered = o.delivered[n:]
+}
+
+// sweep forgets what does not count any more, so that the records of years fit into memory.
+func (o *owners) sweep(isNamed func(Owner) bool) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.forgetDelivered()
+	now := o.now()
+	for kind, life := range map[kind]time.Duration{future: futureLife, session: ownerlessLife, sampler: ownerlessLife} {
+		oldest := now.Add(-life).Unix()
+		for id, object := range o.byID[kind] {
+			if object.Made < oldest && (kind == future || !isNamed(object.Owner)) {
+				delete(o.byID[kind], id)
+			}
+		}
+	}
 }
 
 // madeBy returns the ids of the objects of a kind that some runs made, the newest first.

@@ -6,8 +6,11 @@ package survival
 import (
 	"bytes"
 	"context"
+	"fmt"
+	"math/rand/v2"
 	"net/http"
 	"net/http/httptest"
+	"sync"
 	"sync/atomic"
 	"testing"
 
@@ -34,9 +37,12 @@ func newBrokered(t *testing.T) *brokered {
 	b := &brokered{fixture: newFixture(t, nil), dir: t.TempDir(),
 		other: broker.Run{Owner: broker.Owner{UID: "other", Namespace: "elsewhere"}}}
 	b.open()
-	b.server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	b.server = httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		b.current.Load().ServeHTTP(w, r)
 	}))
+	b.server.EnableHTTP2 = true
+	b.server.StartTLS()
+	b.http = b.server.Client()
 	t.Cleanup(func() {
 		b.server.CloseClientConnections()
 		b.server.Close()
@@ -44,7 +50,7 @@ func newBrokered(t *testing.T) *brokered {
 	})
 	b.front, b.key = b.server.URL, contract.RunToken(endpointKey, b.file.Run.UID)
 	var err error
-	if b.client, err = client.New(client.Config{BaseURL: b.front, APIKey: b.key}); err != nil {
+	if b.client, err = client.New(client.Config{BaseURL: b.front, APIKey: b.key, HTTP: b.http}); err != nil {
 		t.Fatal(err)
 	}
 	b.file.Fixed.BaseURL = b.front
@@ -64,22 +70,30 @@ func (b *brokered) open() {
 	b.current.Store(opened)
 }
 
+// die ends the broker as a crash does: its requests break off, and the next process has what is on the disk.
+func (b *brokered) die() {
+	b.t.Helper()
+	b.current.Load().Close()
+	b.server.CloseClientConnections()
+	b.open()
+}
+
+// roll ends the broker as a roll-out does.
+func (b *brokered) roll() {
+	b.t.Helper()
+	b.current.Load().Drain()
+	b.current.Load().Close()
+	b.open()
+}
+
 // TestRunBehindABroker has the broker die, or drain, while the run trains: its requests break off, and another process
 // has the records. The run ends with the same weights and metrics, and reports the tokens that the simulator billed.
 func TestRunBehindABroker(t *testing.T) {
 	t.Parallel()
 	for name, end := range map[string]func(*brokered){
 		"undisturbed": nil,
-		"that dies": func(b *brokered) {
-			b.current.Load().Close()
-			b.server.CloseClientConnections()
-			b.open()
-		},
-		"that drains": func(b *brokered) {
-			b.current.Load().Drain()
-			b.current.Load().Close()
-			b.open()
-		},
+		"that dies":   (*brokered).die,
+		"that drains": (*brokered).roll,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -99,6 +113,41 @@ func TestRunBehindABroker(t *testing.T) {
 	}
 }
 
+// TestBrokerThatEndsAtDrawnPoints kills or rolls the broker at about every fourth fault point that the learner passes.
+// Another SURVIVAL_SEED draws other points.
+func TestBrokerThatEndsAtDrawnPoints(t *testing.T) {
+	t.Parallel()
+	const seeds = 3
+	first := seeds * fromEnvironment(t, "SURVIVAL_SEED", 0)
+	for seed := range seeds {
+		t.Run(fmt.Sprint(first+seed), func(t *testing.T) {
+			t.Parallel()
+			b := newBrokered(t)
+			b.startWorker("w0", behavior{})
+			var mu sync.Mutex
+			random, ended := rand.New(rand.NewPCG(uint64(first+seed), 2)), 0
+			verdict := b.waitFor(b.startLearner(1, func(context.Context, func() error, string, int64) error {
+				mu.Lock()
+				defer mu.Unlock()
+				switch random.IntN(8) {
+				case 0:
+					b.die()
+					ended++
+				case 1:
+					b.roll()
+					ended++
+				}
+				return nil
+			}), contract.CauseCompleted)
+			b.checkSame(verdict)
+			b.checkOther(verdict)
+			if ended < 5 {
+				t.Errorf("the broker ended %d times, want 5 or more", ended)
+			}
+		})
+	}
+}
+
 // TestLearnerThatDiesBehindABroker has the next learner find the checkpoints of the run in the broker's listings.
 func TestLearnerThatDiesBehindABroker(t *testing.T) {
 	t.Parallel()
@@ -112,7 +161,8 @@ func TestLearnerThatDiesBehindABroker(t *testing.T) {
 func (b *brokered) checkOther(verdict contract.Verdict) {
 	b.t.Helper()
 	ctx := b.t.Context()
-	other, err := client.New(client.Config{BaseURL: b.front, APIKey: contract.RunToken(endpointKey, b.other.UID)})
+	other, err := client.New(client.Config{BaseURL: b.front, HTTP: b.http,
+		APIKey: contract.RunToken(endpointKey, b.other.UID)})
 	if err != nil {
 		b.t.Fatal(err)
 	}

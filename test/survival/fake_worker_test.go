@@ -95,10 +95,12 @@ func (w *fixture) startWorker(name string, b behavior) *fakeWorker {
 	ctx, cancel := context.WithCancel(w.t.Context())
 	p.cancel, p.process = cancel, rand.Text()
 	p.meter = client.NewMeter(client.MeterConfig{Lifetime: ctx})
+	config := client.Config{BaseURL: cmp.Or(w.front, w.url), APIKey: cmp.Or(w.key, apiKey), Meter: p.meter}
+	if w.front != "" {
+		config.HTTP = w.http
+	}
 	var err error
-	if p.endpoint, err = client.New(client.Config{
-		BaseURL: cmp.Or(w.front, w.url), APIKey: cmp.Or(w.key, apiKey), Meter: p.meter,
-	}); err != nil {
+	if p.endpoint, err = client.New(config); err != nil {
 		w.t.Fatal(err)
 	}
 	p.client, err = exchange.NewClient(exchange.ClientConfig{
