@@ -30,7 +30,7 @@ func readObject(data []byte) (body, error) {
 	if len(data) == 0 {
 		return body{values: map[string]json.RawMessage{}}, nil
 	}
-	return scanObject(bytes.NewReader(data), len(data))
+	return (&scanner{data: data}).object(len(data))
 }
 
 // isForeignLetter reports whether the API has no name with a letter.
@@ -40,6 +40,9 @@ func isForeignLetter(r rune) bool { return r != '_' && (r < 'a' || r > 'z') && (
 func (b body) text(name string) (string, error) {
 	var text *string
 	if value, ok := b.values[name]; ok {
+		if value[0] != '"' && string(value) != "null" {
+			return "", fmt.Errorf("%s is not a string", name)
+		}
 		if err := json.Unmarshal(value, &text); err != nil {
 			return "", fmt.Errorf("%s is not a string", name)
 		}

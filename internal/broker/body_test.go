@@ -9,6 +9,9 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/iotest"
+
+	"github.com/google/go-cmp/cmp"
 
 	"github.com/tinker-operator/tinker-operator/internal/tinker"
 )
@@ -133,6 +136,10 @@ func FuzzReadObject(f *testing.F) {
 		valid := json.Unmarshal(data, &want) == nil && want != nil
 		if err == nil && !valid {
 			t.Fatalf("%q is read as %v, and is not valid", data, got.values)
+		}
+		slow, slowErr := scanObject(iotest.OneByteReader(bytes.NewReader(data)), len(data))
+		if (err == nil) != (slowErr == nil) || !cmp.Equal(got.names, slow.names) || !cmp.Equal(got.values, slow.values) {
+			t.Errorf("%q is read as %v (%v), and byte by byte as %v (%v)", data, got.values, err, slow.values, slowErr)
 		}
 		if err != nil {
 			return

@@ -4,7 +4,6 @@
 package broker
 
 import (
-	"bufio"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -20,33 +19,35 @@ var errNotObject = errors.New("the body is not a JSON object")
 
 // scanner reads a JSON object whose values may be larger than memory.
 type scanner struct {
-	from *bufio.Reader
-	// kept has the bytes of the present value while keep is set: at most limit of them.
-	kept  []byte
-	keep  bool
-	limit int
+	// data is what was read of from, and at the place of the next byte in it. Without from it is all.
+	data []byte
+	at   int
+	from io.Reader
+	// A value is kept from start on; spilled has what was before data. There are at most limit bytes, or too many.
+	keep, tooMany bool
+	start, limit  int
+	spilled       []byte
 }
 
 // scanObject reads a JSON object to its end, by the grammar alone. A value of more than limit bytes is not kept, and
 // reads as an empty object.
 func scanObject(from io.Reader, limit int) (body, error) {
-	s := &scanner{from: bufio.NewReaderSize(from, 32<<10), limit: limit}
+	return (&scanner{from: from, data: make([]byte, 0, 32<<10)}).object(limit)
+}
+
+func (s *scanner) object(limit int) (body, error) {
 	read := body{values: map[string]json.RawMessage{}}
 	if first, err := s.afterSpace(); err != nil || first != '{' {
 		return body{}, failing(err)
 	}
-	end, err := s.members(0, func(depth int) error { return s.member(&read, depth) })
-	if err != nil {
+	if err := s.members(0, func(depth int) error { return s.member(&read, limit, depth) }); err != nil {
 		return body{}, err
 	}
-	if !end {
-		return body{}, errNotObject
-	}
-	if _, err := s.afterSpace(); !errors.Is(err, io.EOF) {
-		if err != nil {
-			return body{}, err
-		}
+	switch _, err := s.afterSpace(); {
+	case err == nil:
 		return body{}, errors.New("the body has something after its JSON object")
+	case !errors.Is(err, io.EOF):
+		return body{}, err
 	}
 	return read, nil
 }
@@ -61,8 +62,8 @@ func failing(err error) error {
 
 // member reads a name and its value. Whoever reads the bytes after the broker must find the same names in them: member
 // refuses a name that occurs twice, and names of other letters than the API's, which some programs take for the same.
-func (s *scanner) member(read *body, depth int) error {
-	encoded, err := s.keeping(maxID, func() error { return s.text() })
+func (s *scanner) member(read *body, limit, depth int) error {
+	encoded, err := s.keeping(maxID, s.text)
 	if err != nil {
 		return err
 	}
@@ -83,13 +84,9 @@ func (s *scanner) member(read *body, depth int) error {
 	if err != nil {
 		return failing(err)
 	}
-	if err := s.from.UnreadByte(); err != nil {
-		return err
-	}
-	value, err := s.keeping(s.limit, func() error {
-		if first, err = s.next(); err != nil {
-			return err
-		}
+	s.back()
+	value, err := s.keeping(limit, func() error {
+		s.at++
 		return s.value(first, depth)
 	})
 	if err != nil {
@@ -105,85 +102,94 @@ func (s *scanner) member(read *body, depth int) error {
 
 // keeping returns the bytes that a function reads, or nil if there are more than the limit.
 func (s *scanner) keeping(limit int, do func() error) ([]byte, error) {
-	before := s.limit
-	s.kept, s.keep, s.limit = []byte{}, true, limit
+	s.keep, s.tooMany, s.start, s.limit, s.spilled = true, false, s.at, limit, nil
 	err := do()
-	kept := s.kept
-	s.kept, s.keep, s.limit = nil, false, before
+	s.keep = false
+	kept := s.data[s.start:s.at:s.at]
+	if s.from != nil {
+		kept = append(s.spilled, kept...)
+	}
+	if s.tooMany || len(kept) > limit {
+		return nil, err
+	}
 	return kept, err
+}
+
+// fill reads more data.
+func (s *scanner) fill() error {
+	if s.from == nil {
+		return io.EOF
+	}
+	if s.keep && !s.tooMany {
+		if s.tooMany = len(s.spilled)+s.at-s.start > s.limit; !s.tooMany {
+			s.spilled = append(s.spilled, s.data[s.start:s.at]...)
+		}
+	}
+	s.at, s.start = 0, 0
+	for {
+		n, err := s.from.Read(s.data[:cap(s.data)])
+		s.data = s.data[:n]
+		if n > 0 {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+	}
 }
 
 // next returns the next byte.
 func (s *scanner) next() (byte, error) {
-	c, err := s.from.ReadByte()
-	if err != nil {
-		return 0, failing(err)
-	}
-	if s.keep {
-		if len(s.kept) < s.limit {
-			s.kept = append(s.kept, c)
-		} else {
-			s.kept, s.keep = nil, false
+	if s.at == len(s.data) {
+		if err := s.fill(); err != nil {
+			return 0, failing(err)
 		}
 	}
+	c := s.data[s.at]
+	s.at++
 	return c, nil
 }
 
-// back returns the last byte to the reader.
-func (s *scanner) back() error {
-	if s.keep {
-		s.kept = s.kept[:len(s.kept)-1]
-	}
-	return s.from.UnreadByte()
-}
+// back returns the last byte.
+func (s *scanner) back() { s.at-- }
 
 // afterSpace returns the next byte that is no space. At the end of the body it returns io.EOF.
 func (s *scanner) afterSpace() (byte, error) {
 	for {
-		c, err := s.from.ReadByte()
-		if err != nil {
-			return 0, err
-		}
-		if s.keep {
-			if err := s.from.UnreadByte(); err != nil {
-				return 0, err
-			}
-			if c, err = s.next(); err != nil {
+		if s.at == len(s.data) {
+			if err := s.fill(); err != nil {
 				return 0, err
 			}
 		}
+		c := s.data[s.at]
+		s.at++
 		if c != ' ' && c != '\n' && c != '\t' && c != '\r' {
 			return c, nil
 		}
 	}
 }
 
-// members reads the members of an object after its brace, and reports whether it ended.
-func (s *scanner) members(depth int, member func(depth int) error) (bool, error) {
+// members reads the members of an object after its brace.
+func (s *scanner) members(depth int, member func(depth int) error) error {
 	for first := true; ; first = false {
 		c, err := s.afterSpace()
-		if err != nil {
-			return false, failing(err)
+		if err != nil || c != '"' {
+			if c == '}' && first {
+				return nil
+			}
+			return failing(err)
 		}
-		if c == '}' && first {
-			return true, nil
-		}
-		if c != '"' {
-			return false, errNotObject
-		}
-		if err := s.back(); err != nil {
-			return false, err
-		}
+		s.back()
 		if err := member(depth); err != nil {
-			return false, err
+			return err
 		}
 		switch c, err := s.afterSpace(); {
 		case err != nil:
-			return false, failing(err)
+			return failing(err)
 		case c == '}':
-			return true, nil
+			return nil
 		case c != ',':
-			return false, errNotObject
+			return errNotObject
 		}
 	}
 }
@@ -212,8 +218,7 @@ func (s *scanner) value(first byte, depth int) error {
 	case '"':
 		return s.restOfText()
 	case '{':
-		_, err := s.members(depth, s.nested)
-		return err
+		return s.members(depth, s.nested)
 	case '[':
 		return s.elements(depth)
 	case 't':
@@ -347,7 +352,8 @@ func (s *scanner) number(c byte) error {
 			return err
 		}
 	}
-	return s.back()
+	s.back()
+	return nil
 }
 
 // exponent reads the exponent of a number after its letter, and the byte after it.
@@ -357,9 +363,7 @@ func (s *scanner) exponent() error {
 		return err
 	}
 	if c != '+' && c != '-' {
-		if err := s.back(); err != nil {
-			return err
-		}
+		s.back()
 	}
 	_, err = s.someDigits()
 	return err
