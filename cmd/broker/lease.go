@@ -24,9 +24,9 @@ import (
 // without a renewal, and acts for no more than leaseUse after it sent the last one that succeeded: before a standby may
 // take the Lease, whatever keeps the holder from noticing.
 const (
-	leaseDuration = 7 * time.Second
-	leaseUse      = 5500 * time.Millisecond
-	renewDeadline = 4500 * time.Millisecond
+	leaseDuration = 6 * time.Second
+	leaseUse      = 5 * time.Second
+	renewDeadline = 4 * time.Second
 	retryPeriod   = time.Second
 )
 

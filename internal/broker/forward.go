@@ -193,7 +193,12 @@ func (b *Broker) read(w http.ResponseWriter, r *http.Request, c *call) error {
 	// A client that sends its body slowly must not hold the shared memory for long. Not every writer has deadlines.
 	_ = control.SetReadDeadline(time.Now().Add(bodyPatience))
 	var err error
-	c.body, err = io.ReadAll(io.LimitReader(r.Body, b.held+1))
+	if r.ContentLength > 0 {
+		c.body = make([]byte, r.ContentLength)
+		_, err = io.ReadFull(r.Body, c.body)
+	} else {
+		c.body, err = io.ReadAll(io.LimitReader(r.Body, b.held+1))
+	}
 	_ = control.SetReadDeadline(time.Time{})
 	switch {
 	case err != nil:
