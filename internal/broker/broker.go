@@ -143,10 +143,10 @@ func (b *Broker) Drain() { b.drain() }
 func (b *Broker) isDraining() bool { return b.drained.Err() != nil }
 
 // Close ends the recording of owners. Requests in progress should have ended.
-func (b *Broker) Close() { b.owners.journal.close() }
+func (b *Broker) Close() { b.owners.journal.Close() }
 
 // Failed returns why the broker can record no owners, or nil. A broker that failed has to be opened anew.
-func (b *Broker) Failed() error { return b.owners.journal.error() }
+func (b *Broker) Failed() error { return b.owners.journal.Err() }
 
 // The keys of the metadata of sessions and models that the broker writes, and no run.
 const (

@@ -6,11 +6,12 @@ package broker
 import (
 	"cmp"
 	"context"
-	"os"
 	"slices"
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/tinker-operator/tinker-operator/internal/broker/journal"
 )
 
 // Owner is the run that made an object.
@@ -58,7 +59,7 @@ type object struct {
 
 // owners knows whose the objects are. It is safe for concurrent use.
 type owners struct {
-	journal *journal
+	journal *journal.Journal[record]
 	now     func() time.Time
 
 	mu   sync.RWMutex
@@ -75,8 +76,9 @@ type deliveredFuture struct {
 // openOwners reads the records of a folder.
 func openOwners(dir string, now func() time.Time) (*owners, error) {
 	o := &owners{now: now, byID: map[kind]map[string]*object{session: {}, model: {}, sampler: {}, future: {}}}
-	o.journal = &journal{dir: dir, limit: segmentBytes, apply: o.apply, live: o.live, sync: (*os.File).Sync}
-	return o, openJournal(o.journal)
+	var err error
+	o.journal, err = journal.Open(journal.Config[record]{Dir: dir, Name: "owners", Apply: o.apply, Live: o.live})
+	return o, err
 }
 
 // apply puts records in force. A later record of an object takes the place of an earlier one: the server has made the
@@ -131,7 +133,7 @@ func (o *owners) add(ctx context.Context, records ...record) error {
 	if len(fresh) == 0 {
 		return nil
 	}
-	return o.journal.append(ctx, fresh...)
+	return o.journal.Append(ctx, fresh...)
 }
 
 // get returns the record of an object.

@@ -13,6 +13,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/tinker-operator/tinker-operator/internal/broker/journal"
 )
 
 // clock is a clock of a test.
@@ -41,7 +43,7 @@ func mustOpenOwners(t *testing.T, dir string, now func() time.Time) *owners {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(o.journal.close)
+	t.Cleanup(o.journal.Close)
 	return o
 }
 
@@ -73,9 +75,9 @@ func TestOwnersSurviveTheBroker(t *testing.T) {
 		}
 		checkOwner(t, o, model, fmt.Sprint("m", i), "")
 		mustAdd(t, o, recordOf(model, fmt.Sprint("m", i), fmt.Sprint("run", i), time.Now()))
-		o.journal.close()
-		if err := o.add(context.Background(), recordOf(model, "late", "run", time.Now())); !errors.Is(err, errClosed) {
-			t.Errorf("adding after the end: %v, want %v", err, errClosed)
+		o.journal.Close()
+		if err := o.add(context.Background(), recordOf(model, "late", "run", time.Now())); !errors.Is(err, journal.ErrClosed) {
+			t.Errorf("adding after the end: %v, want %v", err, journal.ErrClosed)
 		}
 	}
 }
@@ -84,8 +86,8 @@ func TestPartOfALineIsRemovedOnce(t *testing.T) {
 	dir, time := t.TempDir(), newClock()
 	o := mustOpenOwners(t, dir, time.Now)
 	mustAdd(t, o, recordOf(session, "whole", "run", time.Now()))
-	o.journal.close()
-	file, err := os.OpenFile(segmentName(dir, 1), os.O_APPEND|os.O_WRONLY, 0)
+	o.journal.Close()
+	file, err := os.OpenFile(journal.SegmentName(dir, "owners", 1), os.O_APPEND|os.O_WRONLY, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -96,13 +98,13 @@ func TestPartOfALineIsRemovedOnce(t *testing.T) {
 	for range 3 { // the second time the segment is not the last one any more
 		o = mustOpenOwners(t, dir, time.Now)
 		checkOwner(t, o, session, "whole", "run")
-		o.journal.close()
+		o.journal.Close()
 	}
 }
 
 func TestRecordsThatCannotBeReadAreNotPassedOver(t *testing.T) {
 	dir := t.TempDir()
-	if err := os.WriteFile(segmentName(dir, 1), []byte("{\n"), 0o600); err != nil {
+	if err := os.WriteFile(journal.SegmentName(dir, "owners", 1), []byte("{\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := openOwners(dir, time.Now); err == nil {
@@ -113,7 +115,7 @@ func TestRecordsThatCannotBeReadAreNotPassedOver(t *testing.T) {
 func TestOldSegmentsGoAndWhatCountsStays(t *testing.T) {
 	dir, time := t.TempDir(), newClock()
 	o := mustOpenOwners(t, dir, time.Now)
-	o.journal.limit = 1 << 10
+	o.journal.Limit = 1 << 10
 	mustAdd(t, o, recordOf(model, "kept", "first", time.Now()), recordOf(future, "delivered", "first", time.Now()),
 		recordOf(future, "forgotten", "first", time.Now()))
 	o.deliver("delivered")
@@ -121,10 +123,10 @@ func TestOldSegmentsGoAndWhatCountsStays(t *testing.T) {
 	for i := range 200 {
 		mustAdd(t, o, recordOf(future, fmt.Sprint("f", i), "run", time.Now()))
 	}
-	o.journal.close()
+	o.journal.Close()
 	names, err := filepath.Glob(filepath.Join(dir, "*"))
-	if err != nil || len(names) > maxSegments+1 {
-		t.Errorf("there are %d segments (%v), want at most %d", len(names), err, maxSegments+1)
+	if err != nil || len(names) > journal.MaxSegments+1 {
+		t.Errorf("there are %d segments (%v), want at most %d", len(names), err, journal.MaxSegments+1)
 	}
 	o = mustOpenOwners(t, dir, time.Now)
 	checkOwner(t, o, model, "kept", "first")
@@ -181,13 +183,13 @@ func TestNothingIsInForceThatIsNotOnTheDisk(t *testing.T) {
 	time := newClock()
 	o := mustOpenOwners(t, t.TempDir(), time.Now)
 	broken := errors.New("the disk is full")
-	o.journal.sync = func(*os.File) error { return broken }
+	o.journal.Sync = func(*os.File) error { return broken }
 	for range 2 {
 		if err := o.add(t.Context(), recordOf(session, "s", "run", time.Now())); !errors.Is(err, broken) {
 			t.Errorf("adding: %v, want %v", err, broken)
 		}
 		checkOwner(t, o, session, "s", "")
-		o.journal.sync = (*os.File).Sync // After a failure nobody knows the content of the disk.
+		o.journal.Sync = (*os.File).Sync // After a failure nobody knows the content of the disk.
 	}
 }
 
@@ -195,7 +197,7 @@ func TestManyRecordsAtOnce(t *testing.T) {
 	time := newClock()
 	dir := t.TempDir()
 	o := mustOpenOwners(t, dir, time.Now)
-	o.journal.limit = 4 << 10
+	o.journal.Limit = 4 << 10
 	var all sync.WaitGroup
 	for i := range 500 {
 		all.Go(func() {
@@ -206,7 +208,7 @@ func TestManyRecordsAtOnce(t *testing.T) {
 		})
 	}
 	all.Wait()
-	o.journal.close()
+	o.journal.Close()
 	o = mustOpenOwners(t, dir, time.Now)
 	for i := range 500 {
 		checkOwner(t, o, future, fmt.Sprint(i), "run")
