@@ -201,8 +201,9 @@ func (j *Journal[R]) write() {
 		j.waiting = nil
 		j.mu.Unlock()
 		if next != nil {
+			// Records that wait when the journal is closed were accepted before.
 			next.err = ending
-			if ending == nil {
+			if ending == nil || errors.Is(ending, ErrClosed) {
 				next.err = j.store(next.records)
 			}
 			j.fail(next.err)
