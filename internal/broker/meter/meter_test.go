@@ -259,12 +259,12 @@ func TestADeathCountsOneSecondTooMuchAtMost(t *testing.T) {
 		b, random := newBench(t), rand.New(rand.NewPCG(seed, 1))
 		billed, bound, n := int64(0), int64(0), 0
 		for range 4 {
-			var spent [4]int64 // of this second and of those before
+			var spent [4]endpoint.Tokens // of this second and of those before
 			for range 1 + random.IntN(60) {
 				n++
 				r := sampleOf(int64(1+random.IntN(1000)), int64(random.IntN(500)))
 				ticket, id := b.reserve(r), fmt.Sprint("f", n)
-				spent[0] += r.Tokens.Prefill + r.Samples
+				spent[0] = add(spent[0], ticket.cost)
 				switch random.IntN(4) {
 				case 0:
 					billed += r.Tokens.Prefill + r.Samples // it may be
@@ -280,12 +280,12 @@ func TestADeathCountsOneSecondTooMuchAtMost(t *testing.T) {
 				if random.IntN(8) == 0 {
 					b.advance(time.Second)
 					b.Tick()
-					spent = [4]int64{0, spent[0], spent[1], spent[2]}
+					spent = [4]endpoint.Tokens{{}, spent[0], spent[1], spent[2]}
 				}
 			}
 			// What has no record of its own is the grant: for the requests in progress, which may be billed, and for as much
 			// as one of the last seconds. A request that was released or has a future may be in both.
-			bound += 2 * max(spent[0], spent[1], spent[2], spent[3])
+			bound += 2 * total(most(most(spent[0], spent[1]), most(spent[2], spent[3])))
 			b.flush()
 			b.die()
 			b.flush()
