@@ -1,0 +1,357 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package share
+
+import (
+	"math"
+	"slices"
+	"time"
+
+	"github.com/tinker-operator/tinker-operator/internal/endpoint"
+)
+
+const (
+	// burst is for how long unused requests are kept, so that a late timer loses none.
+	burst = 250 * time.Millisecond
+	// noticed is from when a wait counts as one.
+	noticed = 100 * time.Millisecond
+	// remembered is how long a run counts as active after its last request, and as throttled after its last wait.
+	remembered = time.Minute
+	// mostWaiting and mostBytes limit the requests of a run that wait. Others are refused at once.
+	mostWaiting = 1000
+	mostBytes   = 32 << 20
+)
+
+// Request asks for a turn.
+type Request struct {
+	// Run is the UID of the run.
+	Run string
+	// Sample says that it is a request for samples. All others are operations, which keep their order.
+	Sample bool
+	// Bytes is the size of the body, which is held while the request waits.
+	Bytes int64
+}
+
+// waiter is a request that waits.
+type waiter struct {
+	Request
+	since, until time.Time
+	// ready is closed once it has its turn, or was refused: then retryAfter is not 0.
+	ready      chan struct{}
+	retryAfter time.Duration
+	// decided is called before; it may be nil.
+	decided func()
+}
+
+func (w *waiter) decide() {
+	if w.decided != nil {
+		w.decided()
+	}
+	close(w.ready)
+}
+
+// run is a run that waits, has unfinished samples, or did so lately.
+type run struct {
+	weight float64
+	// finish is the virtual time of its next turn, if it does not pause before.
+	finish              float64
+	operations, samples []*waiter
+	bytes               int64
+	unfinished          int
+	asked, waited       time.Time
+}
+
+func (r *run) waiting() int { return len(r.operations) + len(r.samples) }
+
+// head returns the request whose turn is next in the run, or nil.
+func (r *run) head() *waiter {
+	if len(r.operations) > 0 {
+		return r.operations[0]
+	}
+	if len(r.samples) > 0 {
+		return r.samples[0]
+	}
+	return nil
+}
+
+// core decides who is next. It reads no clock: each call is given the time, which does not go back.
+type core struct {
+	limits   endpoint.Limits
+	patience time.Duration
+	weights  map[string]int
+	runs     map[string]*run
+	pace     pace
+	// virtual is the virtual time of the newest turn.
+	virtual float64
+	// credit is how many requests may be forwarded at the time filled.
+	credit     float64
+	filled     time.Time
+	unfinished int
+}
+
+func newCore(limits endpoint.Limits, patience time.Duration) *core {
+	c := &core{patience: patience, runs: map[string]*run{}}
+	c.setLimits(limits)
+	return c
+}
+
+func (c *core) setLimits(limits endpoint.Limits) {
+	if limits != c.limits || c.pace.rate == 0 {
+		c.limits = limits
+		c.pace.setLimit(limits.RequestsPerSecond)
+	}
+}
+
+// setWeights sets the weights of runs; others have 1.
+func (c *core) setWeights(weights map[string]int) {
+	c.weights = weights
+	for uid, r := range c.runs {
+		r.weight = c.weightOf(uid)
+	}
+}
+
+func (c *core) weightOf(uid string) float64 { return float64(max(1, c.weights[uid])) }
+
+func (c *core) run(uid string) *run {
+	r := c.runs[uid]
+	if r == nil {
+		r = &run{weight: c.weightOf(uid)}
+		c.runs[uid] = r
+	}
+	return r
+}
+
+// ask has a request wait.
+func (c *core) ask(now time.Time, request Request) *waiter {
+	w := &waiter{Request: request, since: now, until: now.Add(c.patience), ready: make(chan struct{})}
+	r := c.run(request.Run)
+	r.asked = now
+	if r.waiting() >= mostWaiting || r.waiting() > 0 && r.bytes+request.Bytes > mostBytes {
+		r.waited = now
+		c.refuse(w, r)
+		return w
+	}
+	r.bytes += request.Bytes
+	if request.Sample {
+		r.samples = append(r.samples, w)
+	} else {
+		r.operations = append(r.operations, w)
+	}
+	return w
+}
+
+// leave has a request wait no longer, and reports whether it did.
+func (c *core) leave(w *waiter) bool {
+	r := c.run(w.Run)
+	queue := &r.operations
+	if w.Sample {
+		queue = &r.samples
+	}
+	i := slices.Index(*queue, w)
+	if i < 0 {
+		return false
+	}
+	*queue = slices.Delete(*queue, i, i+1)
+	r.bytes -= w.Bytes
+	return true
+}
+
+// refuse refuses a request. It may be repeated once those of its run that wait have had their turns, by its share.
+func (c *core) refuse(w *waiter, r *run) {
+	share := r.weight / c.weight(func(r *run) bool { return r.waiting() > 0 || r.unfinished > 0 }, r)
+	seconds := 1.0
+	if rate := c.pace.rate * share; !math.IsInf(rate, 1) {
+		seconds = min(max(1, math.Ceil(float64(r.waiting())/rate)), 30)
+	}
+	w.retryAfter = time.Duration(seconds) * time.Second
+	w.decide()
+}
+
+// weight sums the weights of the runs that count, and of one that does in any case.
+func (c *core) weight(counts func(*run) bool, own *run) (sum float64) {
+	for _, r := range c.runs {
+		if r == own || counts(r) {
+			sum += r.weight
+		}
+	}
+	return sum
+}
+
+// next gives turns to requests, and refuses those that have waited too long. It returns when it should be called again;
+// zero if that is only when something changes.
+func (c *core) next(now time.Time) (wake time.Time) {
+	c.pace.pass(now)
+	c.expire(now)
+	rate := c.pace.rate
+	if c.filled.IsZero() {
+		c.filled = now
+		c.credit = 1
+	}
+	c.credit = min(c.credit+now.Sub(c.filled).Seconds()*rate, max(1, rate*burst.Seconds()))
+	c.filled = now
+	if math.IsInf(rate, 1) {
+		c.credit = math.Inf(1)
+	}
+	for c.credit >= 1 {
+		r, virtual := c.choose()
+		if r == nil {
+			break
+		}
+		c.grant(now, r)
+		c.virtual = virtual
+	}
+	return c.wakeAt(now)
+}
+
+// grant gives the next request of a run its turn.
+func (c *core) grant(now time.Time, r *run) {
+	w := r.head()
+	c.leave(w)
+	if now.Sub(w.since) >= noticed {
+		r.waited = now
+	}
+	r.finish = max(c.virtual, r.finish) + 1/r.weight
+	c.credit--
+	if w.Sample {
+		r.unfinished++
+		c.unfinished++
+	}
+	w.decide()
+}
+
+// choose returns the run that is next, or nil if none may be, and the virtual time then: that of the run that is furthest
+// behind, which is another one where an operation goes first.
+func (c *core) choose() (best *run, virtual float64) {
+	var earliest float64
+	virtual = math.Inf(1)
+	places := c.places()
+	ahead := c.ahead()
+	for _, r := range c.runs {
+		head := r.head()
+		if head == nil || head.Sample && !places.has(r) {
+			continue
+		}
+		at := max(c.virtual, r.finish)
+		virtual = min(virtual, at)
+		if !head.Sample {
+			at -= ahead
+		}
+		if best == nil || at < earliest || at == earliest && head.since.Before(best.head().since) {
+			best, earliest = r, at
+		}
+	}
+	return best, virtual
+}
+
+// ahead is by how much of the virtual time operations go before samples: a second.
+func (c *core) ahead() float64 {
+	if math.IsInf(c.pace.rate, 1) {
+		return 0
+	}
+	weight := c.weight(func(r *run) bool { return r.waiting() > 0 }, nil)
+	return c.pace.rate / max(1, weight)
+}
+
+// places are those of unfinished samples.
+type places struct {
+	limit, weight float64
+	free          int
+	// claimed are the places that runs which wait have a claim to.
+	claimed int
+}
+
+func (c *core) places() places {
+	p := places{limit: float64(c.limits.UnfinishedSamples), free: c.limits.UnfinishedSamples - c.unfinished}
+	if p.limit == 0 {
+		return p
+	}
+	p.weight = c.weight(func(r *run) bool { return len(r.samples) > 0 || r.unfinished > 0 }, nil)
+	for _, r := range c.runs {
+		p.claimed += p.claim(r)
+	}
+	return p
+}
+
+// claim is how many places a run wants that are within its share.
+func (p places) claim(r *run) int {
+	if len(r.samples) == 0 {
+		return 0
+	}
+	share := int(math.Ceil(p.limit * r.weight / p.weight))
+	return max(0, min(share-r.unfinished, len(r.samples)))
+}
+
+// has reports whether there is a place for a sample of a run.
+func (p places) has(r *run) bool {
+	return p.limit == 0 || p.free > 0 && (p.claim(r) > 0 || p.free > p.claimed)
+}
+
+// expire refuses requests that have waited too long, and forgets runs.
+func (c *core) expire(now time.Time) {
+	for uid, r := range c.runs {
+		for _, queue := range []*[]*waiter{&r.operations, &r.samples} {
+			for len(*queue) > 0 && !now.Before((*queue)[0].until) {
+				w := (*queue)[0]
+				c.leave(w)
+				r.waited = now
+				c.refuse(w, r)
+			}
+		}
+		if head := r.head(); head != nil && now.Sub(head.since) >= noticed {
+			r.waited = now
+		}
+		if r.waiting() == 0 && r.unfinished == 0 && now.Sub(r.asked) > 2*remembered {
+			delete(c.runs, uid)
+		}
+	}
+}
+
+// wakeAt returns when something is to be done that no call brings about.
+func (c *core) wakeAt(now time.Time) (wake time.Time) {
+	for _, r := range c.runs {
+		for _, queue := range [][]*waiter{r.operations, r.samples} {
+			if len(queue) > 0 && (wake.IsZero() || queue[0].until.Before(wake)) {
+				wake = queue[0].until
+			}
+		}
+	}
+	if wake.IsZero() || c.credit >= 1 {
+		return wake
+	}
+	ready := now.Add(time.Duration(math.Ceil((1 - c.credit) / c.pace.rate * float64(time.Second))))
+	if ready.Before(wake) {
+		return ready
+	}
+	return wake
+}
+
+// finish frees the place of a sample.
+func (c *core) finish(uid string) {
+	if r := c.runs[uid]; r != nil && r.unfinished > 0 {
+		r.unfinished--
+		c.unfinished--
+	}
+}
+
+// resume takes the place of a sample that was forwarded before.
+func (c *core) resume(now time.Time, uid string) {
+	r := c.run(uid)
+	r.asked = now
+	r.unfinished++
+	c.unfinished++
+}
+
+// throttled returns the runs that waited in the last minute, with the shares of those that were active.
+func (c *core) throttled(now time.Time) []endpoint.Throttled {
+	within := func(at time.Time) bool { return !at.IsZero() && now.Sub(at) < remembered }
+	weight := c.weight(func(r *run) bool { return within(r.asked) || r.waiting() > 0 || r.unfinished > 0 }, nil)
+	var all []endpoint.Throttled
+	for uid, r := range c.runs {
+		if within(r.waited) {
+			all = append(all, endpoint.Throttled{UID: uid, Share: min(1, r.weight/max(r.weight, weight)), Waiting: r.waiting()})
+		}
+	}
+	slices.SortFunc(all, func(a, b endpoint.Throttled) int { return compare(a.UID, b.UID) })
+	return all
+}
