@@ -118,6 +118,10 @@ func parse(args []string, key string, output io.Writer) (*program, error) {
 		"standard deviation `sigma` of noise that is added to the logits of each sample, to simulate inexact arithmetic")
 	flags.Func("latency", "give operations the times of another server: `hosted[/N]`, those of the hosted service, or "+
 		"an N-th of them", p.setLatency)
+	flags.Float64Var(&p.options.Limits.RequestsPerSecond, "requests-per-second", 0,
+		"how many submits are permitted each second; others get 429 (default no limit)")
+	flags.IntVar(&p.options.Limits.UnfinishedSamples, "unfinished-samples", 0,
+		"how many requests for samples may have no result yet; others get 429 (default no limit)")
 	flags.StringVar(&p.options.Dialect, "dialect", "",
 		"`name` of another behaviour: json (no protobuf) or skyrl (like SkyRL 0.3.0)")
 	flags.Func("alias", "a further `name` of the base model, such as Qwen/Qwen3-8B-Base; may be repeated",

@@ -38,6 +38,7 @@ func TestParse(t *testing.T) {
 		"--listen", ":0", "--data-dir", "d", "--api-key", "k", "--admin", "--faults", faults, "--alias", "a/b", "--alias",
 		"c",
 		"--client-config", config, "--sample-noise", "0.05", "--poll-patience", "2s", "--announce-bytes", "1000",
+		"--requests-per-second", "2.5", "--unfinished-samples", "7",
 	}, "env", io.Discard)
 	if err != nil {
 		t.Fatal(err)
@@ -48,6 +49,9 @@ func TestParse(t *testing.T) {
 	}
 	if p.options.SampleNoise != 0.05 {
 		t.Errorf("noise %g", p.options.SampleNoise)
+	}
+	if l := p.options.Limits; l.RequestsPerSecond != 2.5 || l.UnfinishedSamples != 7 {
+		t.Errorf("limits %+v", l)
 	}
 	if p.options.PollPatience != 2*time.Second || p.options.MetadataBytes != 1000 {
 		t.Errorf("patience %v, announced from %d bytes on", p.options.PollPatience, p.options.MetadataBytes)

@@ -16,6 +16,7 @@ import (
 
 	"github.com/tinker-operator/tinker-operator/internal/tinker"
 	"github.com/tinker-operator/tinker-operator/internal/tinkersim/fault"
+	"github.com/tinker-operator/tinker-operator/internal/tinkersim/limit"
 	"github.com/tinker-operator/tinker-operator/internal/tinkersim/state"
 	"github.com/tinker-operator/tinker-operator/internal/wait"
 )
@@ -144,9 +145,26 @@ func (s *Server) respond(ctx context.Context, op string, call fault.Call, do act
 	if retryAfter, refused := s.latency.Refuses(op); refused {
 		return response{}, &httpError{status: http.StatusTooManyRequests, detail: "too many requests", retryAfter: retryAfter}
 	}
-	resp, err := do()
+	resp, err := s.limited(call.Op, do)
 	if faults.DropAnswer {
 		panic(http.ErrAbortHandler)
+	}
+	return resp, err
+}
+
+// limited carries out a request as far as the limits allow.
+func (s *Server) limited(op string, do action) (response, error) {
+	end, ok := s.limits.Admit(op)
+	if !ok {
+		return response{}, &httpError{status: http.StatusTooManyRequests, detail: "too many requests",
+			retryAfter: s.limits.RetryAfter()}
+	}
+	resp, err := do()
+	var submitted tinker.FutureResponse
+	if op == limit.OpSample && err == nil && json.Unmarshal(resp.body, &submitted) == nil {
+		end(submitted.RequestID, s.state.Load().Done(submitted.RequestID))
+	} else {
+		end("", nil)
 	}
 	return resp, err
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/tinkersim/dialect"
 	"github.com/tinker-operator/tinker-operator/internal/tinkersim/fault"
 	"github.com/tinker-operator/tinker-operator/internal/tinkersim/latency"
+	"github.com/tinker-operator/tinker-operator/internal/tinkersim/limit"
 	"github.com/tinker-operator/tinker-operator/internal/tinkersim/model"
 	"github.com/tinker-operator/tinker-operator/internal/tinkersim/rubricjudge"
 	"github.com/tinker-operator/tinker-operator/internal/tinkersim/sampling"
@@ -86,6 +87,9 @@ type Options struct {
 	Latency         latency.Profile
 	LatencyObserver func(latency.Event)
 
+	// Limits refuse requests with 429; none by default.
+	Limits limit.Limits
+
 	// TrainingSlots is how many models are trained at the same time; 2 by default.
 	TrainingSlots int
 	// SampleRows is how many completions are decoded together; 256 by default.
@@ -110,6 +114,7 @@ func (o Options) withDefaults() Options {
 	o.SessionTimeout = cmp.Or(o.SessionTimeout, 10*time.Minute)
 	o.MetadataBytes = cmp.Or(o.MetadataBytes, 8<<20)
 	o.TrainingSlots = cmp.Or(o.TrainingSlots, 2)
+	o.Limits.RetryAfter = cmp.Or(o.Limits.RetryAfter, time.Second)
 	return o
 }
 

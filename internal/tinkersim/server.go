@@ -14,6 +14,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/tinkersim/dialect"
 	"github.com/tinker-operator/tinker-operator/internal/tinkersim/fault"
 	"github.com/tinker-operator/tinker-operator/internal/tinkersim/latency"
+	"github.com/tinker-operator/tinker-operator/internal/tinkersim/limit"
 	"github.com/tinker-operator/tinker-operator/internal/tinkersim/sampling"
 	"github.com/tinker-operator/tinker-operator/internal/tinkersim/state"
 	"github.com/tinker-operator/tinker-operator/internal/tinkersim/stats"
@@ -23,11 +24,12 @@ import (
 type Server struct {
 	options Options
 	secret  []byte // signs tokens
-	// Faults, forced samples, counters and latencies survive a restart.
+	// Faults, forced samples, counters, latencies and limits survive a restart.
 	faults   *fault.Set
 	forced   *sampling.ForcedSamples
 	counters *stats.Counters
 	latency  *latency.Simulator
+	limits   *limit.Limiter
 	front    http.Handler
 
 	restarting sync.Mutex
@@ -45,6 +47,7 @@ func New(options Options) (*Server, error) {
 	options = options.withDefaults()
 	s := &Server{options: options, secret: make([]byte, 32), counters: stats.NewCounters(),
 		forced: &sampling.ForcedSamples{}}
+	s.limits = limit.New(options.Limits, options.Clock)
 	s.latency = latency.NewSimulator(options.Latency, options.LatencyObserver)
 	if _, err := io.ReadFull(options.Random, s.secret); err != nil {
 		return nil, fmt.Errorf("starting tinkersim: %w", err)
@@ -92,6 +95,7 @@ func (s *Server) Restart() error {
 	if err != nil {
 		return fmt.Errorf("restarting tinkersim: %w", err)
 	}
+	s.limits.Forget()
 	s.state.Store(next)
 	return nil
 }
@@ -101,6 +105,9 @@ func (s *Server) Faults() *fault.Set { return s.faults }
 
 // ForcedSamples returns the active rules of forced samples, for tests in the same process.
 func (s *Server) ForcedSamples() *sampling.ForcedSamples { return s.forced }
+
+// Refused returns how many requests the limits refused.
+func (s *Server) Refused() int64 { return s.limits.Refused() }
 
 // Stats returns what the server has done so far.
 func (s *Server) Stats() Stats {

@@ -178,6 +178,15 @@ func (s *State) HasBaseModel(name string) bool { return s.shared.bases.has(name)
 // Cancel abandons a request for samples that has no result yet. Clients may repeat it.
 func (s *State) Cancel(id string) error { return s.shared.futures.Cancel(id) }
 
+// Done returns a channel that is closed once a future has a result or is lost; nil for one that does not exist.
+func (s *State) Done(id string) <-chan struct{} {
+	f, err := s.shared.futures.Lookup(id)
+	if err != nil {
+		return nil
+	}
+	return f.Done()
+}
+
 // Await returns the result of a future if it exists or arrives within the given time. Otherwise ok is
 // false and status says what the operation waits for. It returns future.ErrUnknown, future.ErrLost,
 // ErrClosed or the context's error.
