@@ -69,6 +69,8 @@ echo "== a request of an agent that extends 4,000 tokens by 200 (goal: a median 
 bench '^BenchmarkExtension$' 200x ./internal/gateway
 echo "== 500 conversations of 20 turns of agents at once, clients and gateway on one core (goal: the sampled tokens are kept in 100%)"
 bench '^BenchmarkConversations$' 1x ./internal/gateway
+echo "== 20 Go clients sample for 20 runs through a broker, a minute each, against the goals of half of its share for each run and 0.9 of the limit for all"
+bench '^BenchmarkShares$' 1x ./internal/broker
 echo "== tokenizers, one thread, MB/s: encode and decode against the reference packages"
 go run ./test/models/bench -python "$(hack/models/python.sh)" -mb "${BENCH_MB:-4}"
 echo "== the image, with all programs in one layer, and the manager in it (goals: 60 MB and 45 MB)"

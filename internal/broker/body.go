@@ -97,8 +97,8 @@ const maxWindow = 8 << 20
 
 // readModelID returns the model that a protobuf body of forward_backward names, without holding the decompressed body.
 // A body that names two is refused: of two frames of zstd, the server may read the first alone.
-func readModelID(encoding string, from io.Reader) (string, error) {
-	reader := bufio.NewReader(from)
+func readModelID(encoding string, from io.Reader, plain io.Writer) (string, error) {
+	reader := bufio.NewReader(io.TeeReader(from, plain))
 	switch encoding {
 	case "", "identity":
 	case tinker.EncodingZstd:
@@ -108,7 +108,7 @@ func readModelID(encoding string, from io.Reader) (string, error) {
 			return "", fmt.Errorf("preparing decompression: %w", err)
 		}
 		defer decoder.Close()
-		reader = bufio.NewReader(decoder)
+		reader = bufio.NewReader(io.TeeReader(decoder, plain))
 	default:
 		return "", fmt.Errorf("content encoding %q is not supported", encoding)
 	}

@@ -6,6 +6,7 @@ package broker
 import (
 	"bytes"
 	"encoding/json"
+	"io"
 	"slices"
 	"strings"
 	"testing"
@@ -98,7 +99,7 @@ func TestReadModelID(t *testing.T) {
 		"an unknown encoding":      {"gzip", mine, "error"},
 		"a long id":                {"", dataOf(t, strings.Repeat("a", maxID+1)), "error"},
 	} {
-		got, err := readModelID(row.encoding, bytes.NewReader(row.data))
+		got, err := readModelID(row.encoding, bytes.NewReader(row.data), io.Discard)
 		if err != nil {
 			got = "error"
 		}
@@ -111,7 +112,7 @@ func TestReadModelID(t *testing.T) {
 func FuzzReadModelID(f *testing.F) {
 	f.Add([]byte{1<<3 | 2, 1, 'a'})
 	f.Fuzz(func(t *testing.T, data []byte) {
-		id, err := readModelID("", bytes.NewReader(data))
+		id, err := readModelID("", bytes.NewReader(data), io.Discard)
 		if err != nil {
 			return
 		}

@@ -16,6 +16,8 @@ import (
 
 	"golang.org/x/sync/semaphore"
 
+	"github.com/tinker-operator/tinker-operator/internal/broker/meter"
+	"github.com/tinker-operator/tinker-operator/internal/broker/share"
 	"github.com/tinker-operator/tinker-operator/internal/tinker"
 )
 
@@ -40,6 +42,9 @@ type Config struct {
 	// Lease returns why the broker may not act any more, or nil. A broker acts while it admits requests and records
 	// owners. A nil Lease lasts for ever.
 	Lease func() error
+	// Meter counts what the server bills, and Gate shares its limits; nil for none. The broker closes neither.
+	Meter *meter.Meter
+	Gate  *share.Gate
 	// Observe receives each answer, and returns at once; nil for nobody.
 	Observe func(Answer)
 	// Logger receives the refusals of the server; nil discards them.
@@ -145,8 +150,13 @@ func (b *Broker) isDraining() bool { return b.drained.Err() != nil }
 // Close ends the recording of owners. Requests in progress should have ended.
 func (b *Broker) Close() { b.owners.journal.Close() }
 
-// Failed returns why the broker can record no owners, or nil. A broker that failed has to be opened anew.
-func (b *Broker) Failed() error { return b.owners.journal.Err() }
+// Failed returns why the broker can record nothing, or nil. A broker that failed has to be opened anew.
+func (b *Broker) Failed() error {
+	if err := b.owners.journal.Err(); err != nil || b.config.Meter == nil {
+		return err
+	}
+	return b.config.Meter.Err()
+}
 
 // The keys of the metadata of sessions and models that the broker writes, and no run.
 const (
@@ -167,7 +177,8 @@ func (b *Broker) Restore(ctx context.Context) (int, error) {
 		}
 		owner := Owner{UID: made.UserMetadata[MetadataRun], Namespace: made.UserMetadata[MetadataNamespace]}
 		if owner.UID != "" {
-			found = append(found, record{Kind: model, ID: made.TrainingRunID, Owner: owner, Made: made.LastRequestTime.Unix()})
+			found = append(found, record{Kind: model, ID: made.TrainingRunID, Owner: owner, Base: made.BaseModel,
+				Made: made.LastRequestTime.Unix()})
 		}
 	}
 	if len(found) == 0 {

@@ -18,4 +18,10 @@
 // broker repeats a request only after the server rejected the JWT, which the broker exchanges for the key, and only
 // where the server has not begun to read it. An answer of the broker's own has a code and says whether the server may
 // have executed the request.
+//
+// # Counting and sharing
+//
+// With a Meter, what the server bills is counted by run, and a run whose budget is reached gets 402. With a Gate, a submit
+// waits for its turn. Polls wait for nothing. Both are asked in admit, before a request is forwarded, and told in
+// passReply and delivered what became of it.
 package broker

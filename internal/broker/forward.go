@@ -16,6 +16,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/tinker-operator/tinker-operator/internal/broker/tokencount"
 	"github.com/tinker-operator/tinker-operator/internal/problem"
 	"github.com/tinker-operator/tinker-operator/internal/tinker"
 	"github.com/tinker-operator/tinker-operator/internal/tinker/client"
@@ -68,6 +69,13 @@ type call struct {
 	encoding    string
 	// future is the one that a poll asks for.
 	future record
+	// object is the body of a request in JSON, and base the base model of what the request names.
+	object body
+	base   string
+	// tokens are those of the body, and forward says that protobuf asks for no gradient.
+	tokens  int64
+	forward bool
+	charge  charge
 	// answer is what metrics say of the call.
 	answer *Answer
 }
@@ -122,6 +130,11 @@ func (b *Broker) serve(w http.ResponseWriter, r *http.Request, answer *Answer) e
 		return err
 	}
 	defer release()
+	defer c.charge.end()
+	if err := b.admit(r.Context(), c); err != nil {
+		return err
+	}
+	defer b.polling(c)()
 	return b.pass(r.Context(), w, c)
 }
 
@@ -148,7 +161,7 @@ func (b *Broker) serveItself(w http.ResponseWriter, r *http.Request, run Run, pa
 // once the request has ended.
 func (b *Broker) receive(w http.ResponseWriter, r *http.Request, c *call) (release func(), err error) {
 	if r.ContentLength == 0 {
-		return func() {}, b.readHeld(c)
+		return func() {}, b.readHeld(r.Context(), c)
 	}
 	// A body of unknown length counts as one of the largest until it has been read.
 	reserved := b.held
@@ -188,7 +201,7 @@ func (b *Broker) read(w http.ResponseWriter, r *http.Request, c *call) error {
 	}
 	control := http.NewResponseController(w)
 	if r.ContentLength > b.held {
-		return b.passLarge(c, paced{r.Body, control}, r.ContentLength)
+		return b.passLarge(r.Context(), c, paced{r.Body, control}, r.ContentLength)
 	}
 	// A client that sends its body slowly must not hold the shared memory for long. Not every writer has deadlines.
 	_ = control.SetReadDeadline(time.Now().Add(bodyPatience))
@@ -206,32 +219,39 @@ func (b *Broker) read(w http.ResponseWriter, r *http.Request, c *call) error {
 	case int64(len(c.body)) > b.held:
 		start := bytes.NewReader(c.body)
 		c.body = nil
-		return b.passLarge(c, io.MultiReader(start, paced{r.Body, control}), -1)
+		return b.passLarge(r.Context(), c, io.MultiReader(start, paced{r.Body, control}), -1)
 	}
-	return b.readHeld(c)
+	return b.readHeld(r.Context(), c)
 }
 
 // passLarge has a body go on while it is parsed.
-func (b *Broker) passLarge(c *call, from io.Reader, length int64) error {
+func (b *Broker) passLarge(ctx context.Context, c *call, from io.Reader, length int64) error {
 	if !c.route.large {
 		return refuse(http.StatusRequestEntityTooLarge, problem.RequestTooLarge,
 			"the broker accepts bodies of up to %d bytes for %s", b.held, c.route.op)
 	}
-	check := func(from io.Reader) error { return b.checkLarge(c.run, from) }
+	check := func(from io.Reader) error { return b.checkLarge(ctx, c, from) }
 	if c.contentType == tinker.ContentProtobuf {
-		check = func(from io.Reader) error { return b.checkData(c.run, c.encoding, from) }
+		check = func(from io.Reader) error { return b.checkData(c, from) }
 	} else if err := checkEncoding(c.encoding); err != nil {
 		return err
 	}
-	c.large, c.length = newPassing(from, check), length
+	// The end of the body goes on once what it costs is recorded.
+	checkAndReserve := func(from io.Reader) error {
+		if err := check(from); err != nil {
+			return err
+		}
+		return b.reserve(ctx, c)
+	}
+	c.large, c.length = newPassing(from, checkAndReserve), length
 	return nil
 }
 
 // readHeld checks a body that is held.
-func (b *Broker) readHeld(c *call) error {
+func (b *Broker) readHeld(ctx context.Context, c *call) error {
 	c.length = int64(len(c.body))
 	if c.contentType == tinker.ContentProtobuf {
-		err := b.checkData(c.run, c.encoding, bytes.NewReader(c.body))
+		err := b.checkData(c, bytes.NewReader(c.body))
 		if _, refused := errors.AsType[*refusal](err); err != nil && !refused {
 			return invalid(err)
 		}
@@ -245,7 +265,7 @@ func (b *Broker) readHeld(c *call) error {
 		return err
 	}
 	c.contentType, c.encoding = tinker.ContentJSON, ""
-	return b.readJSON(c)
+	return b.readJSON(ctx, c)
 }
 
 // checkEncoding refuses JSON that is compressed: the server may not decompress what the broker did.
@@ -257,7 +277,7 @@ func checkEncoding(encoding string) error {
 }
 
 // readJSON checks a JSON body, and has it name the run where it makes something.
-func (b *Broker) readJSON(c *call) error {
+func (b *Broker) readJSON(ctx context.Context, c *call) error {
 	read, err := readObject(c.body)
 	if err != nil {
 		return invalid(err)
@@ -265,7 +285,14 @@ func (b *Broker) readJSON(c *call) error {
 	if err := b.check(c.run, read); err != nil {
 		return err
 	}
-	if c.route.reply == replyResult {
+	c.object = read
+	if isBilled(c.route.op) {
+		c.tokens = tokencount.Prompt(c.body)
+	}
+	if c.route.reply == replyFuture || c.route.reply == replySampler {
+		c.base = b.baseOf(ctx, read)
+	}
+	if c.route.reply == replyResult || c.route.op == cancel {
 		id, err := read.text("request_id")
 		if err != nil {
 			return invalid(err)
@@ -304,6 +331,8 @@ func (b *Broker) pass(ctx context.Context, w http.ResponseWriter, c *call) error
 		return err
 	}
 	c.answer.Status = resp.StatusCode
+	c.charge.answered(resp.StatusCode)
+	b.ended(c, resp.StatusCode)
 	if resp.StatusCode >= http.StatusBadRequest {
 		return b.passError(w, resp, credential)
 	}

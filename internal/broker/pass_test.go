@@ -67,16 +67,22 @@ func (s *script) set(path string, do http.HandlerFunc) {
 	s.answers[path] = do
 }
 
-// scripted serves a broker before a scripted server, at which the first run has a session and a model.
-func scripted(t *testing.T) (*fixture, *script) {
+// serve serves a handler until the test ends.
+func serve(t *testing.T, handler http.Handler) (url string) {
 	t.Helper()
-	s := &script{answers: map[string]http.HandlerFunc{}}
-	server := httptest.NewServer(s)
+	server := httptest.NewServer(handler)
 	t.Cleanup(func() {
 		server.CloseClientConnections()
 		server.Close()
 	})
-	f := newFixture(t, func(c *broker.Config) { c.BaseURL = server.URL })
+	return server.URL
+}
+
+// scripted serves a broker before a scripted server, at which the first run has a session and a model.
+func scripted(t *testing.T) (*fixture, *script) {
+	t.Helper()
+	s := &script{answers: map[string]http.HandlerFunc{}}
+	f := newFixture(t, func(c *broker.Config) { c.BaseURL = serve(t, s) })
 	for path, body := range map[string]string{"create_session": `{}`, "create_model": `{}`} {
 		if got := f.callAs(first, http.MethodPost, "/api/v1/"+path, body); got.status != http.StatusOK {
 			t.Fatalf("%s = %+v", path, got)

@@ -15,6 +15,7 @@ import (
 	"slices"
 	"strconv"
 
+	"github.com/tinker-operator/tinker-operator/internal/broker/meter"
 	"github.com/tinker-operator/tinker-operator/internal/problem"
 	"github.com/tinker-operator/tinker-operator/internal/tinker"
 )
@@ -64,8 +65,15 @@ func (b *Broker) passReply(ctx context.Context, w http.ResponseWriter, c *call, 
 		if err != nil {
 			return foreign(c, err)
 		}
+		stored := func(context.Context) error { return nil }
+		if c.route.reply == replyFuture {
+			stored = c.charge.accept(made[0].ID)
+		}
 		if err := b.record(ctx, made); err != nil {
 			return err
+		}
+		if err := stored(ctx); err != nil {
+			return recordsBlocked("what a request of the run costs", err)
 		}
 	default:
 		if encoded, err = b.rewrite(c.route.reply, encoded); err != nil {
@@ -91,7 +99,8 @@ func (b *Broker) made(c *call, encoded []byte) ([]record, error) {
 	var records []record
 	add := func(of kind, id, op string) {
 		if id != "" {
-			records = append(records, record{Kind: of, ID: id, Owner: c.run.Owner, Op: op, Made: b.config.Now().Unix()})
+			records = append(records, record{Kind: of, ID: id, Owner: c.run.Owner, Op: op, Base: c.base,
+				Made: b.config.Now().Unix()})
 		}
 	}
 	switch c.route.reply {
@@ -121,10 +130,15 @@ func (b *Broker) record(ctx context.Context, records []record) error {
 		err = b.owners.add(ctx, records...)
 	}
 	if err != nil {
-		return &refusal{status: http.StatusServiceUnavailable, code: problem.RecordsBlocked, forwarded: true,
-			retryAfter: drainSeconds, detail: "the broker cannot record an object of the run: " + err.Error()}
+		return recordsBlocked("an object of the run", err)
 	}
 	return nil
+}
+
+// recordsBlocked answers for a request that was forwarded and cannot be recorded.
+func recordsBlocked(what string, err error) *refusal {
+	return &refusal{status: http.StatusServiceUnavailable, code: problem.RecordsBlocked, forwarded: true,
+		retryAfter: drainSeconds, detail: "the broker cannot record " + what + ": " + err.Error()}
 }
 
 // makers are the operations whose results name new objects.
@@ -134,9 +148,7 @@ var makers = []string{tinker.TypeCreateModel, tinker.TypeLoadWeights, tinker.Typ
 func (b *Broker) passResult(ctx context.Context, w http.ResponseWriter, c *call, resp *http.Response) error {
 	media, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type"))
 	if media == tinker.ContentProtobuf {
-		if stream(w, resp, resp.Body) {
-			b.owners.deliver(c.future.ID)
-		}
+		b.streamResult(w, c, resp, media, resp.Body)
 		return nil
 	}
 	start, err := io.ReadAll(io.LimitReader(resp.Body, maxEnvelope))
@@ -144,48 +156,75 @@ func (b *Broker) passResult(ctx context.Context, w http.ResponseWriter, c *call,
 		return interrupted(err)
 	}
 	if len(start) == maxEnvelope {
-		if stream(w, resp, io.MultiReader(bytes.NewReader(start), resp.Body)) {
-			b.owners.deliver(c.future.ID)
-		}
+		b.streamResult(w, c, resp, media, io.MultiReader(bytes.NewReader(start), resp.Body))
 		return nil
 	}
-	final, made, err := b.readResult(c, start)
+	state, made, err := b.readResult(c, start)
 	if err != nil {
 		return foreign(c, err)
 	}
 	if err := b.record(ctx, made); err != nil {
 		return err
 	}
-	if stream(w, resp, bytes.NewReader(start)) && final {
-		b.owners.deliver(c.future.ID)
+	from, result := counted(c, media, bytes.NewReader(start))
+	if stream(w, resp, from) && state != noResult {
+		b.delivered(c, state.outcome(), result)
 	}
 	return nil
 }
 
+// streamResult passes a result on that is one without doubt.
+func (b *Broker) streamResult(w http.ResponseWriter, c *call, resp *http.Response, media string, from io.Reader) {
+	from, result := counted(c, media, from)
+	if stream(w, resp, from) {
+		b.delivered(c, meter.Delivered, result)
+	}
+}
+
+// state is what an answer to a poll says.
+type state int
+
+const (
+	noResult state = iota
+	someResult
+	failedResult
+)
+
+func (s state) outcome() meter.Outcome {
+	if s == failedResult {
+		return meter.Failed
+	}
+	return meter.Delivered
+}
+
 // readResult reads a short answer to a poll: whether it is a result, and the objects that the operation made for the
 // run.
-func (b *Broker) readResult(c *call, encoded []byte) (final bool, made []record, err error) {
+func (b *Broker) readResult(c *call, encoded []byte) (is state, made []record, err error) {
 	var result struct {
+		Error   any    `json:"error"`
 		Type    string `json:"type"`
 		Status  string `json:"status"`
 		Model   string `json:"model_id"`
 		Sampler string `json:"sampling_session_id"`
 	}
 	if err := json.Unmarshal(encoded, &result); err != nil {
-		return false, nil, err
+		return noResult, nil, err
 	}
 	if result.Type == tinker.TypeTryAgain || result.Status == tinker.StatusCompleteMetadata {
-		return false, nil, nil
+		return noResult, nil, nil
+	}
+	if result.Error != nil {
+		return failedResult, nil, nil
 	}
 	if !slices.Contains(makers, c.future.Op) {
-		return true, nil, nil
+		return someResult, nil, nil
 	}
 	for of, id := range map[kind]string{model: result.Model, sampler: result.Sampler} {
 		if id != "" {
-			made = append(made, record{Kind: of, ID: id, Owner: c.run.Owner, Made: b.config.Now().Unix()})
+			made = append(made, record{Kind: of, ID: id, Owner: c.run.Owner, Base: c.future.Base, Made: b.config.Now().Unix()})
 		}
 	}
-	return true, made, nil
+	return someResult, made, nil
 }
 
 // rewrite returns an answer of the server as runs see it.

@@ -64,12 +64,15 @@ var posts = map[string]route{
 	tinker.TypeSaveExternal:   {reply: replyFuture},
 	"weights_info":            {},
 	retrieve:                  {reply: replyResult},
-	"cancel_future":           {},
+	cancel:                    {},
 	"client/config":           {reply: replyConfig},
 	"client/dynamic_config":   {reply: replyDynamicConfig},
 }
 
-const retrieve = "retrieve_future"
+const (
+	retrieve = "retrieve_future"
+	cancel   = "cancel_future"
+)
 
 // ruled are the routes of the API that no rule permits yet.
 var ruled = []string{"publish", "copy_weights", "audit", "billing", "project", "trace_export"}

@@ -100,6 +100,13 @@ func (b *Broker) Apply(settings endpoint.Settings, apiKey string, tokenKey []byt
 	if err := b.Update(next); err != nil {
 		return fmt.Errorf("applying generation %d of the settings: %w", settings.Generation, err)
 	}
+	if b.config.Meter != nil {
+		b.config.Meter.SetSettings(settings)
+	}
+	if b.config.Gate != nil {
+		b.config.Gate.SetLimits(settings.Limits)
+		b.config.Gate.SetRuns(settings.Runs)
+	}
 	runs := make([]Run, 0, len(settings.Runs))
 	for _, run := range settings.Runs {
 		runs = append(runs, Run{Owner: Owner{UID: run.UID, Namespace: run.Namespace}, Former: run.Former})
@@ -123,6 +130,13 @@ func (b *Broker) Report() endpoint.Report {
 	report := endpoint.Report{KeyRefused: b.KeyRefused(), Unreachable: textOf(&b.unreachable)}
 	if err := b.Failed(); err != nil {
 		report.RecordsFailed = err.Error()
+	}
+	now := b.config.Now()
+	if b.config.Meter != nil {
+		report.Budgets = b.config.Meter.Budgets(now)
+	}
+	if b.config.Gate != nil {
+		report.Throttled = b.config.Gate.Throttled(now)
 	}
 	return report
 }

@@ -4,12 +4,14 @@
 package broker
 
 import (
+	"context"
 	"errors"
 	"io"
 	"net/http"
 	"sync/atomic"
 	"time"
 
+	"github.com/tinker-operator/tinker-operator/internal/broker/tokencount"
 	"github.com/tinker-operator/tinker-operator/internal/problem"
 )
 
@@ -119,20 +121,32 @@ func (p paced) Read(out []byte) (int, error) {
 	return p.from.Read(out)
 }
 
-// checkLarge checks a JSON body that is not held.
-func (b *Broker) checkLarge(run Run, from io.Reader) error {
-	read, err := scanObject(from, maxField)
+// checkLarge checks a JSON body that is not held, and counts its tokens.
+func (b *Broker) checkLarge(ctx context.Context, c *call, from io.Reader) error {
+	text := tokencount.NewText()
+	read, err := scanObject(io.TeeReader(from, text), maxField)
 	if err != nil {
 		return err
 	}
-	return b.check(run, read)
+	c.object, c.tokens = read, text.Tokens()
+	if err := b.check(c.run, read); err != nil {
+		return err
+	}
+	c.base = b.baseOf(ctx, read)
+	return nil
 }
 
-// checkData checks a protobuf body of forward_backward.
-func (b *Broker) checkData(run Run, encoding string, from io.Reader) error {
-	id, err := readModelID(encoding, from)
+// checkData checks a protobuf body of forward_backward, and counts its tokens.
+func (b *Broker) checkData(c *call, from io.Reader) error {
+	data := tokencount.NewData()
+	id, err := readModelID(c.encoding, from, data)
+	if err == nil {
+		err = data.Err()
+	}
 	if err != nil {
 		return err
 	}
-	return b.own(run, model, id)
+	made, _ := b.owners.get(model, id)
+	c.tokens, c.forward, c.base = data.Tokens(), data.ForwardOnly(), made.Base
+	return b.own(c.run, model, id)
 }

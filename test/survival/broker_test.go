@@ -10,12 +10,16 @@ import (
 	"math/rand/v2"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"sync"
 	"sync/atomic"
 	"testing"
 
 	"github.com/tinker-operator/tinker-operator/internal/broker"
+	"github.com/tinker-operator/tinker-operator/internal/broker/meter"
+	"github.com/tinker-operator/tinker-operator/internal/broker/share"
 	"github.com/tinker-operator/tinker-operator/internal/contract"
+	"github.com/tinker-operator/tinker-operator/internal/endpoint"
 	"github.com/tinker-operator/tinker-operator/internal/tinker"
 	"github.com/tinker-operator/tinker-operator/internal/tinker/client"
 )
@@ -25,7 +29,11 @@ var endpointKey = bytes.Repeat([]byte{9}, 32)
 // brokered is a run behind a broker, beside another team's run.
 type brokered struct {
 	*fixture
-	dir     string
+	dir string
+	// meter counts, with its records in usage. meters are all that were opened.
+	meter   *meter.Meter
+	usage   string
+	meters  []*meter.Meter
 	server  *httptest.Server
 	current atomic.Pointer[broker.Broker]
 	other   broker.Run
@@ -47,6 +55,9 @@ func newBrokered(t *testing.T) *brokered {
 		b.server.CloseClientConnections()
 		b.server.Close()
 		b.current.Load().Close()
+		for _, opened := range b.meters {
+			opened.Close()
+		}
 	})
 	b.front, b.key = b.server.URL, contract.RunToken(endpointKey, b.file.Run.UID)
 	var err error
@@ -61,12 +72,24 @@ func newBrokered(t *testing.T) *brokered {
 // open opens the broker of the folder, as the next process does.
 func (b *brokered) open() {
 	b.t.Helper()
+	b.openMeter()
+	gate := share.New(share.Config{})
 	opened, err := broker.Open(broker.Config{Endpoint: "shared", BaseURL: b.url, APIKey: apiKey, TokenKey: endpointKey,
-		Dir: b.dir, Logger: b.logger()})
+		Dir: b.dir, Meter: b.meter, Gate: gate, Logger: b.logger()})
 	if err != nil {
 		b.t.Fatal(err)
 	}
-	opened.SetRuns([]broker.Run{{Owner: broker.Owner{UID: b.file.Run.UID, Namespace: b.file.Run.Namespace}}, b.other})
+	run := b.file.Run
+	err = opened.Apply(endpoint.Settings{
+		BaseURL: b.url, Limits: endpoint.Limits{RequestsPerSecond: 1000, UnfinishedSamples: 1000},
+		Runs: []endpoint.Run{
+			{UID: run.UID, Namespace: run.Namespace, Name: run.Name, Model: b.file.Fixed.Model.Name, Weight: 1},
+			{UID: b.other.UID, Namespace: b.other.Namespace, Model: b.file.Fixed.Model.Name, Weight: 1},
+		},
+	}, apiKey, endpointKey, nil)
+	if err != nil {
+		b.t.Fatal(err)
+	}
 	b.current.Store(opened)
 }
 
@@ -84,6 +107,59 @@ func (b *brokered) roll() {
 	b.current.Load().Drain()
 	b.current.Load().Close()
 	b.open()
+}
+
+// openMeter opens the records as they are on the disk at this moment, as after a crash: what an earlier meter still
+// writes is not in them.
+func (b *brokered) openMeter() {
+	b.t.Helper()
+	dir := b.t.TempDir()
+	if b.usage != "" {
+		if err := os.CopyFS(dir, os.DirFS(b.usage)); err != nil {
+			b.t.Fatal(err)
+		}
+	}
+	opened, err := meter.Open(meter.Config{Dir: dir})
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	b.meter, b.usage, b.meters = opened, dir, append(b.meters, opened)
+}
+
+// checkCounted compares what the broker counted of the run with what the simulator billed: to the token, or with the cost
+// of one second more for each death of the broker. In one second the small run may ask for all that it does, with samples
+// of the greatest length.
+func (b *brokered) checkCounted(verdict contract.Verdict) {
+	b.t.Helper()
+	const longest = 64
+	deaths, stats := int64(len(b.meters)-1), b.sim.Stats()
+	b.meter.Close() // so that all is recorded
+	var counted endpoint.Tokens
+	for _, day := range b.meter.Days() {
+		for _, row := range b.meter.Usage(day) {
+			if row.UID != b.file.Run.UID || row.Model != b.file.Fixed.Model.Name {
+				b.t.Errorf("the broker counted %+v, want the run and its model alone", row)
+			}
+			counted.Prefill += row.Tokens.Prefill
+			counted.Sample += row.Tokens.Sample
+			counted.Train += row.Tokens.Train
+			counted.Forward += row.Tokens.Forward
+		}
+	}
+	billed, used := stats.Billed, verdict.Progress.Usage
+	training := billed.ForwardBackwardTokens + billed.ForwardTokens
+	for name, row := range map[string]struct{ got, billed, used, second int64 }{
+		"samples": {counted.Prefill + counted.Sample, billed.PromptTokens + billed.SampledTokens,
+			used.PromptTokens + used.SampledTokens, billed.PromptTokens + longest*stats.SampledRows},
+		"training": {counted.Train + counted.Forward, training, used.TrainedTokens, training},
+	} {
+		if row.got < row.billed || row.got > row.billed+2*deaths*row.second {
+			b.t.Errorf("the broker counted %d tokens of %s, the simulator billed %d", row.got, name, row.billed)
+		}
+		if deaths == 0 && row.got != row.used {
+			b.t.Errorf("the broker counted %d tokens of %s, the run %d", row.got, name, row.used)
+		}
+	}
 }
 
 // TestRunBehindABroker has the broker die, or drain, while the run trains: its requests break off, and another process
@@ -109,6 +185,7 @@ func TestRunBehindABroker(t *testing.T) {
 			verdict := b.waitFor(b.startLearner(1, hook), contract.CauseCompleted)
 			b.checkSame(verdict)
 			b.checkOther(verdict)
+			b.checkCounted(verdict)
 		})
 	}
 }

@@ -156,9 +156,11 @@ func (m *Meter) apply(records []record, segment int) {
 		case r.Opened != nil:
 			m.applyOpened(*r.Opened, segment)
 		case r.Settled != nil:
-			m.addTo(*r.Settled)
-			m.counted.add(r.Settled.ID)
 			delete(m.open, r.Settled.ID)
+			if !m.counted.has(r.Settled.ID) { // a process that lost its Lease may have recorded it, too
+				m.counted.add(r.Settled.ID)
+				m.addTo(*r.Settled)
+			}
 		case r.Lost != nil:
 			m.addTo(*r.Lost)
 			delete(m.onDisk, r.Lost.account)

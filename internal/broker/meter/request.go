@@ -14,7 +14,7 @@ import (
 
 // Request is a request that the server bills.
 type Request struct {
-	// Run is the UID of the run, and Model the base model.
+	// Run is the UID of the run, and Model the base model; that of the run if it is empty.
 	Run, Model string
 	// Tokens are those of the prompt or of the data.
 	Tokens endpoint.Tokens
@@ -69,6 +69,9 @@ func (m *Meter) Reserve(ctx context.Context, r Request) (*Ticket, error) {
 	t := &Ticket{meter: m, of: account{r.Run, r.Model}, cost: r.Tokens, request: r}
 	t.cost.Sample += r.Samples
 	m.mu.Lock()
+	if r.Model == "" {
+		t.of.Model = m.runs[r.Run].Model
+	}
 	if m.present == nil {
 		m.mu.Unlock()
 		return nil, errNoSettings
@@ -219,28 +222,25 @@ func (m *Meter) Poll(id string) (done func()) {
 	}
 }
 
+// Unpolled is a future for whose result nobody has asked for a while.
+type Unpolled struct {
+	ID string
+	// Sampling says that it is of a request for samples. Made is when it became known.
+	Sampling bool
+	Made     time.Time
+}
+
 // Unpolled returns the futures for whose results nobody has asked for a while.
-func (m *Meter) Unpolled(patience time.Duration) []string {
+func (m *Meter) Unpolled(patience time.Duration) (unpolled []Unpolled) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	var ids []string
 	before := m.config.Now().Add(-patience)
 	for id, f := range m.open {
 		if f.polling == 0 && !f.settling && !f.polled.After(before) {
-			ids = append(ids, id)
+			unpolled = append(unpolled, Unpolled{ID: id, Sampling: f.Sampling, Made: time.Unix(f.At, 0)})
 		}
 	}
-	return ids
-}
-
-// Made returns when a future became known that is open; zero for others.
-func (m *Meter) Made(id string) time.Time {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if f := m.open[id]; f != nil {
-		return time.Unix(f.At, 0)
-	}
-	return time.Time{}
+	return unpolled
 }
 
 // Unfinished returns the samples that are open, with the UIDs of their runs.

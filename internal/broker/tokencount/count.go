@@ -4,23 +4,32 @@
 package tokencount
 
 import (
-	"bytes"
 	"errors"
-	"fmt"
-	"io"
-
-	"github.com/klauspost/compress/zstd"
 
 	"github.com/tinker-operator/tinker-operator/internal/tinker"
 )
 
-// Prompt counts the tokens of the JSON of a prompt, or of the data of forward_backward: the elements of lists named
-// tokens, and images by their expected_tokens.
+// Prompt counts the tokens of a body of asample, or of forward_backward in JSON: the elements of lists named tokens, and
+// images by their expected_tokens.
 func Prompt(encoded []byte) int64 {
-	var scan jsonScan
-	_, _ = scan.Write(encoded)
-	scan.end()
-	return scan.text + scan.expected
+	text := NewText()
+	_, _ = text.Write(encoded)
+	return text.Tokens()
+}
+
+// Text counts the tokens of such a body, which is written to it in pieces.
+type Text struct{ scan jsonScan }
+
+// NewText returns a counter at zero.
+func NewText() *Text { return &Text{} }
+
+// Write counts a piece of the body.
+func (t *Text) Write(p []byte) (int, error) { return t.scan.Write(p) }
+
+// Tokens returns the tokens of the body, all of which was written.
+func (t *Text) Tokens() int64 {
+	t.scan.endNumber()
+	return t.scan.text + t.scan.expected
 }
 
 // Data counts the tokens of the body of forward_backward or forward in protobuf, which is written to it in pieces.
@@ -45,28 +54,6 @@ func (d *Data) Err() error {
 		return errors.New("the body is not a protobuf message without groups")
 	}
 	return nil
-}
-
-// maxWindow limits the memory for the decompression of a body.
-const maxWindow = 64 << 20
-
-// ReadData counts a body with a content encoding.
-func ReadData(encoding string, body []byte) (*Data, error) {
-	data := NewData()
-	if encoding != tinker.EncodingZstd {
-		_, _ = data.Write(body)
-		return data, data.Err()
-	}
-	decoder, err := zstd.NewReader(bytes.NewReader(body), zstd.WithDecoderConcurrency(1),
-		zstd.WithDecoderMaxWindow(maxWindow), zstd.WithDecoderLowmem(true))
-	if err != nil {
-		return nil, fmt.Errorf("preparing decompression: %w", err)
-	}
-	defer decoder.Close()
-	if _, err := io.Copy(data, decoder); err != nil {
-		return nil, fmt.Errorf("decompressing data: %w", err)
-	}
-	return data, data.Err()
 }
 
 // Result counts the tokens of a result of asample, which is written to it in pieces.

@@ -139,6 +139,3 @@ func (s *jsonScan) readMark(c byte) {
 		s.name, s.key = "", len(s.within) > 0 && !s.within[len(s.within)-1].list
 	}
 }
-
-// end counts a number that ends with the text.
-func (s *jsonScan) end() { s.endNumber() }
