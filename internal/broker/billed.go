@@ -221,8 +221,8 @@ func counted(c *call, media string, from io.Reader) (io.Reader, *tokencount.Resu
 	return io.TeeReader(from, result), result
 }
 
-// ended notes the status of an answer after which a future has no result any more. A run may bring about a 400 by what it
-// sends with its poll, so that the broker's own poll alone decides what failed.
+// ended notes the status of an answer after which a future has no result any more. A run may bring about a 400 by what
+// it sends with its poll, so that the broker's own poll alone decides what failed.
 func (b *Broker) ended(c *call, status int) {
 	switch {
 	case c.route.op == cancel && status < http.StatusBadRequest && b.config.Gate != nil:

@@ -339,8 +339,8 @@ func TestSubmitsWaitForTheirShare(t *testing.T) {
 		t.Errorf("throttled = %+v, want the first run", got)
 	}
 	m.deliver(s, 1)
-	s.set("asample", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(500) })
-	m.sample("3", 500) // it takes no place
+	s.set("asample", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusBadGateway) })
+	m.sample("3", 502) // it takes no place
 	s.set("asample", nil)
 	m.callAs(first, http.MethodPost, "/api/v1/retrieve_future", `{"request_id":"future-of-asample"}`)
 	m.sample("4", 200)

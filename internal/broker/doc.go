@@ -21,7 +21,7 @@
 //
 // # Counting and sharing
 //
-// With a Meter, what the server bills is counted by run, and a run whose budget is reached gets 402. With a Gate, a submit
-// waits for its turn. Polls wait for nothing. Both are asked in admit, before a request is forwarded, and told in
-// passReply and delivered what became of it.
+// With a Meter, what the server bills is counted by run, and a run whose budget is reached gets 402. With a Gate, a
+// submit waits for its turn. Polls wait for nothing. Both are asked in admit, before a request is forwarded, and told
+// in passReply and delivered what became of it.
 package broker

@@ -79,8 +79,9 @@ func (b *Broker) fetch(ctx context.Context, of meter.Unpolled) error {
 	if of.Sampling {
 		future.Op = opSample
 	}
-	c := &call{route: posts[retrieve], method: http.MethodPost, path: retrieve, body: asked, contentType: tinker.ContentJSON,
-		header: http.Header{"Accept": {tinker.ContentProtobuf + ", " + tinker.ContentJSON}}, future: future}
+	c := &call{route: posts[retrieve], method: http.MethodPost, path: retrieve, body: asked, future: future,
+		contentType: tinker.ContentJSON,
+		header:      http.Header{"Accept": {tinker.ContentProtobuf + ", " + tinker.ContentJSON}}}
 	defer b.polling(c)()
 	resp, credential, err := b.send(ctx, c)
 	if err != nil {

@@ -76,7 +76,8 @@ func TestOwnersSurviveTheBroker(t *testing.T) {
 		checkOwner(t, o, model, fmt.Sprint("m", i), "")
 		mustAdd(t, o, recordOf(model, fmt.Sprint("m", i), fmt.Sprint("run", i), time.Now()))
 		o.journal.Close()
-		if err := o.add(context.Background(), recordOf(model, "late", "run", time.Now())); !errors.Is(err, journal.ErrClosed) {
+		err := o.add(context.Background(), recordOf(model, "late", "run", time.Now()))
+		if !errors.Is(err, journal.ErrClosed) {
 			t.Errorf("adding after the end: %v, want %v", err, journal.ErrClosed)
 		}
 	}

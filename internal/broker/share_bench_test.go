@@ -98,7 +98,7 @@ func shares(b *testing.B, configured float64) {
 	b.ReportMetric(total/benchTime.Seconds()/benchRate, "throughput/rate")
 	b.ReportMetric(float64(sim.Refused())/(benchWarmUp+benchTime).Seconds(), "429/s")
 	b.ReportMetric(0, "ns/op")
-	b.Logf("%.1f results a second; least part of its share of a run with weight 1: %.2f, 2: %.2f, 3: %.2f; waited: %d runs",
+	b.Logf("%.1f results a second; least part of its share of a run with weight 1: %.2f, 2: %.2f, 3: %.2f; waited: %d",
 		total/benchTime.Seconds(), least[1], least[2], least[3], len(passing.Report().Throttled))
 }
 

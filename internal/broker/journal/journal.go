@@ -3,9 +3,9 @@
 
 // Package journal appends records to files of a folder, and reads them again when it is opened.
 //
-// A journal has one writer. Records that arrive together are written and synced together, and are in force once they are
-// on the disk. Files that are full are kept until there are several; then the records of the oldest that still count move
-// to the newest.
+// A journal has one writer. Records that arrive together are written and synced together, and are in force once they
+// are on the disk. Files that are full are kept until there are several; then the records of the oldest that still
+// count move to the newest.
 package journal
 
 import (

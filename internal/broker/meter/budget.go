@@ -45,7 +45,8 @@ type Reached struct {
 
 // Error names the budget and what was used of it.
 func (r *Reached) Error() string {
-	return fmt.Sprintf("budget %s is reached: %d tokens for %.2f dollars are used", r.Budget.Name, r.Budget.Tokens, r.Budget.USD)
+	return fmt.Sprintf("budget %s is reached: %d tokens for %.2f dollars are used", r.Budget.Name, r.Budget.Tokens,
+		r.Budget.USD)
 }
 
 // Admit returns an error if a run may ask for nothing more that is billed.

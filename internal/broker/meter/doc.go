@@ -1,8 +1,8 @@
 // Copyright 2026 The tinker-operator authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package meter counts what a server bills to the runs behind a broker, by run, model and day in UTC, and compares it with
-// budgets.
+// Package meter counts what a server bills to the runs behind a broker, by run, model and day in UTC, and compares it
+// with budgets.
 //
 // # What counts
 //

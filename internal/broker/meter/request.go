@@ -256,8 +256,8 @@ func (m *Meter) Unfinished() map[string]string {
 	return samples
 }
 
-// Tick corrects grants for more than the cost of a second, and of which no request made use in the last, and notes budgets that are reached. It is
-// called each second.
+// Tick corrects grants for more than the cost of a second, and of which no request made use in the last, and notes
+// budgets that are reached. It is called each second.
 func (m *Meter) Tick() {
 	m.mu.Lock()
 	defer m.mu.Unlock()

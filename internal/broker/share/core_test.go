@@ -222,7 +222,8 @@ func TestTwentyRunsShareARate(t *testing.T) {
 		for i := range 20 {
 			// Some runs have a few clients and some have very many, of samples that are short or long.
 			clients := max(5, int(rate)) * (1 + 4*(i%3))
-			p.add(player{uid: fmt.Sprint("run", i), clients: clients, takes: p.steady(time.Duration(200+300*(i%5)) * time.Millisecond)})
+			takes := p.steady(time.Duration(200+300*(i%5)) * time.Millisecond)
+			p.add(player{uid: fmt.Sprint("run", i), clients: clients, takes: takes})
 		}
 		p.run(5 * time.Minute)
 		p.checkShares(rate, names(20, 1), time.Minute, 5*time.Minute)

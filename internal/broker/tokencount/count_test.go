@@ -62,7 +62,9 @@ func TestData(t *testing.T) {
 }
 
 func TestDataThatNoClientWritesIsRefused(t *testing.T) {
-	for _, body := range []string{"\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff", "\x1b\x1b", "\x1a\xff\xff\xff\xff\xff\xff\xff\x7f"} {
+	for _, body := range []string{
+		"\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff", "\x1b\x1b", "\x1a\xff\xff\xff\xff\xff\xff\xff\x7f",
+	} {
 		got := NewData()
 		pieces(got, []byte(body+"more of it"), 1)
 		if got.Err() == nil {
