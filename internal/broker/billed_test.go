@@ -179,7 +179,8 @@ func TestForwardCountsApart(t *testing.T) {
 	}
 	data := []tinker.Datum{{ModelInput: tinker.Text([]int32{1, 2, 3}), LossFnInputs: map[string]tinker.Tensor{
 		tinker.InputTargetTokens: tinker.Ints([]int64{2, 3, 4}), tinker.InputWeights: tinker.Floats([]float32{1, 1, 1})}}}
-	if known, err := trained.RecognisesRepeats(ctx, data, tinker.Loss{Name: tinker.LossCrossEntropy}); err != nil || !known {
+	known, err := trained.RecognisesRepeats(ctx, data, tinker.Loss{Name: tinker.LossCrossEntropy})
+	if err != nil || !known {
 		t.Fatalf("RecognisesRepeats = %t, %v", known, err)
 	}
 	// The sample that make submits was not fetched.

@@ -13,8 +13,8 @@ import (
 // combine returns tokens whose counters follow from those of two others.
 func combine(a, b endpoint.Tokens, of func(a, b int64) int64) endpoint.Tokens {
 	return endpoint.Tokens{
-		Prefill: of(a.Prefill, b.Prefill), CachedPrefill: of(a.CachedPrefill, b.CachedPrefill), Sample: of(a.Sample, b.Sample),
-		Train: of(a.Train, b.Train), Forward: of(a.Forward, b.Forward),
+		Prefill: of(a.Prefill, b.Prefill), CachedPrefill: of(a.CachedPrefill, b.CachedPrefill),
+		Sample: of(a.Sample, b.Sample), Train: of(a.Train, b.Train), Forward: of(a.Forward, b.Forward),
 	}
 }
 

@@ -220,8 +220,8 @@ func (c *core) grant(now time.Time, r *run) {
 	w.decide()
 }
 
-// choose returns the run that is next, or nil if none may be, and the virtual time then: that of the run that is furthest
-// behind, which is another one where an operation goes first.
+// choose returns the run that is next, or nil if none may be, and the virtual time then: that of the run that is
+// furthest behind, which is another one where an operation goes first.
 func (c *core) choose() (best *run, virtual float64) {
 	var earliest float64
 	virtual = math.Inf(1)
