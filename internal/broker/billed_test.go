@@ -366,3 +366,86 @@ func TestADrainEndsTheWaitForAShare(t *testing.T) {
 	m.broker.Drain()
 	checkRefusal(t, <-waiting, http.StatusServiceUnavailable, problem.BrokerDraining, false)
 }
+
+// TestLargeBodiesAreCountedWhileTheyPass has bodies pass that the broker does not hold, in each form.
+func TestLargeBodiesAreCountedWhileTheyPass(t *testing.T) {
+	tokens := make([]int32, 30_000)
+	for i := range tokens {
+		tokens[i] = int32(i * 7919 % 200_000)
+	}
+	pass := tinker.ForwardBackwardRequest{ModelID: "m1", SeqID: 1, Loss: tinker.Loss{Name: tinker.LossCrossEntropy},
+		Data: []tinker.Datum{{ModelInput: tinker.Text(tokens), LossFnInputs: map[string]tinker.Tensor{
+			tinker.InputTargetTokens: tinker.Ints(make([]int64, len(tokens)))}}}}
+	plain, err := tinker.EncodeForwardBackward(pass)
+	if err != nil {
+		t.Fatal(err)
+	}
+	packed, err := tinker.Compress(plain)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := tinker.EncodeForwardBackwardJSON(pass)
+	if err != nil {
+		t.Fatal(err)
+	}
+	prompt, err := json.Marshal(tinker.Text(tokens))
+	if err != nil {
+		t.Fatal(err)
+	}
+	sample := `{"sampling_session_id":"sampler","seq_id":1,"num_samples":3,"sampling_params":{"max_tokens":4},"prompt":` +
+		string(prompt) + `}`
+	trained := endpoint.Tokens{Train: 30_000}
+	for name, row := range map[string]struct {
+		path, body string
+		header     []string
+		want       endpoint.Tokens
+	}{
+		"protobuf": {"forward_backward", string(plain), []string{"Content-Type", tinker.ContentProtobuf}, trained},
+		"compressed": {"forward_backward", string(packed), []string{"Content-Type", tinker.ContentProtobuf,
+			"Content-Encoding", "zstd"}, trained},
+		"JSON":    {"forward_backward", string(text), nil, trained},
+		"forward": {"forward", string(plain), []string{"Content-Type", tinker.ContentProtobuf}, endpoint.Tokens{Forward: 30_000}},
+		"samples": {"asample", sample, nil, endpoint.Tokens{Prefill: 30_000, CachedPrefill: 2, Sample: 7}},
+	} {
+		for _, held := range []int64{1 << 20, 40 << 10} {
+			m, s := scriptedMeter(t)
+			m.broker.HoldAtMost(held)
+			send := func() answer { return m.callAs(first, http.MethodPost, "/api/v1/"+row.path, row.body, row.header...) }
+			if got := send(); got.status != http.StatusOK {
+				t.Fatalf("%s: %+v", name, got)
+			}
+			s.set("retrieve_future", func(w http.ResponseWriter, _ *http.Request) {
+				_, _ = fmt.Fprint(w, `{"sequences":[{"stop_reason":"stop","tokens":[1,2,3,4]},{"stop_reason":"stop",`+
+					`"tokens":[5,6,7]}],"prompt_cache_hit_tokens":2}`)
+			})
+			m.callAs(first, http.MethodPost, "/api/v1/retrieve_future", `{"request_id":"future-of-`+row.path+`"}`)
+			if row.path == "asample" {
+				if got := m.used("first").Tokens; got != row.want {
+					t.Errorf("%s, %d bytes held: used %+v, want %+v", name, held, got, row.want)
+				}
+			} else if got := m.modelRow("first", "m"); got != row.want {
+				t.Errorf("%s, %d bytes held: used %+v, want %+v", name, held, got, row.want)
+			}
+			m.meter.Close() // nothing can be recorded any more
+			seen := len(s.requests())
+			checkRefusal(t, send(), http.StatusServiceUnavailable, problem.RecordsBlocked, false)
+			for _, request := range s.requests()[seen:] {
+				if len(request) >= len(row.body) {
+					t.Errorf("%s, %d bytes held: the server received the whole request without a record", name, held)
+				}
+			}
+		}
+	}
+}
+
+// modelRow returns what a run has used of a model.
+func (m *metered) modelRow(uid, model string) endpoint.Tokens {
+	m.t.Helper()
+	m.used(uid)
+	for _, row := range m.meter.Usage(m.clock()) {
+		if row.UID == uid && row.Model == model {
+			return row.Tokens
+		}
+	}
+	return endpoint.Tokens{}
+}
