@@ -126,9 +126,9 @@ func (b *brokered) openMeter() {
 	b.meter, b.usage, b.meters = opened, dir, append(b.meters, opened)
 }
 
-// checkCounted compares what the broker counted of the run with what the simulator billed: to the token, or with the cost
-// of one second more for each death of the broker. In one second the small run may ask for all that it does, with samples
-// of the greatest length.
+// checkCounted compares what the broker counted of the run with what the simulator billed: to the token, or with the
+// cost of one second more for each death of the broker. In one second the small run may ask for all that it does, with
+// samples of the greatest length.
 func (b *brokered) checkCounted(verdict contract.Verdict) {
 	b.t.Helper()
 	const longest = 64

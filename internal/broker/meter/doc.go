@@ -20,7 +20,7 @@
 //	lost    when the meter is opened after a crash: the grants that were left count in full
 //
 // A grant covers the requests in progress, and further ones for as much as the last second's cost, so that most
-// requests wait for no record. It is corrected a second after the last of them. So a crash counts one second too much at
-// most. It never counts too little: a future without a record has a grant, and a future that was delivered without a record is
-// open, and is fetched again.
+// requests wait for no record. It is corrected a second after the last of them. So a crash counts one second too much
+// at most. It never counts too little: a future without a record has a grant, and a future that was delivered without a
+// record is open, and is fetched again.
 package meter

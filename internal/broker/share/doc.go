@@ -7,8 +7,8 @@
 // # Turns
 //
 // A request has its turn by start-time fair queueing: each run has a virtual time, which a request moves on by the
-// inverse of the run's weight, and the run whose time is the earliest is next. A run that was idle begins at the time of
-// the others: it gets no more for having waited, and while it is idle its share is that of the others.
+// inverse of the run's weight, and the run whose time is the earliest is next. A run that was idle begins at the time
+// of the others: it gets no more for having waited, and while it is idle its share is that of the others.
 //
 // The operations of a run have their turns in the order in which they came, and before its samples, for whose places
 // they do not wait. They also go before the samples of other runs, for as much as a second of the run's share.
@@ -18,8 +18,8 @@
 //
 // # Answers with 429
 //
-// After a second in which the server answered 429, the rate is 95% of what it accepted in that second, or half of what it
-// was, if that is more. It then rises by 2% of the configured rate each second; without a configured rate by 5%, and it
-// ends at four times what the server has accepted. So a server that permits less than is configured is asked for little
-// more than it permits, and all runs are slowed by their weights.
+// After a second in which the server answered 429, the rate is 95% of what it accepted in that second, or half of what
+// it was, if that is more. It then rises by 2% of the configured rate each second; without a configured rate by 5%, and
+// it ends at four times what the server has accepted. So a server that permits less than is configured is asked for
+// little more than it permits, and all runs are slowed by their weights.
 package share

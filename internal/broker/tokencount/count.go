@@ -9,8 +9,8 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/tinker"
 )
 
-// Prompt counts the tokens of a body of asample, or of forward_backward in JSON: the elements of lists named tokens, and
-// images by their expected_tokens.
+// Prompt counts the tokens of a body of asample, or of forward_backward in JSON: the elements of lists named tokens,
+// and images by their expected_tokens.
 func Prompt(encoded []byte) int64 {
 	text := NewText()
 	_, _ = text.Write(encoded)
@@ -47,8 +47,8 @@ func (d *Data) Tokens() int64 { return d.scan.counts.text + d.scan.counts.image 
 // ForwardOnly reports whether the body asks for no gradient.
 func (d *Data) ForwardOnly() bool { return d.scan.counts.forward }
 
-// Err returns an error if the body has what no client writes, such as a group, so that it was not read to its end. Such a
-// body must not pass: the server may read more of it.
+// Err returns an error if the body has what no client writes, such as a group, so that it was not read to its end. Such
+// a body must not pass: the server may read more of it.
 func (d *Data) Err() error {
 	if d.scan.invalid {
 		return errors.New("the body is not a protobuf message without groups")
