@@ -14,6 +14,8 @@ import (
 	"github.com/gofrs/flock"
 
 	"github.com/tinker-operator/tinker-operator/internal/broker"
+	"github.com/tinker-operator/tinker-operator/internal/broker/meter"
+	"github.com/tinker-operator/tinker-operator/internal/broker/share"
 	"github.com/tinker-operator/tinker-operator/internal/endpoint"
 	"github.com/tinker-operator/tinker-operator/internal/wait"
 )
@@ -41,8 +43,10 @@ var errLeaseLost = errors.New("the Lease was lost")
 // term is the time in which a process holds the Lease.
 type term struct {
 	*process
-	broker  *broker.Broker
-	reports *reporter
+	broker   *broker.Broker
+	meter    *meter.Meter
+	reports  *reporter
+	accounts *accounts
 	// applied are the settings and keys in force.
 	applied  *endpoint.Settings
 	keys     keys
@@ -66,10 +70,11 @@ func (p *process) lead(ending, held context.Context) error {
 	if err := t.open(); err != nil {
 		return err
 	}
-	defer t.broker.Close()
+	defer t.close()
 	if err := t.restore(ctx); err != nil {
 		return t.ended(ending, err)
 	}
+	go t.broker.Count(ctx)
 	p.ready.Store(true)
 	p.log.Info("serving", "generation", t.applied.Generation, "runs", len(t.applied.Runs))
 	err = t.follow(ctx)
@@ -112,15 +117,21 @@ func (t *term) open() error {
 	if err != nil {
 		return err
 	}
+	if t.meter, err = meter.Open(meter.Config{Dir: t.dir}); err != nil {
+		return err
+	}
+	t.accounts = newAccounts(t.options, t.core, t.meter)
 	t.broker, err = broker.Open(broker.Config{
 		Endpoint: t.endpoint, BaseURL: settings.BaseURL, APIKey: k.api, TokenKey: k.token, Dir: t.dir, HTTP: client,
+		Meter: t.meter, Gate: share.New(share.Config{Limits: settings.Limits}),
 		Lease: t.lease.valid, Observe: t.metrics.observe, Logger: t.log,
 	})
 	if err != nil {
+		t.meter.Close()
 		return err
 	}
 	if err := t.broker.Apply(*settings, k.api, k.token, client); err != nil {
-		t.broker.Close()
+		t.close()
 		return err
 	}
 	t.applied, t.keys = settings, k
@@ -128,9 +139,26 @@ func (t *term) open() error {
 	return nil
 }
 
+// close ends the recording.
+func (t *term) close() {
+	t.broker.Close()
+	t.meter.Close()
+}
+
 // restore makes lost records of models anew. Until the Tinker endpoint has said which models there are, no run is
 // served: it would find that its checkpoints are gone.
 func (t *term) restore(ctx context.Context) error {
+	// Usage comes first: a report without it would say that nothing of the budgets is used.
+	for t.broker.IsEmpty() {
+		err := t.accounts.restore(ctx, time.Now())
+		if err == nil {
+			break
+		}
+		t.log.Warn("waiting for the API server, to restore the usage", "err", err)
+		if err := wait.Sleep(ctx, lookEvery); err != nil {
+			return err
+		}
+	}
 	for t.broker.IsEmpty() {
 		err := t.check(ctx)
 		if err == nil {
@@ -154,7 +182,7 @@ func (t *term) follow(ctx context.Context) error {
 	for {
 		t.look(ctx)
 		if err := t.broker.Failed(); err != nil {
-			return fmt.Errorf("recording owners: %w", err)
+			return fmt.Errorf("recording: %w", err)
 		}
 		if report := t.broker.Report(); report.KeyRefused+report.Unreachable != "" && time.Since(t.checked) >= checkEvery {
 			go func() { _ = t.check(ctx) }() // the report says what it finds
@@ -186,6 +214,9 @@ func (t *term) look(ctx context.Context) {
 	report.Generation = t.applied.Generation
 	if err := t.reports.write(ctx, report, time.Now()); err != nil && ctx.Err() == nil {
 		t.log.Warn("the report is late", "err", err)
+	}
+	if err := t.accounts.write(ctx, time.Now()); err != nil && ctx.Err() == nil {
+		t.log.Warn("the usage is late", "err", err)
 	}
 }
 
