@@ -33,6 +33,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/tinker-operator/tinker-operator/internal/broker/meter"
 	"github.com/tinker-operator/tinker-operator/internal/contract"
 	"github.com/tinker-operator/tinker-operator/internal/endpoint"
 	tinkerwire "github.com/tinker-operator/tinker-operator/internal/tinker"
@@ -244,6 +245,22 @@ func (b *brokers) clientOf(token string) *tinkerclient.Client {
 	return c
 }
 
+// trained returns the tokens that a run has trained on by the ConfigMaps of usage.
+func (b *brokers) trained(g Gomega, uid string) (tokens int64) {
+	var stored corev1.ConfigMapList
+	g.Expect(kube.List(context.Background(), &stored, client.InNamespace(b.namespace))).To(Succeed())
+	for _, config := range stored.Items {
+		rows, err := meter.DecodeUsage(config.Data[endpoint.UsageKey])
+		g.Expect(err).NotTo(HaveOccurred())
+		for _, row := range rows {
+			if row.UID == uid && row.Model == tinkersim.ModelName {
+				tokens += row.Tokens.Train
+			}
+		}
+	}
+	return tokens
+}
+
 // report returns the newest report.
 func (b *brokers) report(g Gomega) endpoint.Report {
 	var stored corev1.ConfigMap
@@ -351,6 +368,11 @@ var _ = Describe("The broker of a TinkerEndpoint", Label("broker"), func() {
 		Eventually(second.exited, 15*time.Second).Should(BeClosed())
 		Expect(second.command.ProcessState.ExitCode()).To(BeZero())
 		Expect(b.leader()).To(Equal(third))
+
+		By("reading what was counted: all steps, and for the kill as much as one second more")
+		tokens := 3 * t.steps
+		Eventually(b.trained, 30*time.Second).WithArguments(run).Should(And(
+			BeNumerically(">=", tokens), BeNumerically("<", 2*tokens)))
 
 		By("comparing with a training that nothing disturbed")
 		got := t.logprobs()
