@@ -119,6 +119,9 @@ func TestRequestsOfSeveralMembers(t *testing.T) {
 			len(sample.Logprobs) != 3 {
 			t.Errorf("the reply to member %d is %+v, want the token %d", i, sample, want)
 		}
+		if sample.Took != samples[0].Took || sample.Took <= 0 {
+			t.Errorf("the reply to member %d took %v, want the time of the request, %v", i, sample.Took, samples[0].Took)
+		}
 	}
 	if len(samples) != 4 {
 		t.Errorf("%d members have replies, want 4", len(samples))

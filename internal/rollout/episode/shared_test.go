@@ -15,6 +15,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/tinker-operator/tinker-operator/api/v1alpha1/playing"
 	"github.com/tinker-operator/tinker-operator/internal/environment"
 	"github.com/tinker-operator/tinker-operator/internal/rl"
 	"github.com/tinker-operator/tinker-operator/internal/wait"
@@ -328,4 +329,38 @@ type differingEpisode struct {
 // Prompts implements environment.Episode.
 func (e *differingEpisode) Prompts(context.Context) ([]environment.Prompt, error) {
 	return ask(e.text), nil
+}
+
+// sharedTime has the requests of several members take a time each, as the policy measures it.
+type sharedTime struct {
+	*recordingPolicy
+	takes time.Duration
+}
+
+// SampleGroup implements Policy.
+func (s sharedTime) SampleGroup(ctx context.Context, request Request, members int) ([]Sample, error) {
+	samples, err := s.recordingPolicy.SampleGroup(ctx, request, members)
+	for i := range samples {
+		samples[i].Took = s.takes
+	}
+	return samples, err
+}
+
+// TestTimeOfASharedPrompt counts the time of the whole request against limits.episodeSeconds of each member.
+func TestTimeOfASharedPrompt(t *testing.T) {
+	for takes, want := range map[time.Duration]rl.Outcome{9 * time.Second: rl.Usable, 11 * time.Second: rl.Deadline} {
+		spec := sharing(3)
+		spec.Settings.Limits.EpisodeSeconds, spec.Settings.Limits.OnLimit = 10, playing.LimitExclude
+		policy := sharedTime{&recordingPolicy{}, takes}
+		group, err := newPlayer(t, pays(), policy).Play(t.Context(), spec)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if group.Outcome != want {
+			t.Errorf("a request of %v makes the group %v: %s, want %v", takes, group.Outcome, group.Reason, want)
+		}
+		if own, all := policy.made(); len(own) > 0 || len(all) == 0 {
+			t.Errorf("a request of %v is made as %v and %v", takes, own, all)
+		}
+	}
 }
