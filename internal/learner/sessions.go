@@ -29,8 +29,8 @@ func sessionOf(file contract.RunFile) client.SessionRequest {
 	return request
 }
 
-// describedBy returns the metadata of a run's checkpoints, by which people find them at the console; nil at servers that
-// may refuse it: saves have metadata since SDK 0.38.
+// describedBy returns the metadata of a run's checkpoints, by which people find them at the console; nil at servers
+// that may refuse it: saves have metadata since SDK 0.38.
 func describedBy(file contract.RunFile) tinker.Metadata {
 	if !client.IsHosted(file.Fixed.BaseURL) {
 		return nil

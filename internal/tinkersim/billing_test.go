@@ -59,7 +59,8 @@ func TestBillIsSplitByMetadata(t *testing.T) {
 	b := start(t, tinkersim.Options{Clock: clock.Now})
 	c, ctx := b.client(), t.Context()
 	session := func(run, project string) string {
-		id, err := c.CreateSession(ctx, client.SessionRequest{UserMetadata: map[string]string{"run": run}, ProjectID: project})
+		id, err := c.CreateSession(ctx, client.SessionRequest{UserMetadata: map[string]string{"run": run},
+			ProjectID: project})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -44,7 +44,8 @@ func Start(t *testing.T, root string, of Release, address string) Server {
 	if err != nil {
 		t.Fatal(err)
 	}
-	venv, err := exec.CommandContext(t.Context(), filepath.Join(root, "test", "conformance", "venv"), of.environment).Output()
+	install := filepath.Join(root, "test", "conformance", "venv")
+	venv, err := exec.CommandContext(t.Context(), install, of.environment).Output()
 	if err != nil {
 		t.Fatalf("installing SkyRL %s: %v", of.Version, err)
 	}

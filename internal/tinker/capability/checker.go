@@ -201,8 +201,8 @@ func (k *check) reverse() []tinker.Datum {
 }
 
 // measureNew measures the new first model, and chooses the loss of the check's steps: the first that the server
-// accepts. Cross entropy is the second, since some servers divide its gradient by the sum of the weights, which the third
-// step makes negative. A model that had an operation rejected cannot be used any more.
+// accepts. Cross entropy is the second, since some servers divide its gradient by the sum of the weights, which the
+// third step makes negative. A model that had an operation rejected cannot be used any more.
 func (k *check) measureNew(ctx context.Context) error {
 	k.loss, k.initial, k.saved = tinker.LossImportanceSampling, uniform(0), uniform(0)
 	initial, err := k.measureFirst(ctx)

@@ -101,8 +101,8 @@ func (r SaveRequest) ttl() *int64 {
 	return &r.TTLSeconds
 }
 
-// SaveState saves weights and optimizer under a name. If the name is in use and the request does not overwrite, it fails
-// with CategoryExists.
+// SaveState saves weights and optimizer under a name. If the name is in use and the request does not overwrite, it
+// fails with CategoryExists.
 func (m *Model) SaveState(ctx context.Context, r SaveRequest) (*Future[tinker.SaveResult], error) {
 	return m.save(ctx, tinker.TypeSaveWeights, func(seq int64) any {
 		return tinker.SaveWeightsRequest{ModelID: m.id, Path: r.Name, SeqID: seq, TTLSeconds: r.ttl(),

@@ -118,8 +118,8 @@ func sampleFuture(id string, samples int) tinker.FutureResponse {
 	return future
 }
 
-// submit submits a request to the engine, at once if no fault delays it. The request is abandoned if the sampler ends before
-// there is a result.
+// submit submits a request to the engine, at once if no fault delays it. The request is abandoned if the sampler ends
+// before there is a result.
 func (s *Samplers) submit(from *sampler, o *operation, request *sampling.Request, targets *tinker.Tensor) error {
 	ctx := from.ctx
 	stop := context.AfterFunc(ctx, o.result.Abandon)
@@ -161,19 +161,9 @@ func (s *Samplers) payer(from *sampler) stats.Payer {
 
 // newRequest validates a request and converts it to the engine's types.
 func (s *Samplers) newRequest(from *sampler, req tinker.SampleRequest) (*sampling.Request, error) {
-	prompt, ok := req.Prompt.TextTokens()
-	switch {
-	case !ok:
-		return nil, badRequest("only text prompts are supported")
-	case req.NumSamples < 1 || req.NumSamples > maxSamples:
-		return nil, badRequest("num_samples must be from 1 to %d", maxSamples)
-	case req.TopkPromptLogprobs < 0 || req.TopkPromptLogprobs > model.Vocab:
-		return nil, badRequest("topk_prompt_logprobs must be from 0 to %d", model.Vocab)
-	case req.TopkSampleLogprobs < 0 || req.TopkSampleLogprobs > model.Vocab:
-		return nil, badRequest("topk_sample_logprobs must be from 0 to %d", model.Vocab)
-	case req.PromptLogprobsLastN != 0 && (!req.PromptLogprobs || req.PromptLogprobsLastN < 1 ||
-		req.PromptLogprobsLastN >= len(prompt)):
-		return nil, badRequest("prompt_logprobs_last_n needs prompt_logprobs, and must be from 1 to %d", len(prompt)-1)
+	prompt, err := promptOf(req)
+	if err != nil {
+		return nil, err
 	}
 	base, err := s.bases.get(from.base)
 	if err != nil {
@@ -210,6 +200,25 @@ func (s *Samplers) newRequest(from *sampler, req tinker.SampleRequest) (*samplin
 		}
 	}
 	return request, nil
+}
+
+// promptOf returns the prompt of a request whose numbers are within their bounds.
+func promptOf(req tinker.SampleRequest) ([]int32, error) {
+	prompt, ok := req.Prompt.TextTokens()
+	switch {
+	case !ok:
+		return nil, badRequest("only text prompts are supported")
+	case req.NumSamples < 1 || req.NumSamples > maxSamples:
+		return nil, badRequest("num_samples must be from 1 to %d", maxSamples)
+	case req.TopkPromptLogprobs < 0 || req.TopkPromptLogprobs > model.Vocab:
+		return nil, badRequest("topk_prompt_logprobs must be from 0 to %d", model.Vocab)
+	case req.TopkSampleLogprobs < 0 || req.TopkSampleLogprobs > model.Vocab:
+		return nil, badRequest("topk_sample_logprobs must be from 0 to %d", model.Vocab)
+	case req.PromptLogprobsLastN != 0 && (!req.PromptLogprobs || req.PromptLogprobsLastN < 1 ||
+		req.PromptLogprobsLastN >= len(prompt)):
+		return nil, badRequest("prompt_logprobs_last_n needs prompt_logprobs, and must be from 1 to %d", len(prompt)-1)
+	}
+	return prompt, nil
 }
 
 // newRow returns the first of the completions that a request asks for. Without max_tokens it may fill the context.

@@ -44,8 +44,8 @@ func targetsOf(tensor *tinker.Tensor, prompt int) ([]model.Target, error) {
 	return targets, nil
 }
 
-// scored returns the log-probabilities in the shape and layout of the targets, with 0 for cells that ask for nothing; nil
-// if there are no targets.
+// scored returns the log-probabilities in the shape and layout of the targets, with 0 for cells that ask for nothing;
+// nil if there are no targets.
 func scored(targets *tinker.Tensor, logprobs []float32) *tinker.Tensor {
 	if targets == nil {
 		return nil

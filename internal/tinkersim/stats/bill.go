@@ -66,8 +66,8 @@ func (c *Counters) OpenAccount(session string, account Account) {
 	c.bill.accounts[session] = account
 }
 
-// Bill returns what was used in the hours from the first up to the second time, by hour and then the greatest first, and
-// the accounts of its sessions.
+// Bill returns what was used in the hours from the first up to the second time, by hour and then the greatest first,
+// and the accounts of its sessions.
 func (c *Counters) Bill(from, to time.Time) (all []Usage, accounts map[string]Account) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
