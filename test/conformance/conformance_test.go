@@ -53,7 +53,7 @@ func TestConformance(t *testing.T) {
 			t.Run(python.version+suffix, func(t *testing.T) {
 				t.Parallel()
 				sim := start(t, program, server.config)
-				python.run(t, sim, server.only)
+				python.run(t, target{url: sim, hub: sim, key: key, admin: true}, server.only)
 			})
 		}
 	}
@@ -154,13 +154,19 @@ func environment(t *testing.T, name string) python {
 	return python{program: filepath.Join(strings.TrimSpace(string(out)), "bin", "python"), version: string(version[1])}
 }
 
-// command returns the command that runs the checks. Its hub is the server, and its proxy does not exist, so that it
-// cannot reach any other network.
-func (p python) command(ctx context.Context, home, url string, args ...string) *exec.Cmd {
+// target is what the checks use: a server with a key, and a hub. A simulator has routes for administration.
+type target struct {
+	url, hub, key string
+	admin         bool
+}
+
+// command returns the command that runs the checks. Its proxy does not exist, so that it cannot reach any other network
+// than the server and the hub.
+func (p python) command(ctx context.Context, home string, at target, args ...string) *exec.Cmd {
 	cmd := exec.CommandContext(ctx, p.program, append([]string{"run.py"}, args...)...)
 	cmd.Env = append(os.Environ(),
-		"HF_ENDPOINT="+url, "HF_HOME="+home, "HF_HUB_DISABLE_TELEMETRY=1", "HF_HUB_DISABLE_XET=1",
-		"NO_PROXY=127.0.0.1", "no_proxy=127.0.0.1", "PYTHONDONTWRITEBYTECODE=1", "TINKER_API_KEY="+key,
+		"HF_ENDPOINT="+at.hub, "HF_HOME="+home, "HF_HUB_DISABLE_TELEMETRY=1", "HF_HUB_DISABLE_XET=1",
+		"NO_PROXY=127.0.0.1", "no_proxy=127.0.0.1", "PYTHONDONTWRITEBYTECODE=1", "TINKER_API_KEY="+at.key,
 	)
 	for _, name := range []string{"HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY"} {
 		const nowhere = "http://127.0.0.1:9"
@@ -170,13 +176,17 @@ func (p python) command(ctx context.Context, home, url string, args ...string) *
 }
 
 // run runs the checks, each as a subtest.
-func (p python) run(t *testing.T, url, only string) {
+func (p python) run(t *testing.T, at target, only string) {
 	home := t.TempDir()
-	listed, err := p.command(t.Context(), home, url, "--list", "--only", only).Output()
+	listed, err := p.command(t.Context(), home, at, "--list", "--only", only).Output()
 	if err != nil {
 		t.Fatalf("listing the checks: %v", err)
 	}
-	cmd := p.command(t.Context(), home, url, "--url", url, "--model", model, "--admin", "--only", only)
+	args := []string{"--url", at.url, "--model", model, "--only", only}
+	if at.admin {
+		args = append(args, "--admin")
+	}
+	cmd := p.command(t.Context(), home, at, args...)
 	stderr := &tail{}
 	cmd.Stderr = stderr
 	out, err := cmd.StdoutPipe()

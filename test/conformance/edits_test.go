@@ -32,7 +32,7 @@ func TestSDKSeesPublishedAndDeletedCheckpoints(t *testing.T) {
 	url := start(t, build(t), "")
 	sdk := environment(t, "newest")
 	cmd := exec.CommandContext(context.WithoutCancel(t.Context()), sdk.program, "edits.py", url, model)
-	cmd.Env = sdk.command(t.Context(), t.TempDir(), url).Env
+	cmd.Env = sdk.command(t.Context(), t.TempDir(), target{url: url, hub: url, key: key}).Env
 	stderr := &tail{}
 	cmd.Stderr = stderr
 	stdin, err := cmd.StdinPipe()
