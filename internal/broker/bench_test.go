@@ -66,7 +66,7 @@ func serveBench(upstream string) {
 		panic(err)
 	}
 	server := secureServer(passing)
-	fmt.Println(server.URL)
+	_, _ = fmt.Fprintln(os.Stdout, server.URL)
 	_, _ = io.Copy(io.Discard, os.Stdin)
 }
 

@@ -16,8 +16,16 @@
 //
 // A request goes on as it came: with its sequence number, at once, and once. The server alone recognises repeats. The
 // broker repeats a request only after the server rejected the JWT, which the broker exchanges for the key, and only
-// where the server has not begun to read it. An answer of the broker's own has a code and says whether the server may
-// have executed the request.
+// where the server has not begun to read it. An answer of the broker's own has a code of package problem, and says
+// whether the server may have executed the request.
+//
+// A body is held, and checked before any of it goes on. A large one goes on while it is parsed, but for its last part,
+// which follows once all of the body is permitted: the server has no whole request that is not.
+//
+// # Settings
+//
+// What the manager says of an endpoint and its runs takes force while the broker serves. Command broker has the
+// process: of several the one that holds a Lease admits requests and records owners.
 //
 // # Counting and sharing
 //

@@ -14,13 +14,13 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/contract"
 )
 
-// throughBroker selects the checks that a run can do behind a broker: those that need neither the simulator's own routes,
-// which make faults, nor routes that the broker does not pass, nor metadata without the broker's.
-const throughBroker = "capabilities,tokenizers,lora_seed,lora_async,loss_cross,loss_importance,loss_ppo,loss_cispo,loss_dro," +
-	"gradients_acc,malformed_,datums,training_async,pipelines,chunks_by_size,info_says,resume_with,resume_weights," +
-	"resume_async,load_,a_load_comes,names_,save_async,sampler_weights_,ttl_set,checkpoint_metadata,checkpoints_of_a_run," +
-	"all_checkpoints,one_run,weights_info,num_samples,seeds,max_tokens,stop_,greedy,prompt_logprobs,sampled_,sampling_," +
-	"sampler_clients_,sampler_handles,sequence_ids"
+// throughBroker selects the checks that a run can do behind a broker: those that need neither the simulator's own
+// routes, which make faults, nor routes that the broker does not pass, nor metadata without the broker's.
+const throughBroker = "capabilities,tokenizers,lora_seed,lora_async,loss_cross,loss_importance,loss_ppo,loss_cispo," +
+	"loss_dro,gradients_acc,malformed_,datums,training_async,pipelines,chunks_by_size,info_says,resume_with," +
+	"resume_weights,resume_async,load_,a_load_comes,names_,save_async,sampler_weights_,ttl_set,checkpoint_metadata," +
+	"checkpoints_of_a_run,all_checkpoints,one_run,weights_info,num_samples,seeds,max_tokens,stop_,greedy," +
+	"prompt_logprobs,sampled_,sampling_,sampler_clients_,sampler_handles,sequence_ids"
 
 // TestConformanceThroughABroker has the newest SDK use a broker as a run does: with a token, and without the key.
 func TestConformanceThroughABroker(t *testing.T) {
