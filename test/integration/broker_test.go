@@ -79,7 +79,8 @@ func newBrokers(namespace string) *brokers {
 		b.write(name, content)
 	}
 	b.writeCertificate()
-	Expect(kube.Create(context.Background(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}})).To(Succeed())
+	made := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}}
+	Expect(kube.Create(context.Background(), made)).To(Succeed())
 	b.serveFront()
 	return b
 }
@@ -115,8 +116,9 @@ func (b *brokers) settle(generation int64, runs ...string) {
 	}
 	encoded, err := json.Marshal(settings)
 	Expect(err).NotTo(HaveOccurred())
-	stored := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: b.namespace, Name: endpoint.SettingsName("shared")},
-		Data: map[string]string{endpoint.SettingsKey: string(encoded)}}
+	stored := &corev1.ConfigMap{
+		ObjectMeta: metav1.ObjectMeta{Namespace: b.namespace, Name: endpoint.SettingsName("shared")},
+		Data:       map[string]string{endpoint.SettingsKey: string(encoded)}}
 	err = kube.Create(context.Background(), stored)
 	if client.IgnoreAlreadyExists(err) == nil && err != nil {
 		err = kube.Update(context.Background(), stored)
@@ -302,7 +304,8 @@ func (t *training) step() {
 	text := []int32{1, int32(t.steps%7) + 2, 3}
 	pass, err := t.model.ForwardBackward(ctx, []tinkerwire.Datum{{ModelInput: tinkerwire.Text(text),
 		LossFnInputs: map[string]tinkerwire.Tensor{tinkerwire.InputTargetTokens: tinkerwire.Ints([]int64{2, 3, 4}),
-			tinkerwire.InputWeights: tinkerwire.Floats([]float32{1, 1, 1})}}}, tinkerwire.Loss{Name: tinkerwire.LossCrossEntropy})
+			tinkerwire.InputWeights: tinkerwire.Floats([]float32{1, 1, 1})}}},
+		tinkerwire.Loss{Name: tinkerwire.LossCrossEntropy})
 	Expect(err).NotTo(HaveOccurred())
 	_, err = pass.Wait(ctx)
 	Expect(err).NotTo(HaveOccurred())
