@@ -1,0 +1,83 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package broker
+
+import (
+	"cmp"
+	"errors"
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+	"sync/atomic"
+
+	"github.com/tinker-operator/tinker-operator/internal/problem"
+	"github.com/tinker-operator/tinker-operator/internal/tinker"
+	"github.com/tinker-operator/tinker-operator/internal/tinker/client"
+)
+
+func withoutURL(err error) string {
+	if wrapped, ok := errors.AsType[*url.Error](err); ok {
+		err = wrapped.Err
+	}
+	return err.Error()
+}
+
+// unconnected answers for a request that was not sent, because the server gave no credential.
+func (b *Broker) unconnected(err error) error {
+	if client.CategoryFrom(err) == tinker.CategoryUnauthorized {
+		return b.keyRefused(err.Error())
+	}
+	b.unreachable.Store(new(err.Error()))
+	return &refusal{status: http.StatusBadGateway, code: problem.EndpointUnreachable, retryAfter: drainSeconds,
+		detail: "the broker cannot connect to the Tinker endpoint: " + err.Error()}
+}
+
+// checkKey answers for a refused API key: it is no fault of the run, and its repair lets the run go on.
+func (b *Broker) checkKey(resp *http.Response, credential string) error {
+	if resp.StatusCode != http.StatusUnauthorized && resp.StatusCode != http.StatusForbidden {
+		settle(&b.refused)
+		return nil
+	}
+	text, _ := io.ReadAll(io.LimitReader(resp.Body, maxErrorBody))
+	return b.keyRefused(redact(string(text), credential, b.inForce.Load().APIKey))
+}
+
+// settle notes that a failure is over.
+func settle(failure *atomic.Pointer[string]) {
+	if failure.Load() != nil {
+		failure.Store(nil)
+	}
+}
+
+// textOf returns the message of a failure, or "" if there is none.
+func textOf(failure *atomic.Pointer[string]) string {
+	if message := failure.Load(); message != nil {
+		return *message
+	}
+	return ""
+}
+
+func (b *Broker) keyRefused(message string) error {
+	message = cmp.Or(strings.TrimSpace(message), "no message")
+	if earlier := b.refused.Swap(&message); earlier == nil {
+		b.config.Logger.Error("the endpoint refuses the API key", "endpoint", b.config.Endpoint, "message", message)
+	}
+	return &refusal{
+		status: http.StatusServiceUnavailable, code: problem.EndpointKeyRefused, retryAfter: refusedSeconds,
+		detail: "the Tinker endpoint refuses the API key of TinkerEndpoint " + b.config.Endpoint + ": " + message,
+	}
+}
+
+// refusedSeconds is when a request is repeated for which the server refused the key.
+const refusedSeconds = 10
+
+func redact(text string, secrets ...string) string {
+	for _, secret := range secrets {
+		if secret != "" {
+			text = strings.ReplaceAll(text, secret, "[redacted]")
+		}
+	}
+	return text
+}
