@@ -24,7 +24,8 @@ func must[T any](t *testing.T) func(T, error) T {
 func data() []tinker.Datum {
 	inputs := map[string]tinker.Tensor{tinker.InputTargetTokens: tinker.Ints([]int64{2, 3, 4}),
 		tinker.InputWeights: tinker.Floats([]float32{1, 1, 1})}
-	image := tinker.Chunk{Type: tinker.ChunkImage, Data: []byte("0123456789"), Format: "png", ExpectedTokens: new(int32(7))}
+	image := tinker.Chunk{Type: tinker.ChunkImage, Data: []byte("0123456789"), Format: "png",
+		ExpectedTokens: new(int32(7))}
 	return []tinker.Datum{
 		{ModelInput: tinker.Text([]int32{1, 2, 3}), LossFnInputs: inputs},
 		{ModelInput: tinker.ModelInput{Chunks: []tinker.Chunk{{Type: tinker.ChunkText, Tokens: []int32{1, 200000}}, image,
@@ -51,7 +52,8 @@ func TestData(t *testing.T) {
 			got := NewData()
 			pieces(got, plain, size)
 			if got.Tokens() != 15 || got.ForwardOnly() != forward {
-				t.Errorf("in pieces of %d bytes: %d tokens, forward %t, want 15, %t", size, got.Tokens(), got.ForwardOnly(), forward)
+				t.Errorf("in pieces of %d bytes: %d tokens, forward %t, want 15, %t", size, got.Tokens(), got.ForwardOnly(),
+					forward)
 			}
 		}
 		text := must[[]byte](t)(tinker.EncodeForwardBackwardJSON(r))
