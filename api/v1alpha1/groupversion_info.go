@@ -1,8 +1,8 @@
 // Copyright 2026 The tinker-operator authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package v1alpha1 is the API: TrainingRun and RewardEnvironment, with their conditions, reasons and
-// labels beside the types. It does not depend on how a run is executed.
+// Package v1alpha1 is the API: TrainingRun, RewardEnvironment and TinkerEndpoint, with their conditions,
+// reasons and labels beside the types. It does not depend on how a run is executed.
 // +kubebuilder:object:generate=true
 // +groupName=rl.tinker-operator.dev
 package v1alpha1
@@ -27,6 +27,7 @@ func addTypes(scheme *runtime.Scheme) error {
 	scheme.AddKnownTypes(SchemeGroupVersion,
 		&TrainingRun{}, &TrainingRunList{},
 		&RewardEnvironment{}, &RewardEnvironmentList{},
+		&TinkerEndpoint{}, &TinkerEndpointList{},
 	)
 	metav1.AddToGroupVersion(scheme, SchemeGroupVersion)
 	return nil

@@ -49,6 +49,9 @@ const (
 // LabelServerPort distinguishes the shared environment servers of a run.
 const LabelServerPort = "rl.tinker-operator.dev/server-port"
 
+// LabelEndpoint is the TinkerEndpoint's name, on the objects of its broker.
+const LabelEndpoint = "rl.tinker-operator.dev/endpoint"
+
 // ManagedByValue is the value of LabelManagedBy.
 const ManagedByValue = "tinker-operator"
 
@@ -64,6 +67,8 @@ const (
 	RoleRollout = "rollout"
 	RoleProbe   = "probe"
 	RoleServer  = "server"
+	// RoleBroker is the role of the pods of a TinkerEndpoint's broker.
+	RoleBroker = "broker"
 	// RoleReader is the role of a pod in which kubectl tinker reads artifacts.
 	RoleReader = "reader"
 )

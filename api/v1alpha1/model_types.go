@@ -86,17 +86,31 @@ type Tokenizer struct {
 	SHA256 string `json:"sha256,omitempty"`
 }
 
-// Tinker is the endpoint that samples and trains.
+// Tinker is the endpoint that samples and trains: an endpoint of the platform, or a server with a key of one's own.
+// +kubebuilder:validation:XValidation:rule="has(self.endpointRef) != has(self.apiKeySecretKeyRef)",message="give exactly one of tinker.endpointRef, an endpoint of the platform (kubectl get tinkerendpoints), and tinker.apiKeySecretKeyRef, a key of your own"
+// +kubebuilder:validation:XValidation:rule="!has(self.endpointRef) || !(has(self.baseURL) || has(self.caBundleConfigMapKeyRef) || has(self.clientCertificateSecretRef) || has(self.proxyURL) || has(self.projectID))",messageExpression="'tinker.' + (has(self.baseURL) ? 'baseURL' : has(self.caBundleConfigMapKeyRef) ? 'caBundleConfigMapKeyRef' : has(self.clientCertificateSecretRef) ? 'clientCertificateSecretRef' : has(self.proxyURL) ? 'proxyURL' : 'projectID') + ' is what the TinkerEndpoint of tinker.endpointRef decides: remove it, or give tinker.apiKeySecretKeyRef in place of endpointRef'"
+// +kubebuilder:validation:XValidation:rule="!has(self.weight) || has(self.endpointRef)",message="tinker.weight is the share of a run at a TinkerEndpoint: remove it, or give tinker.endpointRef"
 type Tinker struct {
+	// endpointRef names the TinkerEndpoint that the run uses in place of a key of its own. Excludes apiKeySecretKeyRef,
+	// baseURL, projectID, proxyURL, caBundleConfigMapKeyRef and clientCertificateSecretRef. Fixed once a step is
+	// committed.
+	// +optional
+	EndpointRef *ref.Endpoint `json:"endpointRef,omitempty"`
+	// weight is the share of the limits of the endpoint that the run gets while others wait, too. If it is absent, the
+	// weight is 1. It takes effect at once.
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=100
+	// +optional
+	Weight *int32 `json:"weight,omitempty"`
 	// baseURL is the address of the endpoint. If it is absent, the run uses the operator's endpoint, which is hosted
 	// Tinker unless the chart says otherwise. Fixed once a step is committed.
 	// +kubebuilder:validation:MaxLength=2048
 	// +kubebuilder:validation:XValidation:rule="self.matches('^https?://[^/]')",message="must begin with http:// or https://, followed by a host"
 	// +optional
 	BaseURL string `json:"baseURL,omitempty"`
-	// apiKeySecretKeyRef is the Secret key that holds the API key.
-	// +required
-	APIKeySecretKeyRef ref.SecretKey `json:"apiKeySecretKeyRef"`
+	// apiKeySecretKeyRef is the Secret key that holds the API key of one's own. It is needed unless endpointRef is given.
+	// +optional
+	APIKeySecretKeyRef *ref.SecretKey `json:"apiKeySecretKeyRef,omitempty"`
 	// projectID is the project that the service bills. Defaults to the default project of the API key. A change takes
 	// effect with the next attempt.
 	// +kubebuilder:validation:MinLength=1

@@ -58,6 +58,8 @@ const (
 	// ReasonSourceNotUsable says that the state from which the run begins or continues cannot be used: the checkpoint of
 	// initFrom, the run of resumeFrom, the run file of an earlier attempt, or a status from a backup.
 	ReasonSourceNotUsable = "SourceNotUsable"
+	// ReasonEndpointNotUsable says that the TinkerEndpoint of the run is missing, or does not allow the run.
+	ReasonEndpointNotUsable = "EndpointNotUsable"
 )
 
 // Reasons of PodsReady, besides KeyRefused. Progressing and Stalled have them while the run waits for its pods.

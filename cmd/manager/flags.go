@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
+	"github.com/tinker-operator/tinker-operator/internal/controller"
 	"github.com/tinker-operator/tinker-operator/internal/desired"
 	"github.com/tinker-operator/tinker-operator/internal/models"
 	"github.com/tinker-operator/tinker-operator/internal/prices"
@@ -33,6 +34,9 @@ type options struct {
 	managerKeyFile string
 	managerKey     []byte
 	podDefaults    v1alpha1.PodOverrides
+	// endpoints are the TinkerEndpoints to serve, and broker what their brokers are made with.
+	endpoints controller.Endpoints
+	broker    desired.BrokerSettings
 	// modelsFile and pricesFile have tables that extend the embedded ones.
 	modelsFile, pricesFile string
 
@@ -50,14 +54,23 @@ type options struct {
 // namespaceFile has the namespace of the manager's pod.
 const namespaceFile = "/var/run/secrets/kubernetes.io/serviceaccount/namespace"
 
-// identity is the namespace of the leader election, which managers that never act at the same time share; outside of a
-// cluster it is the name of the machine.
-func (o options) identity() string {
+// operatorNamespace is the namespace of the leader election, or else of the manager's pod; empty outside of a cluster.
+func (o options) operatorNamespace() string {
 	if o.leaderElectionNamespace != "" {
 		return o.leaderElectionNamespace
 	}
-	if name, err := os.ReadFile(namespaceFile); err == nil {
-		return strings.TrimSpace(string(name))
+	name, err := os.ReadFile(namespaceFile)
+	if err != nil {
+		return ""
+	}
+	return strings.TrimSpace(string(name))
+}
+
+// identity is the namespace of the leader election, which managers that never act at the same time share; outside of a
+// cluster it is the name of the machine.
+func (o options) identity() string {
+	if namespace := o.operatorNamespace(); namespace != "" {
+		return namespace
 	}
 	name, err := os.Hostname()
 	if err != nil {
@@ -81,6 +94,7 @@ func pythonImageBeside(image string) string {
 func parse(set *flag.FlagSet, args []string) (options, error) {
 	var o options
 	var namespaces, podDefaults string
+	var broker brokerFlags
 	set.StringVar(&namespaces, "namespaces", "",
 		"Namespaces to watch, separated by commas; without it all, which needs a ClusterRole.")
 	set.StringVar(&o.image, "image", "", "Image of learner, worker and probe pods; it holds /learner and /rollout. "+
@@ -99,6 +113,7 @@ func parse(set *flag.FlagSet, args []string) (options, error) {
 		"Leave runAsUser, runAsGroup and fsGroup of the pods of runs to the cluster, as OpenShift's restricted-v2 requires.")
 	set.BoolVar(&o.sharedServers, "shared-environment-servers", false,
 		"Run environment servers with ors.server.shared as Deployments, which needs permissions for them.")
+	broker.add(set, &o)
 	set.StringVar(&o.managerKeyFile, "manager-key-file", "",
 		"File with the manager key, at least 32 random bytes, mounted from a Secret. Tokens and TLS keys of runs derive "+
 			"from it, so it must stay the same; the manager ends when the file has another key. Required.")
@@ -122,11 +137,7 @@ func parse(set *flag.FlagSet, args []string) (options, error) {
 	if err := set.Parse(args); err != nil {
 		return options{}, err
 	}
-	for name := range strings.SplitSeq(namespaces, ",") {
-		if name = strings.TrimSpace(name); name != "" {
-			o.namespaces = append(o.namespaces, name)
-		}
-	}
+	o.namespaces = list(namespaces)
 	if o.image == "" {
 		return options{}, errors.New("--image is required: the image of learner, worker and probe pods")
 	}
@@ -135,8 +146,22 @@ func parse(set *flag.FlagSet, args []string) (options, error) {
 	if o.podDefaults, err = desired.DecodePodDefaults(podDefaults); err != nil {
 		return options{}, fmt.Errorf("reading --pod-defaults: %w", err)
 	}
+	if err := broker.read(&o); err != nil {
+		return options{}, err
+	}
 	o.managerKey, err = readKey(o.managerKeyFile)
 	return o, err
+}
+
+// list returns the names in a text that has commas between them.
+func list(text string) []string {
+	var names []string
+	for name := range strings.SplitSeq(text, ",") {
+		if name = strings.TrimSpace(name); name != "" {
+			names = append(names, name)
+		}
+	}
+	return names
 }
 
 // readTables extends the tables of models and prices.

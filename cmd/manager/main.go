@@ -83,7 +83,9 @@ func run(ctx context.Context, o options) error {
 		ManagerKey: o.managerKey,
 		Identity:   o.identity(),
 		Namespaces: o.namespaces,
+		Endpoints:  o.endpoints,
 		Settings: desired.Settings{
+			Namespace: o.operatorNamespace(), Broker: o.broker,
 			Image: o.image, PythonImage: o.pythonImage, PackageIndex: o.packageIndex,
 			DefaultBaseURL: o.defaultBaseURL, PodDefaults: o.podDefaults,
 			SharedServers: o.sharedServers, AssignedUsers: o.assignedUsers,

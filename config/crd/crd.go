@@ -15,3 +15,8 @@ var TrainingRuns []byte
 //
 //go:embed bases/rl.tinker-operator.dev_rewardenvironments.yaml
 var RewardEnvironments []byte
+
+// TinkerEndpoints is the definition of the kind TinkerEndpoint, as YAML.
+//
+//go:embed bases/rl.tinker-operator.dev_tinkerendpoints.yaml
+var TinkerEndpoints []byte

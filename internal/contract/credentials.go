@@ -79,7 +79,7 @@ func DeriveCredentials(managerKey []byte, runUID string) (Credentials, error) {
 		}
 		secrets[name] = secret
 	}
-	certificate, key, err := certify(ed25519.NewKeyFromSeed(secrets["tls"]))
+	certificate, key, err := certify(ed25519.NewKeyFromSeed(secrets["tls"]), LearnerServerName, LearnerServerName)
 	if err != nil {
 		return Credentials{}, err
 	}
@@ -97,13 +97,13 @@ func SecretSuffix(managerKey []byte, runUID string) string {
 	return hex.EncodeToString(mac.Sum(nil))[:8]
 }
 
-// certify makes the self-signed certificate. Ed25519 signatures are deterministic and nothing here
-// depends on the clock, so the same key gives the same bytes.
-func certify(key ed25519.PrivateKey) (certificate, private []byte, err error) {
+// certify makes the self-signed certificate of a server that is reached by some hosts. Ed25519 signatures are
+// deterministic and nothing here depends on the clock, so the same key gives the same bytes.
+func certify(key ed25519.PrivateKey, name string, hosts ...string) (certificate, private []byte, err error) {
 	template := &x509.Certificate{
 		SerialNumber:          big.NewInt(1),
-		Subject:               pkix.Name{CommonName: LearnerServerName},
-		DNSNames:              []string{LearnerServerName},
+		Subject:               pkix.Name{CommonName: name},
+		DNSNames:              hosts,
 		NotBefore:             time.Date(2020, 1, 1, 0, 0, 0, 0, time.UTC),
 		NotAfter:              time.Date(2120, 1, 1, 0, 0, 0, 0, time.UTC),
 		KeyUsage:              x509.KeyUsageDigitalSignature | x509.KeyUsageCertSign,

@@ -5,6 +5,9 @@ package contract_test
 
 import (
 	"bytes"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/pem"
 	"strings"
 	"testing"
 
@@ -39,5 +42,41 @@ func TestRunTokensDifferByManagerEndpointAndRun(t *testing.T) {
 func TestEndpointKeyOfAShortManagerKeyIsRefused(t *testing.T) {
 	if _, err := contract.DeriveEndpointKey(make([]byte, 31), "shared"); err == nil {
 		t.Error("a manager key of 31 bytes is accepted, want an error")
+	}
+}
+
+// TestBrokerCertificate has a client that trusts the certificate alone reach the broker by each of its names.
+func TestBrokerCertificate(t *testing.T) {
+	key := bytes.Repeat([]byte{1}, 32)
+	hosts := []string{"tinker-endpoint-prod.operator.svc", "tinker-endpoint-prod.operator.svc.cluster.local"}
+	certificate, private, err := contract.DeriveBrokerCertificate(key, "prod", hosts...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := tls.X509KeyPair(certificate, private); err != nil {
+		t.Fatal(err)
+	}
+	block, _ := pem.Decode(certificate)
+	parsed, err := x509.ParseCertificate(block.Bytes)
+	if err != nil {
+		t.Fatal(err)
+	}
+	trusted := x509.NewCertPool()
+	trusted.AppendCertsFromPEM(certificate)
+	for host, ok := range map[string]bool{hosts[0]: true, hosts[1]: true, "tinker-endpoint-other.operator.svc": false} {
+		if _, err := parsed.Verify(x509.VerifyOptions{DNSName: host, Roots: trusted}); (err == nil) != ok {
+			t.Errorf("%s: %v", host, err)
+		}
+	}
+	again, _, err := contract.DeriveBrokerCertificate(key, "prod", hosts...)
+	if err != nil || !bytes.Equal(again, certificate) {
+		t.Errorf("a second derivation differs (%v)", err)
+	}
+	other, _, err := contract.DeriveBrokerCertificate(key, "dev", hosts...)
+	if err != nil || bytes.Equal(other, certificate) {
+		t.Errorf("another endpoint has the same certificate (%v)", err)
+	}
+	if _, _, err := contract.DeriveBrokerCertificate(key[:31], "prod", hosts...); err == nil {
+		t.Error("a short manager key is accepted")
 	}
 }

@@ -1,7 +1,7 @@
 // Copyright 2026 The tinker-operator authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package controller adds the two controllers to a manager and configures its cache.
+// Package controller adds the controllers to a manager and configures its cache.
 package controller
 
 import (
@@ -23,6 +23,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/controller/namespacelease"
 	"github.com/tinker-operator/tinker-operator/internal/controller/poller"
 	"github.com/tinker-operator/tinker-operator/internal/controller/rewardenvironment"
+	"github.com/tinker-operator/tinker-operator/internal/controller/tinkerendpoint"
 	"github.com/tinker-operator/tinker-operator/internal/controller/trainingrun"
 	"github.com/tinker-operator/tinker-operator/internal/controller/watchdog"
 	"github.com/tinker-operator/tinker-operator/internal/controller/workers"
@@ -39,6 +40,8 @@ type Options struct {
 	Identity string
 	// Namespaces are those that the manager watches; empty for all.
 	Namespaces []string
+	// Endpoints are the TinkerEndpoints that the manager serves.
+	Endpoints Endpoints
 	// Post sends heartbeats; nil for HTTPS.
 	Post poller.Poster
 	// HeartbeatEvery is the time between two heartbeats to a learner; 0 for two seconds.
@@ -49,7 +52,41 @@ type Options struct {
 	Fault func(point string) error
 }
 
-// Setup adds both controllers and the heartbeats to a manager.
+// Endpoints are the TinkerEndpoints that a manager serves, by brokers in Settings.Namespace.
+type Endpoints struct {
+	// Enabled says that the manager serves TinkerEndpoints.
+	Enabled bool
+	// Names are those that the manager may get; empty for all, which it may then watch.
+	Names []string
+}
+
+// reader returns what reads TinkerEndpoints, nil for a manager that serves none, and whether they are watched.
+func (e Endpoints) reader(mgr ctrl.Manager) (reads client.Reader, watches bool) {
+	switch {
+	case !e.Enabled:
+		return nil, false
+	case len(e.Names) > 0:
+		return mgr.GetAPIReader(), false
+	default:
+		return mgr.GetClient(), true
+	}
+}
+
+// setupEndpoints adds the controller of TinkerEndpoints, if the manager serves any.
+func setupEndpoints(mgr ctrl.Manager, options Options, dog *watchdog.Watchdog) error {
+	reads, _ := options.Endpoints.reader(mgr)
+	if reads == nil {
+		return nil
+	}
+	endpoints := tinkerendpoint.New(tinkerendpoint.Reconciler{
+		Client: mgr.GetClient(), Endpoints: reads, Live: mgr.GetAPIReader(), Names: options.Endpoints.Names,
+		Recorder: mgr.GetEventRecorder("tinker-operator"), ManagerKey: options.ManagerKey, Settings: options.Settings,
+		Now: options.Now,
+	})
+	return endpoints.SetupWithManager(mgr, dog)
+}
+
+// Setup adds the controllers and the heartbeats to a manager.
 func Setup(ctx context.Context, mgr ctrl.Manager, options Options) error {
 	if options.HeartbeatEvery == 0 {
 		options.HeartbeatEvery = 2 * time.Second
@@ -82,8 +119,9 @@ func Setup(ctx context.Context, mgr ctrl.Manager, options Options) error {
 	if err != nil {
 		return err
 	}
+	endpoints, watched := options.Endpoints.reader(mgr)
 	runs := trainingrun.New(trainingrun.Reconciler{
-		Kueue:  queues,
+		Kueue: queues, Endpoints: endpoints, WatchEndpoints: watched,
 		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Poller: learners, Recorder: recorder, Leases: leases,
 		ManagerKey: options.ManagerKey, Settings: options.Settings, Now: options.Now, Fault: options.Fault,
 	})
@@ -102,7 +140,10 @@ func Setup(ctx context.Context, mgr ctrl.Manager, options Options) error {
 		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Recorder: recorder, Leases: leases, Settings: options.Settings,
 		Now: options.Now,
 	})
-	return environments.SetupWithManager(mgr, dog)
+	if err := environments.SetupWithManager(mgr, dog); err != nil {
+		return err
+	}
+	return setupEndpoints(mgr, options, dog)
 }
 
 // CacheOptions keep the manager small: of Jobs, Services and pods it caches its own alone, of pods those of

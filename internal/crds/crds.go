@@ -28,7 +28,7 @@ const keepPolicy = "helm.sh/resource-policy"
 
 // Apply creates or updates the CRDs that this program embeds, and waits until the API server serves them.
 func Apply(ctx context.Context, c client.Client, log *slog.Logger) error {
-	for _, data := range [][]byte{crd.RewardEnvironments, crd.TrainingRuns} {
+	for _, data := range [][]byte{crd.TinkerEndpoints, crd.RewardEnvironments, crd.TrainingRuns} {
 		embedded := &unstructured.Unstructured{}
 		if err := yaml.Unmarshal(data, &embedded.Object); err != nil {
 			return fmt.Errorf("decoding embedded CRD: %w", err)

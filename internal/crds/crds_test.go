@@ -114,7 +114,8 @@ func TestFieldsOfEmbeddedCRDs(t *testing.T) {
 // KiB. hack/verify.sh runs it.
 func TestDefinitionsFitClientSideApply(t *testing.T) {
 	const most = 200_000
-	for name, data := range map[string][]byte{"rewardenvironments": crd.RewardEnvironments, "trainingruns": crd.TrainingRuns} {
+	for name, data := range map[string][]byte{"rewardenvironments": crd.RewardEnvironments,
+		"tinkerendpoints": crd.TinkerEndpoints, "trainingruns": crd.TrainingRuns} {
 		compact, err := yaml.YAMLToJSON(data)
 		if err != nil {
 			t.Fatal(err)

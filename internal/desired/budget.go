@@ -27,10 +27,11 @@ func BudgetOf(run *v1alpha1.TrainingRun) *spending.Budget {
 }
 
 // AddBudget adds the budget to a run file, and the prices of all models of the run where they are known. A budget in
-// dollars needs them: an error says why dollars cannot be counted.
-func AddBudget(file *contract.RunFile, run *v1alpha1.TrainingRun) error {
+// dollars needs them: an error says why dollars cannot be counted. endpoint are the prices of the run's TinkerEndpoint,
+// which come before those of the operator.
+func AddBudget(file *contract.RunFile, run *v1alpha1.TrainingRun, endpoint map[string]spending.Price) error {
 	file.Budget = BudgetOf(run)
-	found, err := pricesOf(*file, run.Spec.Budget)
+	found, err := pricesOf(*file, run.Spec.Budget, endpoint)
 	if err == nil {
 		file.Prices = found
 		return nil
@@ -42,8 +43,12 @@ func AddBudget(file *contract.RunFile, run *v1alpha1.TrainingRun) error {
 }
 
 // pricesOf returns the prices of the models of a run.
-func pricesOf(file contract.RunFile, budget *v1alpha1.Budget) (*spending.Prices, error) {
-	given := map[string]spending.Price{}
+func pricesOf(file contract.RunFile, budget *v1alpha1.Budget,
+	endpoint map[string]spending.Price) (*spending.Prices, error) {
+	given := maps.Clone(endpoint)
+	if given == nil {
+		given = map[string]spending.Price{}
+	}
 	if budget != nil {
 		for _, p := range budget.Prices {
 			given[p.Model] = spending.Price{Prompt: p.PromptUSDPerMillion, Sampled: p.SampledUSDPerMillion,

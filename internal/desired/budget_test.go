@@ -67,7 +67,7 @@ func TestAdd(t *testing.T) {
 			run := &v1alpha1.TrainingRun{Spec: v1alpha1.TrainingRunSpec{Budget: &v1alpha1.Budget{USD: new(10.0),
 				Prices: tc.prices}}}
 			file := tc.file
-			err := AddBudget(&file, run)
+			err := AddBudget(&file, run, nil)
 			if tc.err != "" && (err == nil || !strings.Contains(err.Error(), tc.err)) || tc.err == "" && err != nil {
 				t.Fatalf("Add gives %v, want an error with %q", err, tc.err)
 			}
@@ -75,9 +75,25 @@ func TestAdd(t *testing.T) {
 				t.Errorf("prices (-want +got):\n%s", diff)
 			}
 			run.Spec.Budget = nil
-			if err := AddBudget(&tc.file, run); err != nil || tc.file.Budget != nil {
+			if err := AddBudget(&tc.file, run, nil); err != nil || tc.file.Budget != nil {
 				t.Errorf("without a budget there are the budget %v and the error %v", tc.file.Budget, err)
 			}
 		})
+	}
+}
+
+// TestPricesOfAnEndpointComeFirst counts dollars by the prices of the run's TinkerEndpoint, also of models that the
+// operator's table lacks.
+func TestPricesOfAnEndpointComeFirst(t *testing.T) {
+	own := map[string]spending.Price{"own/model": {Prompt: 1}, "Qwen/Qwen3-8B": {Prompt: 2}}
+	for model, prompt := range map[string]float64{"own/model": 1, "Qwen/Qwen3-8B": 2} {
+		run := testRun(func(r *v1alpha1.TrainingRun) { r.Spec.Budget = &v1alpha1.Budget{USD: new(10.0)} })
+		file := contract.RunFile{Fixed: contract.Fixed{Model: contract.Model{Name: model}}}
+		if err := AddBudget(&file, run, own); err != nil || file.Prices.Policy.Prompt != prompt {
+			t.Errorf("%s: the prices are %v (%v)", model, file.Prices, err)
+		}
+	}
+	if len(own) != 2 {
+		t.Errorf("the prices of the endpoint were changed: %v", own)
 	}
 }

@@ -28,10 +28,19 @@ const (
 	keyVariable         = "TINKER_CLIENT_KEY_FILE"
 )
 
-// connect gives a pod the proxy, the authorities and the client certificate of the endpoint.
-func (p *pod) connect(endpoint v1alpha1.Tinker) {
+// connect gives a pod the proxy, the authorities and the client certificate of the endpoint. A broker has the authority
+// that is in the run file's ConfigMap of the attempt, and nothing else.
+func (p *pod) connect(run *v1alpha1.TrainingRun, attempt int32) {
 	set := func(name, value string) {
 		p.container.Env = append(p.container.Env, corev1.EnvVar{Name: name, Value: value})
+	}
+	endpoint := run.Spec.Tinker
+	if endpoint.EndpointRef != nil {
+		volume := configVolume(authorityVolume, RunFileName(run, attempt))
+		volume.ConfigMap.Items = []corev1.KeyToPath{{Key: AuthorityKey, Path: "ca.crt"}}
+		p.mount(volume, authorityDir)
+		set(authorityVariable, authorityDir+"/ca.crt")
+		return
 	}
 	if endpoint.ProxyURL != "" {
 		set(proxyVariable, endpoint.ProxyURL)

@@ -63,7 +63,7 @@ func testRun(changes ...func(*v1alpha1.TrainingRun)) *v1alpha1.TrainingRun {
 		ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: "arithmetic", UID: "0123456789-uid"},
 		Spec: v1alpha1.TrainingRunSpec{
 			Model:  v1alpha1.Model{Name: "tinkersim/byte-136k"},
-			Tinker: v1alpha1.Tinker{APIKeySecretKeyRef: ref.SecretKey{Name: "tinker", Key: "KEY"}},
+			Tinker: v1alpha1.Tinker{APIKeySecretKeyRef: &ref.SecretKey{Name: "tinker", Key: "KEY"}},
 			Environments: []v1alpha1.TrainingEnvironment{{
 				EnvironmentUse: v1alpha1.EnvironmentUse{Name: "arithmetic", Sampling: playing.Sampling{MaxTokens: 16}},
 				GroupSize:      8,

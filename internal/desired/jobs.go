@@ -148,10 +148,12 @@ func credentialsSource(job *batchv1.Job) corev1.SecretVolumeSource {
 func RolloutTemplateDigest(run *v1alpha1.TrainingRun) string {
 	return templateDigest(struct {
 		Pod v1alpha1.PodOverrides
-		Key ref.SecretKey
+		Key *ref.SecretKey
 
-		Connection *connection `json:",omitempty"`
-	}{PodOverrides(run, v1alpha1.TargetWorkers), run.Spec.Tinker.APIKeySecretKeyRef, connectionOf(run.Spec.Tinker)})
+		Connection *connection   `json:",omitempty"`
+		Endpoint   *ref.Endpoint `json:",omitempty"`
+	}{PodOverrides(run, v1alpha1.TargetWorkers), run.Spec.Tinker.APIKeySecretKeyRef, connectionOf(run.Spec.Tinker),
+		run.Spec.Tinker.EndpointRef})
 }
 
 // ProbeTemplateDigest digests what a user can change about a probe's pod.

@@ -30,6 +30,10 @@ type Settings struct {
 	PackageIndex string
 	// DefaultBaseURL is the endpoint's, for runs that name none.
 	DefaultBaseURL string
+	// Namespace is the operator's, where the brokers of TinkerEndpoints are.
+	Namespace string `json:"-"`
+	// Broker are the settings for brokers.
+	Broker BrokerSettings `json:"-"`
 	// PodDefaults are what pods have unless their spec says otherwise.
 	PodDefaults v1alpha1.PodOverrides
 	// AssignedUsers leaves the user and the group of pods to the cluster, which assigns them.

@@ -78,7 +78,7 @@ func learnerTemplate(run *v1alpha1.TrainingRun, attempt int32, linkName string,
 				"--heartbeat-listen=:" + strconv.Itoa(HeartbeatPort),
 				"--termination-log=" + terminationLog,
 			},
-			Env: append(runEnv(run), fieldEnv("POD_IP", "status.podIP")),
+			Env: append(runEnv(run, linkName), fieldEnv("POD_IP", "status.podIP")),
 			Ports: []corev1.ContainerPort{
 				{Name: "exchange", ContainerPort: ExchangePort, Protocol: corev1.ProtocolTCP},
 				{Name: "heartbeat", ContainerPort: HeartbeatPort, Protocol: corev1.ProtocolTCP},
@@ -103,7 +103,7 @@ func learnerTemplate(run *v1alpha1.TrainingRun, attempt int32, linkName string,
 	p.mount(configVolume(runVolume, RunFileName(run, attempt), contract.RunFileName), runDir)
 	p.mount(secretVolume(credentialsVolume, linkName, contract.TokenKey, contract.ManagerTokenKey, contract.CertificateKey,
 		contract.PrivateKeyKey), credentialsDir)
-	p.connect(run.Spec.Tinker)
+	p.connect(run, attempt)
 	p.keepArtifacts(run.Spec.Artifacts)
 	p.mountTrackingKeys(run.Spec.Tracking)
 	return p.template(LearnerLabels(run, attempt), userLabels(run), PodOverrides(run, v1alpha1.TargetLearner), settings)
@@ -124,7 +124,7 @@ func rolloutTemplate(run *v1alpha1.TrainingRun, attempt int32, linkName string,
 				"--tokenizer-dir=" + tokenizerDir,
 				"--health-listen=:" + strconv.Itoa(healthPort),
 			},
-			Env:       append(runEnv(run), fieldEnv("POD_IP", "status.podIP")),
+			Env:       append(runEnv(run, linkName), fieldEnv("POD_IP", "status.podIP")),
 			Ports:     []corev1.ContainerPort{{Name: "health", ContainerPort: healthPort, Protocol: corev1.ProtocolTCP}},
 			Resources: resources("50m"),
 			// A worker is ready from when a learner has answered it for the first time.
@@ -143,7 +143,7 @@ func rolloutTemplate(run *v1alpha1.TrainingRun, attempt int32, linkName string,
 	}
 	p.mount(configVolume(runVolume, RunFileName(run, attempt), contract.RunFileName), runDir)
 	p.mount(secretVolume(credentialsVolume, linkName, contract.TokenKey, contract.CertificateKey), credentialsDir)
-	p.connect(run.Spec.Tinker)
+	p.connect(run, attempt)
 	p.mount(emptyVolume(spillVolume, spillLimit), spillDir)
 	p.mount(emptyVolume(tokenizerVolume, tokenizerLimit), tokenizerDir)
 	return p.template(labels, userLabels(run), PodOverrides(run, v1alpha1.TargetWorkers), settings)
@@ -169,8 +169,8 @@ func probeTemplate(env *v1alpha1.RewardEnvironment, name string, labels map[stri
 	return p.template(labels, nil, env.Spec.Pod, settings)
 }
 
-func runEnv(run *v1alpha1.TrainingRun) []corev1.EnvVar {
-	ref := run.Spec.Tinker.APIKeySecretKeyRef
+func runEnv(run *v1alpha1.TrainingRun, credentials string) []corev1.EnvVar {
+	ref := keyOf(run, credentials)
 	return []corev1.EnvVar{
 		{Name: "TINKER_API_KEY", ValueFrom: &corev1.EnvVarSource{SecretKeyRef: &corev1.SecretKeySelector{
 			LocalObjectReference: corev1.LocalObjectReference{Name: ref.Name},

@@ -14,6 +14,7 @@ import (
 
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
 	"github.com/tinker-operator/tinker-operator/internal/contract"
+	"github.com/tinker-operator/tinker-operator/internal/contract/spending"
 	"github.com/tinker-operator/tinker-operator/internal/problem"
 	"github.com/tinker-operator/tinker-operator/internal/rl"
 	"github.com/tinker-operator/tinker-operator/internal/status"
@@ -28,6 +29,8 @@ type FileInput struct {
 	Pins Pins
 	// DefaultBaseURL is the endpoint's, for a run that names none.
 	DefaultBaseURL string
+	// Prices are those of the run's TinkerEndpoint, by model; nil without one.
+	Prices map[string]spending.Price
 	// InitFrom is the checkpoint that initFrom refers to; empty without.
 	InitFrom string
 	// Template is the text of the ConfigMap that the run's model names. It is nil if there is none, and for a run file
@@ -100,7 +103,7 @@ func File(in FileInput) (contract.RunFile, error) {
 		return contract.RunFile{}, err
 	}
 	file.Tracking = trackingServices(run)
-	if err := AddBudget(&file, run); err != nil {
+	if err := AddBudget(&file, run, in.Prices); err != nil {
 		return contract.RunFile{}, unacceptable(problem.PriceUnknown, "%v", err)
 	}
 	return file, file.Validate()

@@ -21,6 +21,9 @@ const fieldResumeFrom = "resumeFrom"
 // fieldSupervised is the field of what a supervised run trains on.
 const fieldSupervised = "supervised"
 
+// fieldEndpointRef is the field of the endpoint of the platform.
+const fieldEndpointRef = "tinker.endpointRef"
+
 // settingAPIKey is the field of the API key.
 const settingAPIKey = "tinker.apiKeySecretKeyRef"
 
@@ -81,6 +84,7 @@ func fixedSettingsOf(run *v1alpha1.TrainingRun) map[string]string {
 	return map[string]string{
 		"model":          templateDigest(run.Spec.Model),
 		"tinker.baseURL": templateDigest(run.Spec.Tinker.BaseURL),
+		fieldEndpointRef: templateDigest(run.Spec.Tinker.EndpointRef),
 		"environments":   templateDigest(run.Spec.Environments),
 		fieldAlgorithm:   templateDigest(withoutLength(run.Spec.Algorithm)),
 		fieldSupervised:  templateDigest(run.Spec.Supervised),
@@ -121,8 +125,8 @@ func compare(run *v1alpha1.TrainingRun, digests, annotations map[string]string) 
 	}
 	for field, digest := range digests {
 		was, noted := former[field]
-		if !noted && (field == fieldResumeFrom || field == fieldSupervised) {
-			// Jobs that were created before the field existed do not note it.
+		if !noted && (field == fieldResumeFrom || field == fieldSupervised || field == fieldEndpointRef) {
+			// Jobs that were created before the field existed do not note it, nor do those without an endpoint.
 			was, noted = templateDigest((*v1alpha1.ResumeFrom)(nil)), true
 		}
 		if all = all && noted; noted && was != digest {
@@ -134,9 +138,13 @@ func compare(run *v1alpha1.TrainingRun, digests, annotations map[string]string) 
 }
 
 // learnerSettings is the annotation of a learner's Job, and of its run file, that PendingChanges and ChangedSettings
-// read.
+// read. It is as before the field existed for a run without a TinkerEndpoint.
 func learnerSettings(run *v1alpha1.TrainingRun) string {
-	return string(encode(settingsOf(run)))
+	digests := settingsOf(run)
+	if run.Spec.Tinker.EndpointRef == nil {
+		delete(digests, fieldEndpointRef)
+	}
+	return string(encode(digests))
 }
 
 // PendingChanges are the fields of the spec, sorted, whose changes since a learner's Job was created wait for the next

@@ -90,14 +90,14 @@ func TestPricesOfTeachers(t *testing.T) {
 	}
 	run := &v1alpha1.TrainingRun{Spec: v1alpha1.TrainingRunSpec{Budget: &v1alpha1.Budget{USD: new(10.0),
 		Prices: []v1alpha1.ModelPrice{{Model: "small", PromptUSDPerMillion: 1}, {Model: "large", PromptUSDPerMillion: 3}}}}}
-	if err := AddBudget(&file, run); err != nil {
+	if err := AddBudget(&file, run, nil); err != nil {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff(3.0, file.Prices.Teacher.Prompt); diff != "" {
 		t.Errorf("price of teachers (-want +got):\n%s", diff)
 	}
 	run.Spec.Budget.Prices = run.Spec.Budget.Prices[:1]
-	if err := AddBudget(&file, run); err == nil || !strings.Contains(err.Error(), `model "large"`) {
+	if err := AddBudget(&file, run, nil); err == nil || !strings.Contains(err.Error(), `model "large"`) {
 		t.Errorf("AddBudget without a price of a teacher: %v", err)
 	}
 }

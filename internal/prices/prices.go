@@ -93,12 +93,27 @@ func parse(data []byte) (table, error) {
 	return out, nil
 }
 
-// Extend adds a table to the embedded one, in the form of the service. Its rows replace those of the same models.
-func Extend(data []byte) error {
-	further, err := parse(data)
-	if err == nil && len(further.prices) == 0 {
+// parseRows reads a table that has a price.
+func parseRows(data []byte) (table, error) {
+	parsed, err := parse(data)
+	if err == nil && len(parsed.prices) == 0 {
 		err = errors.New("no row has the fields prefill, sample and train")
 	}
+	return parsed, err
+}
+
+// Parse reads a table in the form of the service, and returns the prices of its models by name.
+func Parse(data []byte) (map[string]spending.Price, error) {
+	parsed, err := parseRows(data)
+	return parsed.prices, err
+}
+
+// All returns the prices of all models by name.
+func All() map[string]spending.Price { return maps.Clone(current.Load().prices) }
+
+// Extend adds a table to the embedded one, in the form of the service. Its rows replace those of the same models.
+func Extend(data []byte) error {
+	further, err := parseRows(data)
 	if err != nil {
 		return err
 	}

@@ -178,3 +178,21 @@ const (
 	NoProgress        Code = "NoProgress"
 	RestartsExhausted Code = "RestartsExhausted"
 )
+
+// The problems of a run at a TinkerEndpoint. The operator finds them.
+const (
+	EndpointNotFound  Code = "EndpointNotFound"
+	EndpointForbidden Code = "EndpointForbidden"
+	EndpointsDisabled Code = "EndpointsDisabled"
+)
+
+// The problems of a TinkerEndpoint. Its broker reports them, or the operator finds them.
+const (
+	ServerKeyRefused       Code = "ServerKeyRefused"
+	EndpointObjectNotFound Code = "EndpointObjectNotFound"
+	EndpointPricesInvalid  Code = "EndpointPricesInvalid"
+	EndpointInvalid        Code = "EndpointInvalid"
+	BrokerUnavailable      Code = "BrokerUnavailable"
+	RecordsFailed          Code = "RecordsFailed"
+	ServerUnreachable      Code = "ServerUnreachable"
+)

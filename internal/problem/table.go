@@ -16,6 +16,7 @@ const (
 	progressing = "Progressing"
 	recording   = "Recording"
 	probe       = "Ready of a RewardEnvironment"
+	brokered    = "Ready and Stalled of a TinkerEndpoint"
 	failed      = "Failed"
 	noCondition = "none: an attempt ends for it"
 )
@@ -24,6 +25,7 @@ const (
 const (
 	environmentNotUsable = "EnvironmentNotUsable"
 	sourceNotUsable      = "SourceNotUsable"
+	endpointNotUsable    = "EndpointNotUsable"
 	specInvalid          = "SpecInvalid"
 	unavailable          = "Unavailable"
 	objectNotFound       = "ObjectNotFound"
@@ -38,8 +40,8 @@ const (
 )
 
 // table has the problems in the order of the troubleshooting page: in which a run meets them.
-var table = [][]entry{specTable, probeTable, podTable, endpointTable, brokerTable, storeTable, trackingTable,
-	endTable, attemptTable}
+var table = [][]entry{specTable, probeTable, podTable, endpointTable, brokerTable, platformTable, storeTable,
+	trackingTable, endTable, attemptTable}
 
 // endTable has the reasons for which runs end.
 var endTable = []entry{

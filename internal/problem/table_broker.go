@@ -26,7 +26,7 @@ var brokerTable = []entry{
 		Fact: "The broker knows no such object of the run.",
 		Means: "A request names a session, model, result or checkpoint that is another run's, or that does not exist. The " +
 			"broker does not say which. A run makes sessions and results anew that a broker has lost.",
-		Repair: "Add the checkpoint to spec.readable of the TinkerEndpoint, or name another one."}},
+		Repair: "Add the checkpoint to spec.readableCheckpoints of the TinkerEndpoint, or name another one."}},
 	{RouteRefused, Row{
 		Conditions: progressing, Reason: string(UnsupportedByEndpoint), Endpoint: true, NeedsAction: true, Retry: AWhile,
 		Next:   AwaitRepair,
@@ -41,7 +41,7 @@ var brokerTable = []entry{
 		Conditions: progressing, Reason: string(ModelUnknown), Endpoint: true, NeedsAction: true, Retry: AWhile,
 		Next:   AwaitRepair,
 		Fact:   "The TinkerEndpoint does not permit a model that the run needs.",
-		Repair: "Add the model to spec.models of the TinkerEndpoint, or choose another model.name."}},
+		Repair: "Add the model to spec.allowed.models of the TinkerEndpoint, or choose another model.name."}},
 	{BrokerDraining, Row{
 		Conditions: progressing, Reason: string(EndpointUnreachable), Endpoint: true, Retry: Always,
 		Fact: "No broker of the TinkerEndpoint serves.",

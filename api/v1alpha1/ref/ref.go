@@ -53,3 +53,12 @@ type SecretKey struct {
 	// +required
 	Key string `json:"key"`
 }
+
+// Endpoint names a TinkerEndpoint.
+type Endpoint struct {
+	// name is the name of the TinkerEndpoint.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=40
+	// +required
+	Name string `json:"name"`
+}

@@ -36,7 +36,7 @@ func Connection(run *v1alpha1.TrainingRun) string {
 		Env     []corev1.EnvVar
 		EnvFrom []corev1.EnvFromSource
 	}{run.Spec.Tinker, slices.Sorted(slices.Values(run.Spec.Model.TrainModules)), pod.Env, pod.EnvFrom}
-	decisive.Tinker.BaseURL = ""
+	decisive.Tinker.BaseURL, decisive.Tinker.Weight = "", nil
 	data, err := json.Marshal(decisive)
 	if err != nil {
 		panic("endpoint: digesting a connection: " + err.Error()) // These are plain API types, which were decoded from JSON.

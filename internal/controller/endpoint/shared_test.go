@@ -100,7 +100,7 @@ func TestConnection(t *testing.T) {
 	run := func(changes ...func(*v1alpha1.TrainingRun)) string {
 		r := &v1alpha1.TrainingRun{Spec: v1alpha1.TrainingRunSpec{
 			Model:  v1alpha1.Model{Name: "m", TrainModules: []v1alpha1.TrainModule{"MLP", "Attention"}},
-			Tinker: v1alpha1.Tinker{BaseURL: "http://own", APIKeySecretKeyRef: ref.SecretKey{Name: "tinker", Key: "k"}},
+			Tinker: v1alpha1.Tinker{BaseURL: "http://own", APIKeySecretKeyRef: &ref.SecretKey{Name: "tinker", Key: "k"}},
 		}}
 		for _, change := range changes {
 			change(r)

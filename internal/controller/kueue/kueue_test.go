@@ -14,6 +14,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
+	"github.com/tinker-operator/tinker-operator/api/v1alpha1/ref"
 	"github.com/tinker-operator/tinker-operator/internal/desired"
 	"github.com/tinker-operator/tinker-operator/internal/problem"
 	"github.com/tinker-operator/tinker-operator/test/admit"
@@ -25,7 +26,7 @@ func newRun(changes ...func(*v1alpha1.TrainingRun)) *v1alpha1.TrainingRun {
 	run := &v1alpha1.TrainingRun{ObjectMeta: metav1.ObjectMeta{
 		Namespace: "ml", Name: "arithmetic", UID: "0b4f1", Labels: map[string]string{LabelQueue: "team"},
 	}}
-	run.Spec.Tinker.APIKeySecretKeyRef.Name, run.Spec.Tinker.APIKeySecretKeyRef.Key = "tinker", "TINKER_API_KEY"
+	run.Spec.Tinker.APIKeySecretKeyRef = &ref.SecretKey{Name: "tinker", Key: "TINKER_API_KEY"}
 	run.Spec.Model.Name = "tinkersim/byte-136k"
 	admit.Default(run)
 	for _, change := range changes {

@@ -22,6 +22,7 @@ import (
 
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
 	"github.com/tinker-operator/tinker-operator/internal/controller/datafiles"
+	"github.com/tinker-operator/tinker-operator/internal/controller/endpoint"
 	"github.com/tinker-operator/tinker-operator/internal/controller/kueue"
 	"github.com/tinker-operator/tinker-operator/internal/controller/objectmap"
 	"github.com/tinker-operator/tinker-operator/internal/controller/podstate"
@@ -46,6 +47,8 @@ type State struct {
 	Source *v1alpha1.TrainingRun
 	// Cycle names the runs that wait for each other by initFrom, this one first and last; empty without such.
 	Cycle string
+	// Endpoint is what the run may do at the TinkerEndpoint that it names.
+	Endpoint endpoint.Use
 	// Heartbeat is what the newest attempt's learner replied.
 	Heartbeat poller.Result
 	// Findings are why the policy does not learn; Diagnosed is false while nothing is known. The Reconciler sets both.
@@ -117,10 +120,12 @@ type Observer struct {
 	// Client reads from the cache.
 	Client client.Client
 	// Live reads from the API server.
-	Live     client.Reader
-	Poller   *poller.Poller
-	Refusals *refusal.Memory
-	Now      func() time.Time
+	Live client.Reader
+	// Endpoints reads TinkerEndpoints; nil for a manager that serves none.
+	Endpoints client.Reader
+	Poller    *poller.Poller
+	Refusals  *refusal.Memory
+	Now       func() time.Time
 
 	// looks has the newest look at each run. If it is lost, each run is looked at once more.
 	looks *objectmap.Map[look]
@@ -129,11 +134,14 @@ type Observer struct {
 	// mounts has the newest look at the volumes of a learner's pod that does not start. If it is lost, the pod is looked
 	// at once more.
 	mounts *objectmap.Map[mounts]
+	labels *namespaceLabels
+	prices *endpointPrices
 }
 
 // New completes an Observer.
 func New(o Observer) *Observer {
 	o.looks, o.lingers, o.mounts = &objectmap.Map[look]{}, &objectmap.Map[lingering]{}, &objectmap.Map[mounts]{}
+	o.labels, o.prices = &namespaceLabels{}, &endpointPrices{}
 	return &o
 }
 
@@ -161,6 +169,9 @@ func (o *Observer) Run(ctx context.Context, run *v1alpha1.TrainingRun) (State, e
 		return State{}, fmt.Errorf("reading service: %w", err)
 	}
 	if err := o.observeReferences(ctx, run, &seen); err != nil {
+		return State{}, err
+	}
+	if err := o.observeEndpoint(ctx, run, &seen); err != nil {
 		return State{}, err
 	}
 	newest := status.NewestAttempt(run)

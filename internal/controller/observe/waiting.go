@@ -18,7 +18,7 @@ func LearnerWaits(run *v1alpha1.TrainingRun, pod *corev1.Pod) problem.Problem {
 		Image: "podOverrides[target=Learner].image or podOverrides[target=Learner].imagePullSecrets",
 		Secret: func(name string) string {
 			switch artifacts := run.Spec.Artifacts; {
-			case run.Spec.Tinker.APIKeySecretKeyRef.Name == name:
+			case run.Spec.Tinker.APIKeySecretKeyRef != nil && run.Spec.Tinker.APIKeySecretKeyRef.Name == name:
 				return "tinker.apiKeySecretKeyRef"
 			case artifacts != nil && artifacts.SecretRef != nil && artifacts.SecretRef.Name == name:
 				return "artifacts.secretRef"

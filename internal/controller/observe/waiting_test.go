@@ -14,7 +14,7 @@ import (
 
 func TestWaitingNamesTheField(t *testing.T) {
 	run := startedRun()
-	run.Spec.Tinker.APIKeySecretKeyRef.Name = "key"
+	run.Spec.Tinker.APIKeySecretKeyRef = &ref.SecretKey{Name: "key"}
 	run.Spec.Artifacts = &v1alpha1.Artifacts{ClaimName: "runs", SecretRef: &ref.Secret{Name: "bucket"}}
 	noClaim := func(name string) *corev1.Pod {
 		return &corev1.Pod{Status: corev1.PodStatus{Conditions: []corev1.PodCondition{{

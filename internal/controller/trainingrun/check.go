@@ -76,6 +76,12 @@ func madeFrom(run *v1alpha1.TrainingRun, seen observe.State) string {
 	var of strings.Builder
 	fmt.Fprintf(&of, "%d %d %v %v %v", run.Generation, status.NewestAttempt(run), observe.SettingsFixed(run),
 		observe.HasStep(run), run.Status.CompletionTime)
+	if p := seen.Endpoint.Problem; p != nil {
+		fmt.Fprintf(&of, " %s %s", p.Code, p.Evidence)
+	}
+	if len(seen.Endpoint.Prices) > 0 {
+		fmt.Fprintf(&of, " %v", seen.Endpoint.Prices)
+	}
 	for _, name := range slices.Sorted(maps.Keys(seen.Environments)) {
 		env := seen.Environments[name]
 		fmt.Fprintf(&of, " %s %s %d %d %s", name, env.UID, env.Generation, ptr.Deref(env.Status.ObservedGeneration, 0),
@@ -94,7 +100,7 @@ func (v view) unusable() *status.Condition {
 		return nil
 	}
 	c := not(v1alpha1.ConditionAccepted, *p)
-	if a := v.attempt(); a != nil && a.CompletionTime == nil {
+	if a := v.attempt(); a != nil && a.CompletionTime == nil && v.seen.Endpoint.Problem == nil {
 		c.Message += " The learner continues meanwhile."
 	}
 	c.Message += " The next attempt needs the repair."

@@ -11,8 +11,10 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
 
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
+	"github.com/tinker-operator/tinker-operator/api/v1alpha1/ref"
 	"github.com/tinker-operator/tinker-operator/internal/contract"
 	"github.com/tinker-operator/tinker-operator/internal/controller/attempt"
 	"github.com/tinker-operator/tinker-operator/internal/controller/endpoint"
@@ -143,8 +145,7 @@ func suspendedCondition(v view) status.Condition {
 	case v.seen.Rollout != nil || v.seen.Learners[status.NewestAttempt(v.run)].Job != nil:
 		return status.Unknown(kind, v1alpha1.ReasonDraining, "The pods are being deleted."+v.lingering())
 	case !*v.run.Spec.Suspend:
-		return status.True(kind, v1alpha1.ReasonBudgetReached, desired.BudgetReached(v.run, *v.next, v.now)+
-			". Raise the limit, and the run continues from its newest checkpoint.")
+		return status.True(kind, v1alpha1.ReasonBudgetReached, v.budgetReached())
 	case v.run.Spec.Mode == v1alpha1.ModeEvaluate:
 		return status.True(kind, v1alpha1.ReasonSuspended,
 			"The run is suspended until suspend is false; then it evaluates again.")
@@ -307,7 +308,7 @@ func reportedProblem(v view, found problem.Problem) status.Condition {
 	if found.Code == problem.EndpointNotTinker {
 		found = endpoint.NotTinker(v.run.Spec.Tinker, observe.SettingsFixed(v.run), found.Evidence)
 	}
-	found = endpoint.Trimmed(found)
+	found = endpoint.Trimmed(v.atTinkerEndpoint(found))
 	switch row := problem.Lookup(found.Code); {
 	case !problem.IsKnown(found.Code):
 		return status.Show(kind, metav1.ConditionUnknown, found)
@@ -379,10 +380,14 @@ func awaitsRepair(v view) bool {
 	return lasting && v.lasts(v1alpha1.ConditionProgressing)
 }
 
-// keyRefused returns the problem of a refused key, with the Secret that has the key.
+// keyRefused returns the problem of a refused key, with the Secret that has the key. At a TinkerEndpoint it is the
+// token of the run, which counts while the endpoint allows the run.
 func keyRefused(run *v1alpha1.TrainingRun) problem.Problem {
-	ref := run.Spec.Tinker.APIKeySecretKeyRef
-	return problem.Problem{Code: problem.KeyRefused, Field: fmt.Sprintf("key %q of Secret %q", ref.Key, ref.Name)}
+	if named := run.Spec.Tinker.EndpointRef; named != nil {
+		return problem.Problem{Code: problem.TokenRefused, Evidence: fmt.Sprintf("The run names %q.", named.Name)}
+	}
+	key := ptr.Deref(run.Spec.Tinker.APIKeySecretKeyRef, ref.SecretKey{})
+	return problem.Problem{Code: problem.KeyRefused, Field: fmt.Sprintf("key %q of Secret %q", key.Key, key.Name)}
 }
 
 // readyCondition holds while the run does what the spec asks: it makes progress, is complete, or is suspended.

@@ -52,7 +52,7 @@ func earlierJobs(run *v1alpha1.TrainingRun, seen observe.State, now time.Time) [
 		if number >= newest {
 			break
 		}
-		log := !status.AttemptEnded(run) && !suspended(run, now) && len(run.Status.Attempts) > 1 &&
+		log := !status.AttemptEnded(run) && !suspended(run, seen, now) && len(run.Status.Attempts) > 1 &&
 			run.Status.Attempts[1].Number == number
 		if !log || !keepsLog(run.Status.Attempts[1], seen) {
 			jobs = append(jobs, learnerJob(seen, number)...)

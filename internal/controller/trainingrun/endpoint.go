@@ -101,3 +101,19 @@ func (v view) continuationOfRetry() string {
 	}
 	return fmt.Sprintf(" A retry continues from step %d.", newest.Step)
 }
+
+// atTinkerEndpoint returns a problem that a learner reports as the operator knows it of a run that names a
+// TinkerEndpoint: the endpoint is missing or does not allow the run any more, or the repair is the platform's.
+func (v view) atTinkerEndpoint(found problem.Problem) problem.Problem {
+	named := v.run.Spec.Tinker.EndpointRef
+	switch known := v.seen.Endpoint.Problem; {
+	case named == nil || !found.Row().Endpoint:
+	case known != nil:
+		return *known
+	case found.Code == problem.KeyRefused:
+		return keyRefused(v.run)
+	case found.Code == problem.EndpointUnreachable || found.Code == problem.EndpointNotTinker:
+		found.Repair = "Have the platform look at the endpoint: kubectl describe tinkerendpoints " + named.Name + "."
+	}
+	return found
+}

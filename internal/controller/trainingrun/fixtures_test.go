@@ -38,7 +38,7 @@ func newRun(changes ...func(*v1alpha1.TrainingRun)) *v1alpha1.TrainingRun {
 		ObjectMeta: metav1.ObjectMeta{Namespace: "n", Name: "run", UID: "0123456789", Generation: 3},
 		Spec: v1alpha1.TrainingRunSpec{
 			Model:  v1alpha1.Model{Name: "m"},
-			Tinker: v1alpha1.Tinker{BaseURL: "http://tinkersim", APIKeySecretKeyRef: ref.SecretKey{Name: "tinker", Key: "k"}},
+			Tinker: v1alpha1.Tinker{BaseURL: "http://tinkersim", APIKeySecretKeyRef: &ref.SecretKey{Name: "tinker", Key: "k"}},
 			Environments: []v1alpha1.TrainingEnvironment{{
 				EnvironmentUse: v1alpha1.EnvironmentUse{Name: "env", Sampling: playing.Sampling{MaxTokens: 16}},
 				GroupSize:      8,

@@ -7,17 +7,27 @@ import (
 	"time"
 
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
+	"github.com/tinker-operator/tinker-operator/internal/controller/observe"
 	"github.com/tinker-operator/tinker-operator/internal/desired"
 )
 
-// suspended says that a run is not to run now: the spec suspends it, or its budget is reached.
-func suspended(run *v1alpha1.TrainingRun, now time.Time) bool {
-	return *run.Spec.Suspend || desired.BudgetReached(run, run.Status, now) != ""
+// suspended says that a run is not to run now: the spec suspends it, or its budget or one of its TinkerEndpoint is
+// reached.
+func suspended(run *v1alpha1.TrainingRun, seen observe.State, now time.Time) bool {
+	return *run.Spec.Suspend || seen.Endpoint.BudgetReached != "" || desired.BudgetReached(run, run.Status, now) != ""
 }
 
 // suspended is that of the status that is being computed.
 func (v view) suspended() bool {
-	return *v.run.Spec.Suspend || desired.BudgetReached(v.run, *v.next, v.now) != ""
+	return *v.run.Spec.Suspend || v.budgetReached() != ""
+}
+
+// budgetReached says which budget is reached and what continues the run; it is empty for none.
+func (v view) budgetReached() string {
+	if own := desired.BudgetReached(v.run, *v.next, v.now); own != "" {
+		return own + ". Raise the limit, and the run continues from its newest checkpoint."
+	}
+	return v.seen.Endpoint.BudgetReached
 }
 
 // untilLimit is how long a run may still be in progress; maxRequeue for one without such a limit.

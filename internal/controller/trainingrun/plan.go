@@ -111,7 +111,7 @@ func makePlan(run *v1alpha1.TrainingRun, seen observe.State, now time.Time) plan
 		run = run.DeepCopy()
 		run.Status = next
 	}
-	if suspended(run, now) || seen.Queue.Stops() && !idle(seen) {
+	if suspended(run, seen, now) || seen.Queue.Stops() && !idle(seen) {
 		return p.withSuspension(run, seen)
 	}
 	return p.withNext(run, seen, retrying, now)

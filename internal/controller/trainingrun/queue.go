@@ -28,7 +28,7 @@ import (
 
 // stops reports whether a run is to stop at a saved state: its user or its budget suspends it, or Kueue does.
 func stops(run *v1alpha1.TrainingRun, seen observe.State, now time.Time) bool {
-	return suspended(run, now) || seen.Queue.Stops()
+	return suspended(run, seen, now) || seen.Queue.Stops()
 }
 
 // idle reports whether a run has no pods, and no Job that could make one.
@@ -94,7 +94,7 @@ func (r *Reconciler) withQueue(ctx context.Context, run *v1alpha1.TrainingRun, s
 		}
 	}
 	p.queue = seen.Queue.Decide(kueue.Facts{
-		Finished: status.RunFinished(run) && p.next == nil || p.final != nil, Suspended: suspended(run, r.Now()),
+		Finished: status.RunFinished(run) && p.next == nil || p.final != nil, Suspended: suspended(run, *seen, r.Now()),
 		Idle: idle(*seen), Due: due,
 	})
 	if p.queue != kueue.Create {

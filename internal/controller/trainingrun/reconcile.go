@@ -41,6 +41,10 @@ type Reconciler struct {
 	Client client.Client
 	// Live reads from the API server.
 	Live client.Reader
+	// Endpoints reads TinkerEndpoints; nil for a manager that serves none.
+	Endpoints client.Reader
+	// WatchEndpoints says that the manager may watch TinkerEndpoints.
+	WatchEndpoints bool
 	// Poller polls the learners.
 	Poller   *poller.Poller
 	Recorder events.EventRecorder
@@ -67,8 +71,8 @@ type Reconciler struct {
 // New completes a Reconciler.
 func New(r Reconciler) *Reconciler {
 	r.memory, r.refusals, r.namespaces, r.checks = &memory{}, &refusal.Memory{}, &namespaces{}, &objectmap.Map[nextCheck]{}
-	r.observer = observe.New(observe.Observer{Client: r.Client, Live: r.Live, Poller: r.Poller, Refusals: r.refusals,
-		Now: r.Now})
+	r.observer = observe.New(observe.Observer{Client: r.Client, Live: r.Live, Endpoints: r.Endpoints, Poller: r.Poller,
+		Refusals: r.refusals, Now: r.Now})
 	r.history = record.NewHistoryWriter(r.Client, r.Live, r.Now)
 	return &r
 }

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
@@ -97,7 +98,8 @@ func (r *Reconciler) shareCheck(ctx context.Context, run *v1alpha1.TrainingRun, 
 // fileInput is what a run file is made from, or why it cannot be made yet.
 func (r *Reconciler) fileInput(run *v1alpha1.TrainingRun, seen observe.State, files observe.RunFiles,
 	attempt int32) (desired.FileInput, *problem.Problem) {
-	input := desired.FileInput{Run: run, Attempt: attempt, DefaultBaseURL: r.Settings.DefaultBaseURL}
+	input := desired.FileInput{Run: run, Attempt: attempt, DefaultBaseURL: r.Settings.BaseURL(run),
+		Prices: seen.Endpoint.Prices}
 	newest, matching := files.Newest(), files.Matching(run)
 	if newest != nil {
 		input.Version = newest.Version
@@ -106,7 +108,7 @@ func (r *Reconciler) fileInput(run *v1alpha1.TrainingRun, seen observe.State, fi
 	switch {
 	case observe.SettingsFixed(run):
 		kept = newest
-	case observe.HasStep(run), matching == newest && !observe.BeginsAnew(run, newest, r.Settings.DefaultBaseURL):
+	case observe.HasStep(run), matching == newest && !observe.BeginsAnew(run, newest, r.Settings.BaseURL(run)):
 		kept = matching
 	}
 	var blocked *problem.Problem
@@ -128,6 +130,9 @@ func (r *Reconciler) fileInput(run *v1alpha1.TrainingRun, seen observe.State, fi
 		if blocked != nil && seen.Cycle != "" {
 			blocked = &problem.Problem{Code: problem.InitFromCycle, Evidence: seen.Cycle}
 		}
+	}
+	if blocked == nil {
+		blocked = seen.Endpoint.Problem
 	}
 	if blocked == nil && !r.Settings.SharedServers {
 		blocked = resolve.SharedServers(input.Pins)
@@ -163,6 +168,9 @@ func (r *Reconciler) startAttempt(ctx context.Context, run *v1alpha1.TrainingRun
 		desired.CredentialsSecret(run, secrets, r.credentialsName(run)))); err != nil {
 		return fmt.Errorf("creating credentials secret: %w", err)
 	}
+	if err := r.addEndpoint(ctx, run, file); err != nil {
+		return err
+	}
 	if err := r.Client.Create(ctx, file); err != nil {
 		return fmt.Errorf("creating run file: %w", err)
 	}
@@ -177,6 +185,31 @@ func (r *Reconciler) startAttempt(ctx context.Context, run *v1alpha1.TrainingRun
 		return fmt.Errorf("creating learner job: %w", err)
 	}
 	return r.fault(FaultJobCreated)
+}
+
+// addEndpoint makes the Secret with the token of a run at its TinkerEndpoint, and adds the authority of the broker to
+// the run file's ConfigMap. The Secret is named after its contents and exists from the second attempt on.
+func (r *Reconciler) addEndpoint(ctx context.Context, run *v1alpha1.TrainingRun, file *corev1.ConfigMap) error {
+	named := run.Spec.Tinker.EndpointRef
+	if named == nil {
+		return nil
+	}
+	key, err := contract.DeriveEndpointKey(r.ManagerKey, named.Name)
+	if err != nil {
+		return err
+	}
+	authority, _, err := contract.DeriveBrokerCertificate(r.ManagerKey, named.Name,
+		desired.BrokerHosts(named.Name, r.Settings.Namespace)...)
+	if err != nil {
+		return err
+	}
+	file.Data[desired.AuthorityKey] = string(authority)
+	secret := desired.EndpointSecret(run, contract.RunToken(key, string(run.UID)),
+		desired.EndpointSecretName(run, r.credentialsName(run)))
+	if err := client.IgnoreAlreadyExists(r.Client.Create(ctx, secret)); err != nil {
+		return fmt.Errorf("creating the secret of the endpoint: %w", err)
+	}
+	return nil
 }
 
 // credentialsName is the name of the Secret with the credentials that derive from this manager's key.

@@ -30,11 +30,18 @@ import (
 const (
 	indexEnvironment = "environments"
 	indexSource      = "source"
+	indexEndpoint    = "endpoint"
 )
 
 // SetupWithManager has the manager call the Reconciler, watched by dog, for all that concerns a run.
 func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, dog *watchdog.Watchdog) error {
 	indexes := map[string]client.IndexerFunc{
+		indexEndpoint: func(o client.Object) []string {
+			if named := o.(*v1alpha1.TrainingRun).Spec.Tinker.EndpointRef; named != nil {
+				return []string{named.Name}
+			}
+			return nil
+		},
 		indexEnvironment: func(o client.Object) []string { return desired.References(o.(*v1alpha1.TrainingRun)) },
 		indexSource: func(o client.Object) []string {
 			if name := observe.SourceName(o.(*v1alpha1.TrainingRun)); name != "" {
@@ -51,6 +58,10 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, dog
 	builder := ctrl.NewControllerManagedBy(mgr)
 	if r.Settings.SharedServers {
 		builder = builder.Owns(&appsv1.Deployment{})
+	}
+	if r.WatchEndpoints {
+		builder = builder.Watches(&v1alpha1.TinkerEndpoint{},
+			handler.EnqueueRequestsFromMapFunc(r.referring(indexEndpoint)))
 	}
 	c, err := builder.
 		Named("trainingrun").

@@ -86,7 +86,7 @@ func TestEndedObstacle(t *testing.T) {
 			Code: problem.VersionRefused, Evidence: "rollout: version 3"}},
 	}
 	run := &v1alpha1.TrainingRun{}
-	run.Spec.Tinker.APIKeySecretKeyRef = ref.SecretKey{Name: "tinker", Key: "TINKER_API_KEY"}
+	run.Spec.Tinker.APIKeySecretKeyRef = &ref.SecretKey{Name: "tinker", Key: "TINKER_API_KEY"}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			if diff := cmp.Diff(tc.want, Ended(run, job, tc.pods)); diff != "" {

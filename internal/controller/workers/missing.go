@@ -10,8 +10,10 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
 
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
+	"github.com/tinker-operator/tinker-operator/api/v1alpha1/ref"
 	"github.com/tinker-operator/tinker-operator/internal/contract"
 	"github.com/tinker-operator/tinker-operator/internal/controller/podstate"
 	"github.com/tinker-operator/tinker-operator/internal/desired"
@@ -69,9 +71,13 @@ func mayWork(pod *corev1.Pod) bool {
 
 // refusedKey returns the problem of workers whose API key is empty or refused.
 func refusedKey(run *v1alpha1.TrainingRun) problem.Problem {
-	ref := run.Spec.Tinker.APIKeySecretKeyRef
+	if named := run.Spec.Tinker.EndpointRef; named != nil {
+		return problem.Problem{Code: problem.WorkersKeyRefused,
+			Evidence: fmt.Sprintf("the token of the run at TinkerEndpoint %q", named.Name)}
+	}
+	key := ptr.Deref(run.Spec.Tinker.APIKeySecretKeyRef, ref.SecretKey{})
 	return problem.Problem{Code: problem.WorkersKeyRefused,
-		Evidence: fmt.Sprintf("key %q of Secret %q", ref.Key, ref.Name)}
+		Evidence: fmt.Sprintf("key %q of Secret %q", key.Key, key.Name)}
 }
 
 // Fields name the fields by which a user can fix a worker's pod.

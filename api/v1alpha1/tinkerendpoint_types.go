@@ -1,0 +1,268 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package v1alpha1
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/tinker-operator/tinker-operator/api/v1alpha1/ref"
+)
+
+// TinkerEndpoint is an endpoint of the platform: the address and the key of a Tinker server, which runs use through a
+// broker in the operator's namespace. The key stays there. Runs name it in tinker.endpointRef.
+// +kubebuilder:object:root=true
+// +kubebuilder:subresource:status
+// +kubebuilder:resource:scope=Cluster,shortName=tend,categories=tinker
+// +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`
+// +kubebuilder:printcolumn:name="Runs",type=integer,JSONPath=`.status.runs`
+// +kubebuilder:printcolumn:name="Address",type=string,JSONPath=`.spec.baseURL`
+// +kubebuilder:printcolumn:name="Reason",type=string,priority=1,JSONPath=`.status.conditions[?(@.type=="Ready")].reason`
+// +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
+// +kubebuilder:validation:XValidation:rule="oldSelf.hasValue() || self.metadata.name.matches('^[a-z]([-a-z0-9]{0,38}[a-z0-9])?$')",optionalOldSelf=true,message="metadata.name must have at most 40 characters, of a-z, 0-9 and '-', begin with a letter and end with a letter or digit: the broker's Service is named after the endpoint; shorten or rename it"
+type TinkerEndpoint struct {
+	metav1.TypeMeta `json:",inline"`
+	// metadata is the metadata of the object.
+	// +optional
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+	// spec is the server, and who may use it how much.
+	// +required
+	Spec TinkerEndpointSpec `json:"spec"`
+	// status is the observed state of the endpoint. Only the operator writes it.
+	// +optional
+	Status TinkerEndpointStatus `json:"status,omitzero"`
+}
+
+// TinkerEndpointList is a list of TinkerEndpoints.
+// +kubebuilder:object:root=true
+type TinkerEndpointList struct {
+	metav1.TypeMeta `json:",inline"`
+	metav1.ListMeta `json:"metadata,omitempty"`
+	Items           []TinkerEndpoint `json:"items"`
+}
+
+// TinkerEndpointSpec is the server, and who may use it how much. Secrets and ConfigMaps are in the operator's
+// namespace.
+type TinkerEndpointSpec struct {
+	// baseURL is the address of the server, without /api/v1.
+	// +kubebuilder:validation:MaxLength=2048
+	// +kubebuilder:validation:XValidation:rule="self.matches('^https?://[^/]')",message="must begin with http:// or https://, followed by a host"
+	// +required
+	BaseURL string `json:"baseURL"`
+	// apiKeySecretKeyRef is the Secret key that holds the API key. The broker alone reads it.
+	// +required
+	APIKeySecretKeyRef ref.SecretKey `json:"apiKeySecretKeyRef"`
+	// caBundleConfigMapKeyRef is the ConfigMap key with the certificates, in PEM, of authorities that the broker trusts
+	// besides those of the image.
+	// +optional
+	CABundleConfigMapKeyRef *ref.ConfigMapKey `json:"caBundleConfigMapKeyRef,omitempty"`
+	// clientCertificateSecretRef is the Secret of type kubernetes.io/tls with the certificate that the broker shows to the
+	// server.
+	// +optional
+	ClientCertificateSecretRef *ref.Secret `json:"clientCertificateSecretRef,omitempty"`
+	// proxyURL is the HTTP, HTTPS or SOCKS5 proxy through which the broker calls the server. It must not contain a
+	// password.
+	// +kubebuilder:validation:MaxLength=2048
+	// +kubebuilder:validation:XValidation:rule="self.matches('^(https?|socks5)://[^/@]+/?$')",message="must be http://HOST:PORT, https://HOST:PORT or socks5://HOST:PORT, without a user name, a password and a path"
+	// +optional
+	ProxyURL string `json:"proxyURL,omitempty"`
+	// projectID is the project that the service bills. If it is absent, it is the default project of the API key.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=128
+	// +optional
+	ProjectID string `json:"projectID,omitempty"`
+	// prices is the table of prices by which dollars are counted, before the tables of the chart and of the image.
+	// +optional
+	Prices *EndpointPrices `json:"prices,omitempty"`
+	// allowed is who may use the endpoint. A run that may not use it waits, and its condition Accepted says so.
+	// +required
+	Allowed AllowedRuns `json:"allowed"`
+	// readableCheckpoints are checkpoints that runs of other namespaces may load, sample and inspect. Each run may use the
+	// checkpoints of its own namespace.
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=64
+	// +optional
+	ReadableCheckpoints []ReadableCheckpoints `json:"readableCheckpoints,omitempty"`
+	// limits are what all runs of the endpoint share. If it is absent, nothing is limited.
+	// +optional
+	Limits *EndpointLimits `json:"limits,omitempty"`
+	// budgets limit what runs use together. Once a budget is reached, its runs stop at a saved state with the reason
+	// BudgetReached; they continue when the limit is raised or the next period begins.
+	// +listType=map
+	// +listMapKey=name
+	// +kubebuilder:validation:MaxItems=64
+	// +optional
+	Budgets []EndpointBudget `json:"budgets,omitempty"`
+	// weights share the limits among namespaces. The weight of a run is that of the first entry that selects its
+	// namespace, multiplied by the run's tinker.weight. A namespace that no entry selects has the weight 1.
+	// +listType=map
+	// +listMapKey=name
+	// +kubebuilder:validation:MaxItems=64
+	// +optional
+	Weights []NamespaceWeight `json:"weights,omitempty"`
+}
+
+// EndpointPrices is a table of prices.
+type EndpointPrices struct {
+	// configMapKeyRef is the ConfigMap key with the table, in the form of the models.json that hosted Tinker publishes.
+	// +required
+	ConfigMapKeyRef ref.ConfigMapKey `json:"configMapKeyRef"`
+}
+
+// AllowedRuns is which runs may use an endpoint.
+type AllowedRuns struct {
+	// namespaceSelector selects the namespaces of the runs by their labels; {} selects all namespaces.
+	// +required
+	NamespaceSelector *metav1.LabelSelector `json:"namespaceSelector"`
+	// models are the base models that runs may use. If it is absent, all models of the server are allowed.
+	// +listType=set
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=256
+	// +kubebuilder:validation:items:MinLength=1
+	// +kubebuilder:validation:items:MaxLength=256
+	// +optional
+	Models []string `json:"models,omitempty"`
+}
+
+// ReadableCheckpoints lets the runs of some namespaces use some checkpoints.
+type ReadableCheckpoints struct {
+	// namespaces are the names of the namespaces.
+	// +listType=set
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=256
+	// +kubebuilder:validation:items:MinLength=1
+	// +kubebuilder:validation:items:MaxLength=63
+	// +required
+	Namespaces []string `json:"namespaces"`
+	// checkpoints are paths, tinker://RUN/KIND/NAME.
+	// +listType=set
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=256
+	// +kubebuilder:validation:items:MaxLength=512
+	// +kubebuilder:validation:items:Pattern=`^tinker://[^/]+/[^/]+/[^/]+$`
+	// +required
+	Checkpoints []string `json:"checkpoints"`
+}
+
+// EndpointLimits are what the runs of an endpoint share.
+// +kubebuilder:validation:XValidation:rule="has(self.requestsPerSecond) || has(self.unfinishedSamples)",message="limits has no limit: give requestsPerSecond or unfinishedSamples, or remove limits"
+type EndpointLimits struct {
+	// requestsPerSecond limits the submits of all runs together. Polls for results do not count.
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:ExclusiveMinimum=true
+	// +kubebuilder:validation:Maximum=1000000
+	// +optional
+	RequestsPerSecond *float64 `json:"requestsPerSecond,omitempty"`
+	// unfinishedSamples limits the sampling requests that have no result yet.
+	// +kubebuilder:validation:Minimum=1
+	// +optional
+	UnfinishedSamples *int32 `json:"unfinishedSamples,omitempty"`
+}
+
+// BudgetPeriod is how long a budget lasts.
+// +kubebuilder:validation:Enum=Month;Forever
+type BudgetPeriod string
+
+// The values of BudgetPeriod.
+const (
+	// BudgetPeriodMonth is a calendar month in UTC.
+	BudgetPeriodMonth   BudgetPeriod = "Month"
+	BudgetPeriodForever BudgetPeriod = "Forever"
+)
+
+// EndpointBudget limits what some runs use together in a period.
+// +kubebuilder:validation:XValidation:rule="has(self.tokens) || has(self.usd)",message="a budget needs a limit: give tokens or usd"
+type EndpointBudget struct {
+	// name identifies the budget in the status, in the messages of runs and in kubectl tinker endpoints.
+	// +kubebuilder:validation:MaxLength=63
+	// +kubebuilder:validation:XValidation:rule="self.matches('^[a-z0-9]([-a-z0-9]*[a-z0-9])?$')",message="name must have characters of a-z, 0-9 and '-', and begin and end with a letter or digit"
+	// +required
+	Name string `json:"name"`
+	// namespaceSelector selects the namespaces whose runs count. If it is absent, those of all namespaces count.
+	// +optional
+	NamespaceSelector *metav1.LabelSelector `json:"namespaceSelector,omitempty"`
+	// labelSelector selects the runs that count by their labels. If it is absent, all runs of the namespaces count. The
+	// author of a run chooses its labels, unless an admission policy fixes them.
+	// +optional
+	LabelSelector *metav1.LabelSelector `json:"labelSelector,omitempty"`
+	// usd is the limit in dollars, by prices. Tokens of a model whose price is not known cost nothing.
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:ExclusiveMinimum=true
+	// +kubebuilder:validation:Maximum=1000000000
+	// +optional
+	USD *float64 `json:"usd,omitempty"`
+	// tokens limits all tokens that the server bills.
+	// +kubebuilder:validation:Minimum=1
+	// +optional
+	Tokens *int64 `json:"tokens,omitempty"`
+	// period is how long the budget lasts: Month, which begins with a calendar month in UTC, or Forever.
+	// +required
+	Period BudgetPeriod `json:"period"`
+}
+
+// NamespaceWeight is the weight of some namespaces.
+type NamespaceWeight struct {
+	// name identifies the entry.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=63
+	// +required
+	Name string `json:"name"`
+	// namespaceSelector selects the namespaces; {} selects all namespaces.
+	// +required
+	NamespaceSelector *metav1.LabelSelector `json:"namespaceSelector"`
+	// weight is the share of each run of these namespaces beside a run whose weight is 1.
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=1000
+	// +required
+	Weight int32 `json:"weight"`
+}
+
+// TinkerEndpointStatus is the observed state of an endpoint.
+type TinkerEndpointStatus struct {
+	// conditions are Ready, which says that the broker serves runs, and Stalled, which says that a person has to act.
+	// +listType=map
+	// +listMapKey=type
+	// +kubebuilder:validation:MaxItems=16
+	// +optional
+	Conditions []metav1.Condition `json:"conditions,omitempty"`
+	// codes are the codes of the problems that conditions show. The table of docs/troubleshooting.md has a row for each
+	// code.
+	// +listType=map
+	// +listMapKey=condition
+	// +kubebuilder:validation:MaxItems=16
+	// +optional
+	Codes []ConditionCode `json:"codes,omitempty"`
+	// observedGeneration is the newest spec that was acted upon.
+	// +optional
+	ObservedGeneration *int64 `json:"observedGeneration,omitempty"`
+	// namespace is where the broker is, with its records and the ConfigMaps of its usage: the operator's namespace.
+	// +kubebuilder:validation:MaxLength=63
+	// +optional
+	Namespace string `json:"namespace,omitempty"`
+	// runs is how many runs that are not over name the endpoint and may use it.
+	// +optional
+	Runs *int32 `json:"runs,omitempty"`
+	// usage is what was used of each budget in its present period.
+	// +listType=map
+	// +listMapKey=name
+	// +kubebuilder:validation:MaxItems=64
+	// +optional
+	Usage []EndpointBudgetUsage `json:"usage,omitempty"`
+}
+
+// EndpointBudgetUsage is what was used of a budget.
+type EndpointBudgetUsage struct {
+	// name is the name of the budget.
+	// +kubebuilder:validation:MaxLength=63
+	// +required
+	Name string `json:"name"`
+	// since is when the period began; absent for a budget without end.
+	// +optional
+	Since *metav1.Time `json:"since,omitempty"`
+	// tokens is how many tokens were used.
+	// +optional
+	Tokens *int64 `json:"tokens,omitempty"`
+	// usd is how many dollars they cost.
+	// +optional
+	USD *float64 `json:"usd,omitempty"`
+}

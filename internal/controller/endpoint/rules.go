@@ -1,0 +1,143 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package endpoint
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/utils/ptr"
+
+	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
+	"github.com/tinker-operator/tinker-operator/internal/contract/spending"
+	"github.com/tinker-operator/tinker-operator/internal/problem"
+)
+
+// Use is what a run may do at its TinkerEndpoint. The zero value is that of a run with a key of its own.
+type Use struct {
+	// Problem is why the run may not use the endpoint; nil if it may.
+	Problem *problem.Problem
+	// Prices are the prices of the endpoint by model; nil if it has none of its own.
+	Prices map[string]spending.Price
+	// BudgetReached says which budget of the endpoint is reached; empty for none.
+	BudgetReached string
+	// Until is when that budget begins anew; zero for a budget without end.
+	Until time.Time
+}
+
+// UseOf returns what a run may do at an endpoint at a time. The endpoint is nil if it does not exist. namespace are the
+// labels of the run's namespace.
+func UseOf(run *v1alpha1.TrainingRun, found *v1alpha1.TinkerEndpoint, namespace map[string]string, now time.Time) Use {
+	if found == nil || found.DeletionTimestamp != nil {
+		return Use{Problem: &problem.Problem{Code: problem.EndpointNotFound,
+			Evidence: fmt.Sprintf("%q", run.Spec.Tinker.EndpointRef.Name)}}
+	}
+	if refused := Allows(found, run, namespace); refused != "" {
+		return Use{Problem: &problem.Problem{Code: problem.EndpointForbidden, Evidence: refused}}
+	}
+	for _, budget := range BudgetsOf(found.Spec, run, namespace) {
+		reached, until := reached(found, budget, now)
+		if reached != "" {
+			return Use{BudgetReached: reached, Until: until}
+		}
+	}
+	return Use{}
+}
+
+// Allows says why an endpoint does not allow a run; it is empty if the endpoint does.
+func Allows(found *v1alpha1.TinkerEndpoint, run *v1alpha1.TrainingRun, namespace map[string]string) string {
+	allowed := found.Spec.Allowed
+	if !selects(allowed.NamespaceSelector, namespace) {
+		return fmt.Sprintf("TinkerEndpoint %q selects namespaces with %s, and namespace %q has other labels", found.Name,
+			metav1.FormatLabelSelector(allowed.NamespaceSelector), run.Namespace)
+	}
+	if len(allowed.Models) > 0 && !slices.Contains(allowed.Models, run.Spec.Model.Name) {
+		return fmt.Sprintf("TinkerEndpoint %q allows the models %s, and not %q", found.Name,
+			strings.Join(allowed.Models, ", "), run.Spec.Model.Name)
+	}
+	return ""
+}
+
+// BudgetsOf returns the budgets that count what a run uses, in the order of the spec.
+func BudgetsOf(spec v1alpha1.TinkerEndpointSpec, run *v1alpha1.TrainingRun,
+	namespace map[string]string) []v1alpha1.EndpointBudget {
+	var all []v1alpha1.EndpointBudget
+	for _, budget := range spec.Budgets {
+		everywhere, everything := budget.NamespaceSelector == nil, budget.LabelSelector == nil
+		if (everywhere || selects(budget.NamespaceSelector, namespace)) &&
+			(everything || selects(budget.LabelSelector, run.Labels)) {
+			all = append(all, budget)
+		}
+	}
+	return all
+}
+
+// WeightOf returns the share of a run beside a run whose weight is 1.
+func WeightOf(spec v1alpha1.TinkerEndpointSpec, run *v1alpha1.TrainingRun, namespace map[string]string) int {
+	weight := int(ptr.Deref(run.Spec.Tinker.Weight, 1))
+	for _, entry := range spec.Weights {
+		if selects(entry.NamespaceSelector, namespace) {
+			return weight * int(entry.Weight)
+		}
+	}
+	return weight
+}
+
+// PeriodStart returns when the period of a budget began; the zero time for a budget without end.
+func PeriodStart(period v1alpha1.BudgetPeriod, now time.Time) time.Time {
+	if period != v1alpha1.BudgetPeriodMonth {
+		return time.Time{}
+	}
+	now = now.UTC()
+	return time.Date(now.Year(), now.Month(), 1, 0, 0, 0, 0, time.UTC)
+}
+
+// UsageOf returns what was used of a budget in its present period. A usage that was counted in another period counts
+// nothing.
+func UsageOf(found *v1alpha1.TinkerEndpoint, budget v1alpha1.EndpointBudget,
+	now time.Time) (tokens int64, usd float64) {
+	for _, used := range found.Status.Usage {
+		if used.Name != budget.Name {
+			continue
+		}
+		start := PeriodStart(budget.Period, now)
+		if !start.IsZero() && (used.Since == nil || !PeriodStart(budget.Period, used.Since.Time).Equal(start)) {
+			return 0, 0
+		}
+		return ptr.Deref(used.Tokens, 0), ptr.Deref(used.USD, 0)
+	}
+	return 0, 0
+}
+
+// reached describes a budget whose limit is reached, and when it begins anew; it is empty for another budget.
+func reached(found *v1alpha1.TinkerEndpoint, budget v1alpha1.EndpointBudget, now time.Time) (string, time.Time) {
+	tokens, usd := UsageOf(found, budget, now)
+	var used string
+	switch {
+	case budget.USD != nil && usd >= *budget.USD:
+		used = fmt.Sprintf("%.2f of %.2f USD are used", usd, *budget.USD)
+	case budget.Tokens != nil && tokens >= *budget.Tokens:
+		used = fmt.Sprintf("%d of %d tokens are used", tokens, *budget.Tokens)
+	default:
+		return "", time.Time{}
+	}
+	text := fmt.Sprintf("Budget %q of TinkerEndpoint %q is reached: %s", budget.Name, found.Name, used)
+	start := PeriodStart(budget.Period, now)
+	if start.IsZero() {
+		return text + ". Have the budget raised, and the run continues from its newest checkpoint.", time.Time{}
+	}
+	until := start.AddDate(0, 1, 0)
+	return text + fmt.Sprintf(" since %s. The run continues from its newest checkpoint on %s UTC, or when the budget is "+
+		"raised.", start.Format(time.DateOnly), until.Format(time.DateOnly)), until
+}
+
+// selects says whether a selector selects labels. A selector that is not valid selects nothing; nil selects nothing.
+func selects(selector *metav1.LabelSelector, set map[string]string) bool {
+	parsed, err := metav1.LabelSelectorAsSelector(selector)
+	return err == nil && parsed.Matches(labels.Set(set))
+}

@@ -1,0 +1,254 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package tinkerendpoint
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+
+	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
+	"github.com/tinker-operator/tinker-operator/internal/contract/spending"
+	rules "github.com/tinker-operator/tinker-operator/internal/controller/endpoint"
+	"github.com/tinker-operator/tinker-operator/internal/endpoint"
+	"github.com/tinker-operator/tinker-operator/internal/problem"
+	"github.com/tinker-operator/tinker-operator/internal/status"
+)
+
+// startPatience is how long a broker may take to start, or to take over from another, before somebody has to act.
+const startPatience = time.Minute
+
+// lookInterval is the time between two looks at a broker's report and its pods.
+const lookInterval = 10 * time.Second
+
+// maxSettings bounds the encoded settings: a ConfigMap has at most 1 MiB.
+const maxSettings = 900 << 10
+
+// plan is what is to be done about an endpoint.
+type plan struct {
+	// settings are those of the broker, encoded.
+	settings       []byte
+	ready, stalled status.Condition
+	runs           int32
+	usage          []v1alpha1.EndpointBudgetUsage
+}
+
+// makePlan decides what the broker is told, and what the status says. known are the prices of the operator.
+func makePlan(of *v1alpha1.TinkerEndpoint, seen observed, known map[string]spending.Price,
+	now time.Time) (plan, error) {
+	settings := settingsOf(of, seen, known)
+	encoded, err := encodeSettings(settings, seen.runs)
+	if err != nil {
+		return plan{}, err
+	}
+	p := plan{settings: encoded, usage: usageOf(of, seen.report)}
+	for _, r := range seen.runs {
+		if rules.Allows(of, r.run, r.namespace) == "" && !status.RunFinished(r.run) {
+			p.runs++
+		}
+	}
+	p.ready, p.stalled = conditionsOf(of, seen, p.runs, now)
+	return p, nil
+}
+
+// settingsOf returns the settings of a broker.
+func settingsOf(of *v1alpha1.TinkerEndpoint, seen observed, known map[string]spending.Price) endpoint.Settings {
+	spec := of.Spec
+	settings := endpoint.Settings{
+		Endpoint: of.Name, Generation: of.Generation, BaseURL: spec.BaseURL, ProxyURL: spec.ProxyURL,
+		Project: spec.ProjectID, Models: spec.Allowed.Models, Prices: pricesOf(seen, known),
+	}
+	if l := spec.Limits; l != nil {
+		settings.Limits = endpoint.Limits{RequestsPerSecond: ptr.Deref(l.RequestsPerSecond, 0),
+			UnfinishedSamples: int(ptr.Deref(l.UnfinishedSamples, 0))}
+	}
+	for _, readable := range spec.ReadableCheckpoints {
+		settings.Readable = append(settings.Readable, endpoint.Readable{Namespaces: readable.Namespaces,
+			Checkpoints: readable.Checkpoints})
+	}
+	for _, budget := range spec.Budgets {
+		settings.Budgets = append(settings.Budgets, endpoint.Budget{Name: budget.Name, USD: ptr.Deref(budget.USD, 0),
+			Tokens: ptr.Deref(budget.Tokens, 0), Period: endpoint.Period(budget.Period)})
+	}
+	for _, r := range seen.runs {
+		if rules.Allows(of, r.run, r.namespace) == "" {
+			settings.Runs = append(settings.Runs, runOf(spec, r))
+		}
+	}
+	return settings
+}
+
+// runOf returns a run as the broker knows it.
+func runOf(spec v1alpha1.TinkerEndpointSpec, r namespacedRun) endpoint.Run {
+	run := endpoint.Run{
+		UID: string(r.run.UID), Namespace: r.run.Namespace, Name: r.run.Name, Model: r.run.Spec.Model.Name,
+		Labels: r.run.Labels, Weight: rules.WeightOf(spec, r.run, r.namespace),
+	}
+	if from := r.run.Spec.ResumeFrom; from != nil {
+		run.Former = from.UID
+	}
+	for _, budget := range rules.BudgetsOf(spec, r.run, r.namespace) {
+		run.Budgets = append(run.Budgets, budget.Name)
+	}
+	return run
+}
+
+// pricesOf returns the prices of the broker: those of the operator, and before them the endpoint's own. Where these
+// cannot be read, they stay as they were.
+func pricesOf(seen observed, known map[string]spending.Price) map[string]spending.Price {
+	all := maps.Clone(known)
+	if all == nil {
+		all = map[string]spending.Price{}
+	}
+	if seen.unreadable == "" {
+		maps.Copy(all, seen.prices)
+		return all
+	}
+	var former endpoint.Settings
+	if json.Unmarshal([]byte(seen.former), &former) == nil {
+		maps.Copy(all, former.Prices)
+	}
+	return all
+}
+
+// encodeSettings encodes settings. If they do not fit into a ConfigMap, they are without the runs that are over, whose
+// tokens then do not count any more.
+func encodeSettings(settings endpoint.Settings, runs []namespacedRun) ([]byte, error) {
+	encoded, err := json.Marshal(settings)
+	if err == nil && len(encoded) > maxSettings {
+		finished := map[string]bool{}
+		for _, r := range runs {
+			finished[string(r.run.UID)] = status.RunFinished(r.run)
+		}
+		var kept []endpoint.Run
+		for _, run := range settings.Runs {
+			if !finished[run.UID] {
+				kept = append(kept, run)
+			}
+		}
+		settings.Runs = kept
+		encoded, err = json.Marshal(settings)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("encoding settings: %w", err)
+	}
+	if len(encoded) > maxSettings {
+		return nil, fmt.Errorf("encoding settings: %d runs in progress do not fit into a ConfigMap: divide them among "+
+			"several TinkerEndpoints", len(settings.Runs))
+	}
+	return encoded, nil
+}
+
+// usageOf returns what the report says of the budgets that the spec has; without a report what the status said before.
+func usageOf(of *v1alpha1.TinkerEndpoint, report *endpoint.Report) []v1alpha1.EndpointBudgetUsage {
+	if report == nil {
+		return of.Status.Usage
+	}
+	named := map[string]endpoint.BudgetUsage{}
+	for _, used := range report.Budgets {
+		named[used.Name] = used
+	}
+	var all []v1alpha1.EndpointBudgetUsage
+	for _, budget := range of.Spec.Budgets {
+		used, ok := named[budget.Name]
+		if !ok {
+			continue
+		}
+		usage := v1alpha1.EndpointBudgetUsage{Name: used.Name, Tokens: ptr.To(used.Tokens),
+			USD: ptr.To(status.Round(used.USD))}
+		if !used.Since.IsZero() {
+			usage.Since = ptr.To(metav1.NewTime(used.Since))
+		}
+		all = append(all, usage)
+	}
+	return all
+}
+
+// conditionsOf returns Ready and Stalled.
+func conditionsOf(of *v1alpha1.TinkerEndpoint, seen observed, runs int32,
+	now time.Time) (ready, stalled status.Condition) {
+	const isReady, isStalled = v1alpha1.ConditionReady, v1alpha1.ConditionStalled
+	found := problemOf(of, seen)
+	serving := status.True(isReady, v1alpha1.ReasonServing, fmt.Sprintf("The broker serves the endpoint. %s", count(runs)))
+	expected := status.False(isStalled, v1alpha1.ReasonAsExpected, "No intervention is required.")
+	switch {
+	case found.Code == problem.EndpointPricesInvalid && seen.ready > 0:
+		return serving, show(isStalled, metav1.ConditionTrue, found)
+	case found.Code != "":
+		return show(isReady, metav1.ConditionFalse, found), show(isStalled, metav1.ConditionTrue, found)
+	case seen.ready > 0:
+		return serving, expected
+	}
+	starting := status.Unknown(isReady, v1alpha1.ReasonBrokerStarting,
+		"The broker starts, or takes over from another pod.")
+	since, already := status.Since(of.Status.Conditions, isReady, metav1.ConditionUnknown)
+	overdue := status.Find(of.Status.Conditions, of.Status.Codes, isReady)
+	if overdue != nil && overdue.Code == problem.BrokerUnavailable || already && now.Sub(since) >= startPatience {
+		found = problem.Problem{Code: problem.BrokerUnavailable, Evidence: "no pod is ready"}
+		return show(isReady, metav1.ConditionFalse, found), show(isStalled, metav1.ConditionTrue, found)
+	}
+	return starting, expected
+}
+
+// problemOf returns the problem of an endpoint that a person has to repair; the zero value if none is known.
+func problemOf(of *v1alpha1.TinkerEndpoint, seen observed) problem.Problem {
+	report := ptr.Deref(seen.report, endpoint.Report{})
+	invalid := invalidSelector(of.Spec)
+	switch {
+	case invalid != "":
+		return problem.Problem{Code: problem.EndpointInvalid, Evidence: invalid}
+	case seen.missing != "":
+		return problem.Problem{Code: problem.EndpointObjectNotFound, Evidence: seen.missing}
+	case seen.ready == 0 && seen.obstacle.Code != "":
+		return seen.obstacle
+	case report.RecordsFailed != "":
+		return problem.Problem{Code: problem.RecordsFailed, Evidence: report.RecordsFailed}
+	case report.KeyRefused != "":
+		return problem.Problem{Code: problem.ServerKeyRefused, Evidence: report.KeyRefused}
+	case report.Unreachable != "":
+		return problem.Problem{Code: problem.ServerUnreachable, Evidence: report.Unreachable}
+	case seen.unreadable != "":
+		return problem.Problem{Code: problem.EndpointPricesInvalid, Evidence: seen.unreadable}
+	}
+	return problem.Problem{}
+}
+
+// invalidSelector says which selector of a spec is not valid; it is empty if all are.
+func invalidSelector(spec v1alpha1.TinkerEndpointSpec) string {
+	invalid := func(field string, selector *metav1.LabelSelector) string {
+		if _, err := metav1.LabelSelectorAsSelector(selector); err != nil {
+			return fmt.Sprintf("%s: %v", field, err)
+		}
+		return ""
+	}
+	found := invalid("spec.allowed.namespaceSelector", spec.Allowed.NamespaceSelector)
+	for _, b := range spec.Budgets {
+		found = cmp.Or(found, invalid(fmt.Sprintf("spec.budgets[%s].namespaceSelector", b.Name), b.NamespaceSelector),
+			invalid(fmt.Sprintf("spec.budgets[%s].labelSelector", b.Name), b.LabelSelector))
+	}
+	for _, w := range spec.Weights {
+		found = cmp.Or(found, invalid(fmt.Sprintf("spec.weights[%s].namespaceSelector", w.Name), w.NamespaceSelector))
+	}
+	return found
+}
+
+// show is a condition of an endpoint that has a problem.
+func show(kind string, is metav1.ConditionStatus, found problem.Problem) status.Condition {
+	found.Evidence = status.Trim(found.Evidence, rules.MaxEvidence)
+	c := status.Show(kind, is, found)
+	c.Message = found.Sentences()
+	return c
+}
+
+func count(runs int32) string {
+	if runs == 1 {
+		return "One run is in progress."
+	}
+	return fmt.Sprintf("%d runs are in progress.", runs)
+}
