@@ -21,6 +21,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/plugin/checkpoints"
 	"github.com/tinker-operator/tinker-operator/internal/plugin/cli"
 	"github.com/tinker-operator/tinker-operator/internal/plugin/observe"
+	"github.com/tinker-operator/tinker-operator/internal/plugin/platform"
 	"github.com/tinker-operator/tinker-operator/internal/plugin/rubrics"
 	"github.com/tinker-operator/tinker-operator/internal/plugin/starter"
 	"github.com/tinker-operator/tinker-operator/internal/plugin/talk"
@@ -90,7 +91,7 @@ through the Tinker API sees.`,
 	group("observe", observe.NewTop(env, cluster), observe.NewWhy(env, cluster), observe.NewMetrics(env, cluster),
 		observe.NewCompare(env, cluster),
 		observe.NewLogs(env, cluster), transcripts.New(env, cluster), artifacts.New(env, cluster),
-		checkpoints.New(env, cluster))
+		checkpoints.New(env, cluster), platform.NewEndpoints(env, cluster), platform.NewUsage(env, cluster))
 	group("change", starter.New(env), try.New(env), change.NewCreate(env, cluster), change.NewPlan(env, cluster),
 		change.NewFork(env, cluster), change.NewSuspend(env, cluster),
 		change.NewResume(env, cluster), change.NewRetry(env, cluster), change.NewScale(env, cluster))

@@ -24,6 +24,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
+	"github.com/tinker-operator/tinker-operator/api/v1alpha1/ref"
 	"github.com/tinker-operator/tinker-operator/internal/plugin/cli"
 	"github.com/tinker-operator/tinker-operator/internal/plugin/output"
 	"github.com/tinker-operator/tinker-operator/internal/safetensors"
@@ -335,7 +336,7 @@ func TestKeyIsForNamedEndpoints(t *testing.T) {
 		t.Fatal(err)
 	}
 	run := newRun()
-	run.Spec.Tinker.APIKeySecretKeyRef.Name, run.Spec.Tinker.APIKeySecretKeyRef.Key = "tinker", "key"
+	run.Spec.Tinker.APIKeySecretKeyRef = &ref.SecretKey{Name: "tinker", Key: "key"}
 	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "tinker"},
 		Data: map[string][]byte{"key": []byte("tml-run")}}
 	readable := fake.NewClientBuilder().WithScheme(scheme).WithObjects(secret).Build()

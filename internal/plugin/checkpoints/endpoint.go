@@ -47,6 +47,10 @@ func EndpointOf(ctx context.Context, env cli.IO, kube client.Reader, run *v1alph
 	baseURL string) (Endpoint, error) {
 	own := cmp.Or(baseURL, env.Getenv(baseURLVariable))
 	e := Endpoint{baseURL: cmp.Or(own, run.Spec.Tinker.BaseURL)}
+	if named := run.Spec.Tinker.EndpointRef; named != nil && own == "" {
+		return e, fmt.Errorf("run %q uses TinkerEndpoint %q, whose key is in no namespace of a run: whoever has the key of "+
+			"the endpoint gives it by the variable %s and names the server with --base-url", run.Name, named.Name, keyVariable)
+	}
 	if e.baseURL == "" {
 		return e, fmt.Errorf("run %q uses the operator's default endpoint, which this command does not know: name it with "+
 			"--base-url or the variable %s",
@@ -82,6 +86,9 @@ func EndpointOf(ctx context.Context, env cli.IO, kube client.Reader, run *v1alph
 // secretKey reads the API key from the run's Secret.
 func secretKey(ctx context.Context, kube client.Reader, run *v1alpha1.TrainingRun) (string, error) {
 	ref := run.Spec.Tinker.APIKeySecretKeyRef
+	if ref == nil {
+		return "", fmt.Errorf("run %q has no API key of its own", run.Name)
+	}
 	var secret corev1.Secret
 	if err := kube.Get(ctx, client.ObjectKey{Namespace: run.Namespace, Name: ref.Name}, &secret); err != nil {
 		return "", fmt.Errorf("reading the API key of run %q from its Secret: %w", run.Name, err)

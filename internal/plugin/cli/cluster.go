@@ -79,13 +79,13 @@ func (c *Cluster) Connect() (*Connection, error) {
 	}
 	connected, err := client.New(config, client.Options{Scheme: scheme})
 	if err != nil {
-		return nil, explain(err)
+		return nil, Explain(err)
 	}
 	return &Connection{Client: connected, Config: config, Namespace: namespace, NamespaceGiven: given}, nil
 }
 
-// explain adds to an error of the API server what to do about it.
-func explain(err error) error {
+// Explain adds to an error of the API server what to do about it.
+func Explain(err error) error {
 	switch {
 	case err == nil:
 		return nil
@@ -104,7 +104,7 @@ func explain(err error) error {
 func (c *Connection) Runs(ctx context.Context) ([]v1alpha1.TrainingRun, error) {
 	var list v1alpha1.TrainingRunList
 	if err := c.List(ctx, &list, client.InNamespace(c.Namespace)); err != nil {
-		return nil, fmt.Errorf("listing runs: %w", explain(err))
+		return nil, fmt.Errorf("listing runs: %w", Explain(err))
 	}
 	slices.SortFunc(list.Items, func(a, b v1alpha1.TrainingRun) int { return strings.Compare(a.Name, b.Name) })
 	return list.Items, nil
@@ -114,7 +114,7 @@ func (c *Connection) Runs(ctx context.Context) ([]v1alpha1.TrainingRun, error) {
 func (c *Connection) AllRuns(ctx context.Context) ([]v1alpha1.TrainingRun, error) {
 	var list v1alpha1.TrainingRunList
 	if err := c.List(ctx, &list); err != nil {
-		return nil, fmt.Errorf("listing the runs of all namespaces: %w", explain(err))
+		return nil, fmt.Errorf("listing the runs of all namespaces: %w", Explain(err))
 	}
 	slices.SortFunc(list.Items, func(a, b v1alpha1.TrainingRun) int {
 		return cmp.Or(strings.Compare(a.Namespace, b.Namespace), strings.Compare(a.Name, b.Name))
@@ -130,7 +130,7 @@ func (c *Connection) Run(ctx context.Context, name string) (*v1alpha1.TrainingRu
 		return run, nil
 	}
 	if !apierrors.IsNotFound(err) {
-		return nil, fmt.Errorf("reading run %q: %w", name, explain(err))
+		return nil, fmt.Errorf("reading run %q: %w", name, Explain(err))
 	}
 	if runs, listErr := c.Runs(ctx); listErr != nil {
 		return nil, listErr

@@ -75,7 +75,7 @@ func cluster(t *testing.T) (connection *cli.Connection, run *v1alpha1.TrainingRu
 		ObjectMeta: metav1.ObjectMeta{Name: "sums", Namespace: "default", UID: "0123456789"},
 		Spec: v1alpha1.TrainingRunSpec{
 			Model:  v1alpha1.Model{Name: tinkersim.ModelName, LoraRank: new(int32(8)), Seed: new(int64(0))},
-			Tinker: v1alpha1.Tinker{BaseURL: url, APIKeySecretKeyRef: ref.SecretKey{Name: "tinker", Key: "key"}},
+			Tinker: v1alpha1.Tinker{BaseURL: url, APIKeySecretKeyRef: &ref.SecretKey{Name: "tinker", Key: "key"}},
 			Environments: []v1alpha1.TrainingEnvironment{{EnvironmentUse: v1alpha1.EnvironmentUse{Name: "sums",
 				Sampling: playing.Sampling{MaxTokens: 8, Temperature: new(0.0)}}}},
 		},
