@@ -23,6 +23,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
+	"github.com/tinker-operator/tinker-operator/api/v1alpha1/ref"
 )
 
 // endless makes a run last until its test has ended.
@@ -135,7 +136,7 @@ func repairKey(t *testing.T) {
 	}
 	run := start(t, "repair-key", func(spec *v1alpha1.TrainingRunSpec) {
 		endless(spec)
-		spec.Tinker.APIKeySecretKeyRef.Name, spec.Tinker.APIKeySecretKeyRef.Key = "repair", "KEY"
+		spec.Tinker.APIKeySecretKeyRef = &ref.SecretKey{Name: "repair", Key: "KEY"}
 	})
 	awaitStep(t, run, 1)
 	set("revoked")

@@ -94,7 +94,7 @@ func startLabelled(t testing.TB, namespace, name string, labels map[string]strin
 			Model: v1alpha1.Model{Name: "tinkersim/byte-136k", LoraRank: new(int32(8))},
 			Tinker: v1alpha1.Tinker{
 				BaseURL:            "http://tinkersim." + systemNamespace,
-				APIKeySecretKeyRef: ref.SecretKey{Name: "tinker", Key: "TINKER_API_KEY"},
+				APIKeySecretKeyRef: &ref.SecretKey{Name: "tinker", Key: "TINKER_API_KEY"},
 			},
 			Environments: []v1alpha1.TrainingEnvironment{{
 				EnvironmentUse: v1alpha1.EnvironmentUse{Name: "arithmetic", Sampling: playing.Sampling{MaxTokens: 12}},

@@ -116,15 +116,17 @@ var _ = Describe("config/default", func() {
 				"tinker-operator-manager": "manager", "tinker-operator-leader": "leader",
 				"tinker-operator-metrics-auth": "metrics-auth", "tinker-operator-metrics-reader": "metrics-reader",
 				"tinker-operator-admin": "admin", "tinker-operator-edit": "edit", "tinker-operator-view": "view",
+				"tinker-operator-endpoints": "endpoints", "tinker-operator-endpoints-view": "endpoints-view",
 			})
 		kustomization := readInstallation(command(filepath.Join(binaries, "kubectl"), "kustomize", "config/default"),
 			map[string]string{
 				"tinker-operator-manager-role": "manager", "tinker-operator-leader-election-role": "leader",
 				"tinker-operator-metrics-auth-role": "metrics-auth", "tinker-operator-metrics-reader": "metrics-reader",
 				"tinker-operator-admin": "admin", "tinker-operator-edit": "edit", "tinker-operator-view": "view",
+				"tinker-operator-endpoints-role": "endpoints", "tinker-operator-endpoints-view": "endpoints-view",
 			})
 		Expect(kustomization.pod).To(Equal(chart.pod))
-		Expect(kustomization.rules).To(HaveLen(7))
+		Expect(kustomization.rules).To(HaveLen(9))
 		Expect(kustomization.rules).To(Equal(chart.rules))
 	})
 
@@ -145,7 +147,8 @@ var _ = Describe("config/default", func() {
 
 	It("has no right to read Secrets, and the chart has none in any of its shapes", func() {
 		for _, set := range []string{"watchNamespaces={a,b}", "environmentServers.shared=true",
-			"metrics.enabled=true,tinkersim.enabled=true", "aggregateRoles=true"} {
+			"metrics.enabled=true,tinkersim.enabled=true", "aggregateRoles=true",
+			"watchNamespaces={a},endpoints.names={prod}"} {
 			manifests := command("go", "tool", "-modfile=hack/tools/go.mod", "helm", "template", "tinker-operator",
 				"charts/tinker-operator", "--set", set)
 			roles := 0

@@ -16,6 +16,7 @@ import (
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
@@ -106,6 +107,8 @@ type managerOptions struct {
 	pods v1alpha1.PodOverrides
 	// sharedServers lets it run environment servers as Deployments.
 	sharedServers bool
+	// endpoints are the TinkerEndpoints that it serves, in the namespace of the spec.
+	endpoints []string
 	// as is who the manager is; without it, an administrator.
 	as *rest.Config
 }
@@ -141,7 +144,9 @@ func (w *env) startManager(o *managerOptions) {
 		Identity:   o.identity,
 		Namespaces: []string{w.namespace},
 		Settings: desired.Settings{Image: cmp.Or(o.image, "tinker-operator:test"), DefaultBaseURL: "http://tinkersim",
-			PodDefaults: o.pods, SharedServers: o.sharedServers},
+			PodDefaults: o.pods, SharedServers: o.sharedServers, Namespace: w.namespace, Broker: desired.BrokerSettings{
+				AccessMode: corev1.ReadWriteOnce, StorageSize: resource.MustParse("1Gi")}},
+		Endpoints:      controller.Endpoints{Enabled: len(o.endpoints) > 0, Names: o.endpoints},
 		Post:           w.learners.post,
 		HeartbeatEvery: 50 * time.Millisecond,
 		Now:            w.clock.now,

@@ -136,6 +136,8 @@ func renderedNetwork(namespace string, arguments ...string) network {
 		ports := map[string][]int32{"learner": {desired.ExchangePort, desired.HeartbeatPort}, "worker": {8081}, "server": {8080}}
 		found.peers[name] = peer{namespace: namespace, labels: pod, ports: append(ports[name], 22)}
 	}
+	found.peers["broker"] = peer{namespace: found.peers["manager"].namespace, labels: desired.BrokerLabels("prod"),
+		ports: []int32{desired.BrokerPort, 8081, 22}}
 	found.peers["stranger"] = peer{namespace: namespace, labels: map[string]string{"app": "other"}, ports: []int32{80}}
 	found.peers["prometheus"] = peer{namespace: "monitoring", labels: map[string]string{"app": "prometheus"}}
 	return found
@@ -146,13 +148,15 @@ var _ = Describe("The NetworkPolicies of the chart", func() {
 		namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "network-"}}
 		Expect(kube.Create(context.Background(), namespace)).To(Succeed())
 		rendered := renderedNetwork(namespace.Name)
-		Expect(rendered.policies).To(HaveLen(7))
+		Expect(rendered.policies).To(HaveLen(8))
 		for _, policy := range rendered.policies {
 			Expect(kube.Create(context.Background(), &policy, client.DryRunAll)).To(Succeed(), policy.Name)
 		}
 		expected := map[string]bool{
 			"manager to learner:7444": true, "worker to learner:7443": true, "worker to server:8080": true,
 			"learner to tinkersim:8000": true, "worker to tinkersim:8000": true,
+			"learner to broker:8443": true, "worker to broker:8443": true, "broker to tinkersim:8000": true,
+			"prometheus to broker:8081": true, "stranger to broker:8081": true,
 			"worker to server:22": true, // the environment chooses the port of its server
 			// Who may scrape is a value; without it, whoever has no policy against it.
 			"prometheus to manager:8443": true, "stranger to manager:8443": true,

@@ -34,6 +34,20 @@ app.kubernetes.io/component: manager
 {{- .Values.managerKey.existingSecret | default (printf "%s-manager-key" (include "tinker-operator.name" .)) -}}
 {{- end -}}
 
+{{- /* Not empty if the manager serves TinkerEndpoints. */ -}}
+{{- define "tinker-operator.endpoints" -}}
+{{- if and .Values.endpoints.enabled (or (not .Values.watchNamespaces) .Values.endpoints.names) -}}true{{- end -}}
+{{- end -}}
+
+{{- /* What the pods of brokers have. */ -}}
+{{- define "tinker-operator.brokerPod" -}}
+{{- $pod := dict -}}
+{{- range $key, $value := dict "imagePullSecrets" .Values.imagePullSecrets "nodeSelector" .Values.manager.nodeSelector "tolerations" .Values.manager.tolerations -}}
+{{- if $value -}}{{- $_ := set $pod $key $value -}}{{- end -}}
+{{- end -}}
+{{- toJson (mergeOverwrite $pod (deepCopy .Values.endpoints.broker)) -}}
+{{- end -}}
+
 {{- define "tinker-operator.labels" -}}
 app.kubernetes.io/name: tinker-operator
 app.kubernetes.io/instance: {{ .Release.Name }}
@@ -60,6 +74,15 @@ seccompProfile: {type: RuntimeDefault}
 allowPrivilegeEscalation: false
 readOnlyRootFilesystem: true
 capabilities: {drop: [ALL]}
+{{- end -}}
+
+{{- define "tinker-operator.toBrokers" -}}
+{{- if include "tinker-operator.endpoints" . -}}
+- to:
+  - namespaceSelector: {matchLabels: {kubernetes.io/metadata.name: {{ .Release.Namespace }}}}
+    podSelector: {matchLabels: {rl.tinker-operator.dev/role: broker}}
+  ports: [{protocol: TCP, port: 8443}]
+{{- end -}}
 {{- end -}}
 
 {{- define "tinker-operator.toTinkersim" -}}

@@ -1,0 +1,107 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package integration
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	admissionv1 "k8s.io/api/admissionregistration/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// These are three ways by which the author of a run sent the key of a Secret of the namespace elsewhere.
+const (
+	sendsKeyToItsAddress = "spec: {tinker: {baseURL: 'http://10.88.0.254:19999'}}"
+	sendsKeyByTracking   = "spec: {tracking: {wandb: {project: x, baseURL: 'http://10.88.0.254:19999', " +
+		"apiKeySecretKeyRef: {name: tinker, key: TINKER_API_KEY}}}}"
+	givesKeyToServer = "spec: {dataset: null, reward: null, ors: {server: {image: 'tinker-operator:dev', " +
+		"command: [/tinkersim], env: [{name: STOLEN, valueFrom: {secretKeyRef: {name: tinker, key: TINKER_API_KEY}}}]}}}"
+)
+
+var _ = Describe("The policy of the chart for endpoints", Ordered, ContinueOnFailure, func() {
+	var w *env
+	BeforeAll(func() {
+		w = emptyEnv()
+		file := filepath.Join(GinkgoT().TempDir(), "policy.yaml")
+		Expect(os.WriteFile(file, command("go", "tool", "-modfile=hack/tools/go.mod", "helm", "template", "platform",
+			"charts/tinker-operator", "--show-only", "templates/endpointpolicy.yaml", "--set",
+			"endpoints.policy.enabled=true,endpoints.policy.namespaceSelector.matchLabels.keys=platform"), 0o600)).To(Succeed())
+		output, err := kubectl("default", "apply", "-f", file)
+		Expect(err).NotTo(HaveOccurred(), output)
+		DeferCleanup(func() { _, _ = kubectl("default", "delete", "-f", file) })
+		namespace := &corev1.Namespace{}
+		Expect(kube.Get(context.Background(), types.NamespacedName{Name: w.namespace}, namespace)).To(Succeed())
+		namespace.Labels["keys"] = "platform"
+		Expect(kube.Update(context.Background(), namespace)).To(Succeed())
+		Eventually(func() error { // The API server reads policies after a while.
+			if _, err := dryRun(w.namespace, smallestEnvironment, givesKeyToServer); err == nil {
+				return nil
+			}
+			_, err = dryRun(w.namespace, smallestRun)
+			return err
+		}, time.Minute, time.Second).ShouldNot(Succeed())
+	})
+
+	It("has no expression that the API server's type check doubts", func() {
+		Eventually(func(g Gomega) {
+			for _, name := range []string{"platform-default-endpoints-runs", "platform-default-endpoints-environments"} {
+				policy := &admissionv1.ValidatingAdmissionPolicy{}
+				g.Expect(kube.Get(context.Background(), types.NamespacedName{Name: name}, policy)).To(Succeed())
+				g.Expect(policy.Status.TypeChecking).NotTo(BeNil(), name)
+				g.Expect(policy.Status.TypeChecking.ExpressionWarnings).To(BeEmpty(), name)
+			}
+		}).Should(Succeed())
+	})
+
+	DescribeTable("refuses what took a key", func(object, patch, words string) {
+		output, err := dryRun(w.namespace, object, patch)
+		Expect(err).To(HaveOccurred())
+		Expect(output).To(ContainSubstring(words))
+		_, err = dryRun("default", object, patch)
+		Expect(err).NotTo(HaveOccurred(), "other namespaces are left alone")
+	},
+		Entry("by the address of the run", smallestRun, sendsKeyToItsAddress, "give tinker.endpointRef in place of"),
+		Entry("by a tracking service", smallestRun, sendsKeyByTracking, "give tinker.endpointRef in place of"),
+		Entry("by the server of an environment", smallestEnvironment, givesKeyToServer, "environments of this namespace get "+
+			"no Secrets"),
+		Entry("by the probe of an environment", smallestEnvironment, "spec: {pod: {env: [{name: STOLEN, valueFrom: "+
+			"{secretKeyRef: {name: tinker, key: K}}}]}}", "probes of this namespace get no Secrets"),
+	)
+
+	It("leaves runs alone that had a key of their own before", func() {
+		namespace := &corev1.Namespace{}
+		setKeys := func(to string) {
+			Expect(kube.Get(context.Background(), types.NamespacedName{Name: w.namespace}, namespace)).To(Succeed())
+			namespace.Labels["keys"] = to
+			Expect(kube.Update(context.Background(), namespace)).To(Succeed())
+		}
+		setKeys("own")
+		Eventually(func() error { _, err := dryRun(w.namespace, smallestRun); return err }, time.Minute).Should(Succeed())
+		run := w.create()
+		setKeys("platform")
+		Eventually(func() error { _, err := dryRun(w.namespace, smallestRun, "metadata: {name: b}"); return err },
+			time.Minute).ShouldNot(Succeed())
+		w.change(run, suspend)
+		Expect(kube.Get(context.Background(), client.ObjectKeyFromObject(run), run)).To(Succeed())
+		run.Spec.Tinker.BaseURL = "http://10.88.0.254:19999"
+		Expect(kube.Update(context.Background(), run)).To(MatchError(ContainSubstring("give tinker.endpointRef")))
+		Expect(kube.Delete(context.Background(), run)).To(Succeed())
+		Eventually(func() error { return kube.Get(context.Background(), client.ObjectKeyFromObject(run), run) }).
+			ShouldNot(Succeed())
+	})
+
+	It("permits runs with an endpoint, and environments without Secrets", func() {
+		output, err := dryRun(w.namespace, smallestRun, atEndpoint(""))
+		Expect(err).NotTo(HaveOccurred(), output)
+		output, err = dryRun(w.namespace, smallestEnvironment)
+		Expect(err).NotTo(HaveOccurred(), output)
+	})
+})
