@@ -38,12 +38,13 @@ func TestFiltersOfMetrics(t *testing.T) {
 	if diff := cmp.Diff([]string{MetricReward, MetricPassAt1, MetricStepSeconds}, names(StatusMetrics(row))); diff != "" {
 		t.Errorf("the status has (-want +got):\n%s", diff)
 	}
-	want := []string{"env/all/correct", PrefixIgnored + "tool_choice", MetricOptionsIgnored, MetricReward, "env/math/reward/total", "loss:kl", "optim/lr", "test/math/pass@4",
-		MetricPassAt1}
+	want := []string{"env/all/correct", PrefixIgnored + "tool_choice", MetricOptionsIgnored, MetricReward,
+		"env/math/reward/total", "loss:kl", "optim/lr", "test/math/pass@4", MetricPassAt1}
 	if diff := cmp.Diff(want, names(RecordMetrics(row))); diff != "" {
 		t.Errorf("the history has (-want +got):\n%s", diff)
 	}
-	if diff := cmp.Diff([]string{MetricReward}, names(MainMetrics(map[string]float64{MetricReward: 1, "optim/lr": 3}, 1))); diff != "" {
+	main := names(MainMetrics(map[string]float64{MetricReward: 1, "optim/lr": 3}, 1))
+	if diff := cmp.Diff([]string{MetricReward}, main); diff != "" {
 		t.Errorf("with room for 1 there are (-want +got):\n%s", diff)
 	}
 }

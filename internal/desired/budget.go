@@ -117,6 +117,11 @@ func judgesOf(file contract.RunFile) []string {
 	}
 	var models []string
 	for _, environment := range environments {
+		if agent := environment.Definition.Agent(); agent != nil {
+			for _, frozen := range agent.Frozen {
+				models = append(models, cmp.Or(frozen.Model, frozen.Checkpoint))
+			}
+		}
 		for _, rubric := range environment.Definition.Reward.Rubrics() {
 			switch judge := rubric.Judge; {
 			case judge.OpenAI != nil:

@@ -42,6 +42,12 @@ func TestAdd(t *testing.T) {
 	own := []v1alpha1.ModelPrice{{Model: "gpt", PromptUSDPerMillion: 1, SampledUSDPerMillion: 2}}
 	withKL := fileOf("Qwen/Qwen3-8B")
 	withKL.Fixed.Algorithm.KL = &algorithm.KL{Reference: &algorithm.Reference{Model: "Qwen/Qwen3.5-4B"}}
+	frozen := fileOf("Qwen/Qwen3-8B", openAI)
+	frozen.Fixed.Environments[0].Definition.Interaction = &environment.Interaction{Agent: &environment.Agent{
+		Frozen: []environment.FrozenModel{{Name: "teacher", Model: "Qwen/Qwen3.5-4B"}}}}
+	frozenAlone := fileOf("Qwen/Qwen3-8B", tinker("Qwen/Qwen3.5-4B"))
+	frozenAlone.Fixed.Environments[0].Definition = contract.Definition{
+		Interaction: frozen.Fixed.Environments[0].Definition.Interaction}
 	cases := map[string]struct {
 		file   contract.RunFile
 		prices []v1alpha1.ModelPrice
@@ -59,6 +65,8 @@ func TestAdd(t *testing.T) {
 			want: &spending.Prices{Policy: qwen, Judge: spending.Price{Prompt: 1, Sampled: 2}}},
 		"two judges of one model": {file: fileOf("Qwen/Qwen3-8B", tinker("Qwen/Qwen3.5-4B"), tinker("Qwen/Qwen3.5-4B")),
 			want: &spending.Prices{Policy: qwen, Judge: small}},
+		"a frozen model":                  {file: frozenAlone, want: &spending.Prices{Policy: qwen, Judge: small}},
+		"a frozen model of another price": {file: frozen, prices: own, err: "have different prices"},
 		"judges of two prices": {file: fileOf("Qwen/Qwen3-8B", openAI, tinker("Qwen/Qwen3.5-4B")), prices: own,
 			err: "have different prices"},
 	}

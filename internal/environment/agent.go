@@ -38,9 +38,12 @@ type TimedPolicy interface {
 
 // Completion is a request of an agent. It has messages, or a text or tokens that the reply follows on.
 type Completion struct {
-	Role     string
-	Messages []chat.Message
-	Tools    []chat.Tool
+	Role string
+	// FrozenName is the name of the model that is asked in place of the policy; empty for the policy. Frozen is that model.
+	FrozenName string
+	Frozen     FrozenModel
+	Messages   []chat.Message
+	Tools      []chat.Tool
 	// Raw says that the reply follows on Text, or on Tokens where they are not nil.
 	Raw    bool
 	Text   string
@@ -80,6 +83,18 @@ type Completed struct {
 	// log-probabilities, but for the first, which has none.
 	PromptTexts    []string
 	PromptLogprobs []float32
+}
+
+// FrozenPrefix begins the names by which agents ask frozen models.
+const FrozenPrefix = "frozen/"
+
+// FrozenModel is a model beside the policy, which is not trained. It is safe for concurrent use.
+type FrozenModel interface {
+	// Complete returns the reply to a request, without an ID, and whose tokens are those of a judge. The same request with
+	// the same seed has the same reply. The error is a *RequestError, a *Fault or the context's.
+	Complete(ctx context.Context, asked Completion, seed uint64) (Completed, error)
+	// CountTokens returns the number of tokens that the prompt of a request has. Errors are as those of Complete.
+	CountTokens(ctx context.Context, asked Completion) (int, error)
 }
 
 // RequestError reports a request of an agent that cannot be answered. The episode continues.

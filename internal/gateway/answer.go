@@ -57,7 +57,7 @@ func (e *Episode) serve(w http.ResponseWriter, r *http.Request, endpoint dialect
 }
 
 func (e *Episode) serveModel(w http.ResponseWriter, words dialect.Dialect, name string) {
-	if _, failure := e.roleOf(name); failure != nil {
+	if _, failure := e.named(name); failure != nil {
 		fail(w, words, failure)
 		return
 	}
@@ -105,12 +105,12 @@ func (x *exchange) decode(body []byte) *dialect.Error {
 // completions returns what the policy is asked.
 func (x *exchange) completions() ([]environment.Completion, *dialect.Error) {
 	request := x.request
-	role, failure := x.roleOf(request.Model)
+	one, failure := x.named(request.Model)
 	if failure != nil {
 		return nil, failure
 	}
-	one := environment.Completion{Role: role, Messages: x.messages, Tools: request.Tools, Stop: request.Stop,
-		Logprobs: request.Logprobs != nil}
+	one.Messages, one.Tools, one.Stop = x.messages, request.Tools, request.Stop
+	one.Logprobs = request.Logprobs != nil
 	if request.MaxTokens != nil {
 		one.MaxTokens, one.Unanswered = *request.MaxTokens, *request.MaxTokens == 0
 	}

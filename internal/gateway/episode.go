@@ -8,6 +8,7 @@ import (
 	"errors"
 	"maps"
 	"slices"
+	"strings"
 	"sync"
 
 	"github.com/tinker-operator/tinker-operator/internal/chat"
@@ -25,6 +26,8 @@ const mostKept = 100_000
 type Options struct {
 	// Roles are the names of models. Without them there is one role, which has no name, and every name of a model is its.
 	Roles []string
+	// Frozen are the models beside the policy, which are asked as environment.FrozenPrefix with their names.
+	Frozen map[string]environment.FrozenModel
 	// Unsupported says what happens to a request with a field that the codec does not follow.
 	Unsupported dialect.Policy
 }
@@ -191,11 +194,28 @@ func (e *Episode) models() []dialect.Model {
 	if len(names) == 0 {
 		names = []string{DefaultModel}
 	}
+	for _, name := range slices.Sorted(maps.Keys(e.options.Frozen)) {
+		names = append(names[:len(names):len(names)], environment.FrozenPrefix+name)
+	}
 	models := make([]dialect.Model, len(names))
 	for i, name := range names {
 		models[i] = dialect.Model{Name: name, Created: e.server.config.Now()}
 	}
 	return models
+}
+
+// named returns a request to a model: a role of the policy, or a model beside it.
+func (e *Episode) named(model string) (environment.Completion, *dialect.Error) {
+	name, isFrozen := strings.CutPrefix(model, environment.FrozenPrefix)
+	if !isFrozen {
+		role, failure := e.roleOf(model)
+		return environment.Completion{Role: role}, failure
+	}
+	frozen, ok := e.options.Frozen[name]
+	if !ok {
+		return environment.Completion{}, unknownModel()
+	}
+	return environment.Completion{FrozenName: name, Frozen: frozen}, nil
 }
 
 // roleOf returns the role that a model is.
@@ -206,9 +226,12 @@ func (e *Episode) roleOf(model string) (string, *dialect.Error) {
 	case slices.Contains(e.options.Roles, model):
 		return model, nil
 	}
-	return "", &dialect.Error{Kind: dialect.NotFound, Param: "model", Message: "The model does not exist. The " +
-		"models are " +
-		"the roles of the environment, which the endpoint models lists."}
+	return "", unknownModel()
+}
+
+func unknownModel() *dialect.Error {
+	return &dialect.Error{Kind: dialect.NotFound, Param: "model", Message: "The model does not exist. The models are " +
+		"the roles and the frozen models of the environment, which the endpoint models lists."}
 }
 
 // keep remembers a response for requests that continue it. Of long episodes the newest ones stay.

@@ -221,6 +221,24 @@ func TestModelsAreRoles(t *testing.T) {
 	}
 }
 
+// TestFrozenModels asks a model beside the policy, which models lists, and one that there is none of.
+func TestFrozenModels(t *testing.T) {
+	policy := &scripted{}
+	_, e := served(t, Config{}, policy, Options{Frozen: map[string]environment.FrozenModel{"teacher": nil}})
+	if got := e.models(); len(got) != 2 || got[0].Name != DefaultModel || got[1].Name != "frozen/teacher" {
+		t.Errorf("models are %+v", got)
+	}
+	status, _, body := ask(t, e, "/chat/completions", strings.Replace(chatBody, "gpt-5", "frozen/teacher", 1))
+	if status != http.StatusOK || policy.asked[0].FrozenName != "teacher" || policy.asked[0].Role != "" ||
+		at(t, body, "model") != "frozen/teacher" {
+		t.Errorf("got status %d: %s", status, body)
+	}
+	status, _, body = ask(t, e, "/messages", strings.Replace(messagesBody, "claude", "frozen/judge", 1))
+	if status != http.StatusNotFound || policy.times() != 1 {
+		t.Errorf("an unknown one: got status %d: %s, and the policy was asked %d times", status, body, policy.times())
+	}
+}
+
 // blocked is a policy that answers when it is released, and tells when it is asked.
 func blocked() (policy *scripted, asked chan struct{}, release func()) {
 	asked, released := make(chan struct{}, 100), make(chan struct{})

@@ -12,8 +12,8 @@ import (
 )
 
 // ReasoningTokens counts the tokens of the reasoning of a reply, with what opens and closes it. Which text is reasoning
-// is what the renderer finds in the reply: one without a stop has none. The tokens of a block are those from where the text before it is whole up to
-// the first that makes the block whole.
+// is what the renderer finds in the reply: one without a stop has none. The tokens of a block are those from where the
+// text before it is whole up to the first that makes the block whole.
 func ReasoningTokens(r Renderer, sampled []int32) int {
 	body, stop := splitStop(r, sampled)
 	parts := partsOf(r, sampled, nil)

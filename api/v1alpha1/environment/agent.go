@@ -42,6 +42,13 @@ type Agent struct {
 	// +kubebuilder:validation:XValidation:rule="self.all(role, role.matches('^[a-z][a-z0-9_-]*$'))",message="a role has at most 63 lower-case letters, digits, hyphens and underscores, and begins with a letter"
 	// +optional
 	Roles []string `json:"roles,omitempty"`
+	// frozen are models that the agent may ask beside the policy, by the names frozen/NAME: a judge, or a teacher. They are
+	// not trained, and their tokens are counted as those of judges.
+	// +listType=map
+	// +listMapKey=name
+	// +kubebuilder:validation:MaxItems=8
+	// +optional
+	Frozen []FrozenModel `json:"frozen,omitempty"`
 	// fields are the columns of the row that the agent is given beside id, prompt and messages. With reward.from Agent it
 	// has all of them, and the answer.
 	// +listType=set
@@ -154,4 +161,7 @@ func (a *Agent) SetDefaults() {
 	a.Processes, a.Concurrency = cmp.Or(a.Processes, processes), cmp.Or(a.Concurrency, concurrency)
 	a.Reward.From = cmp.Or(a.Reward.From, RewardLastMessage)
 	a.Network = cmp.Or(a.Network, NetworkGateway)
+	for i := range a.Frozen {
+		a.Frozen[i].setDefaults()
+	}
 }

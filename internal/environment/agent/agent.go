@@ -57,6 +57,8 @@ type Options struct {
 	File   string
 	// Roles are the names of the models.
 	Roles []string
+	// Frozen are the models beside the policy, by their names.
+	Frozen map[string]environment.FrozenModel
 	// Fields are the columns that the agent has beside id, prompt and messages.
 	Fields []string
 	// Unsupported says what becomes of requests with an option that the gateway does not have.
@@ -161,7 +163,8 @@ func (e *episode) Run(ctx context.Context, policy environment.Policy) (environme
 	if err != nil {
 		return environment.Turn{}, &environment.Fault{Unavailable: true, Err: fmt.Errorf("serving an agent: %w", err)}
 	}
-	served := server.Open(ctx, asked, gateway.Options{Roles: e.options.Roles, Unsupported: e.options.Unsupported})
+	served := server.Open(ctx, asked, gateway.Options{Roles: e.options.Roles, Frozen: e.options.Frozen,
+		Unsupported: e.options.Unsupported})
 	defer served.Close()
 	params, err := e.params(served)
 	if err != nil {

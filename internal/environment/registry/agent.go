@@ -67,6 +67,7 @@ func (b Builder) newAgent(ctx context.Context, f *functions, definition contract
 		return nil, err
 	}
 	options := optionsOfAgent(agentOf)
+	options.Frozen = b.frozenOf(agentOf)
 	if len(f.graders) > 0 {
 		options.Check = environment.CheckerOf(pythonreward.Serve(nil, rows, f.graders, false)).Check
 	}
@@ -91,6 +92,19 @@ func (b Builder) networkOf(definition contract.Definition, agentOf settings.Agen
 		network.Minimum = isolation.Level(execution.Isolation.Level())
 	}
 	return network, nil
+}
+
+// frozenOf returns the models beside the policy by their names. In a probe each is nil: whoever plays the policy there
+// answers for them.
+func (b Builder) frozenOf(of settings.Agent) map[string]environment.FrozenModel {
+	frozen := map[string]environment.FrozenModel{}
+	for _, model := range of.Frozen {
+		frozen[model.Name] = nil
+		if b.Frozen != nil {
+			frozen[model.Name] = b.Frozen(model)
+		}
+	}
+	return frozen
 }
 
 func optionsOfAgent(of settings.Agent) agent.Options {

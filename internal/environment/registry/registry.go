@@ -50,6 +50,8 @@ type Builder struct {
 	// TinkerJudge returns a judge at the run's own endpoint. It is nil where there is no run, as in a probe: then rows are
 	// checked, and nothing is judged.
 	TinkerJudge func(settings.Judge) (rubric.Judge, error)
+	// Frozen returns a model that agents ask beside the policy. It is nil where there is no run, as in a probe.
+	Frozen func(settings.FrozenModel) environment.FrozenModel
 	// JudgeProblem is called with why a judge cannot be asked, and with nil once it can. If it is nil, nobody waits for a
 	// judge that is down: that is a fault.
 	JudgeProblem func(problem error)

@@ -19,6 +19,9 @@ func checkJudges(file contract.RunFile, known []tinker.SupportedModel) error {
 		return nil
 	}
 	for _, use := range usesOf(file) {
+		if err := checkFrozen(use, known); err != nil {
+			return err
+		}
 		for _, rubric := range use.Definition.Reward.Rubrics() {
 			judge := rubric.Judge.Tinker
 			if judge == nil || judge.Model == "" {
@@ -31,6 +34,23 @@ func checkJudges(file contract.RunFile, known []tinker.SupportedModel) error {
 				"%s: the endpoint does not know the model %s, which rubric.judge.tinker.model "+
 					"of the RewardEnvironment names: serve it there, or correct the name and create the run again", use.path,
 				judge.Model)
+		}
+	}
+	return nil
+}
+
+// checkFrozen fails as checkJudges does for a base model that an agent asks beside the policy.
+func checkFrozen(use use, known []tinker.SupportedModel) error {
+	agent := use.Definition.Agent()
+	if agent == nil {
+		return nil
+	}
+	for _, model := range agent.Frozen {
+		isKnown := func(m tinker.SupportedModel) bool { return m.ModelName == model.Model }
+		if model.Model != "" && !slices.ContainsFunc(known, isKnown) {
+			return Await(problem.ModelUnknown,
+				"%s: the endpoint does not know the model %s, which interaction.agent.frozen[%s].model of the RewardEnvironment "+
+					"names: serve it there, or correct the name and create the run again", use.path, model.Model, model.Name)
 		}
 	}
 	return nil

@@ -21,6 +21,12 @@ func TestJudgeModels(t *testing.T) {
 	trained := func(rule *environment.Reward) func(*contract.RunFile) {
 		return func(f *contract.RunFile) { f.Fixed.Environments[0].Definition.Reward = rule }
 	}
+	beside := func(model environment.FrozenModel) func(*contract.RunFile) {
+		return func(f *contract.RunFile) {
+			f.Fixed.Environments[0].Definition.Interaction = &environment.Interaction{Agent: &environment.Agent{
+				Command: []string{"a"}, Frozen: []environment.FrozenModel{model}}}
+		}
+	}
 	cases := map[string]struct {
 		change func(*contract.RunFile)
 		// says is a part of the message; without it, the run is accepted.
@@ -41,6 +47,13 @@ func TestJudgeModels(t *testing.T) {
 				f.Evaluation.Environments[0].Definition.Reward = judged(environment.TinkerJudge{Model: "x"})
 			},
 			says: "evaluation.environments[e]",
+		},
+		"a frozen model that the endpoint knows": {change: beside(environment.FrozenModel{Name: "t", Model: "j"})},
+		"a frozen model on a checkpoint": {change: beside(environment.FrozenModel{Name: "t",
+			Checkpoint: "tinker://r/sampler_weights/n"})},
+		"a frozen model that the endpoint does not know": {
+			change: beside(environment.FrozenModel{Name: "t", Model: "x"}),
+			says:   "does not know the model x, which interaction.agent.frozen[t].model",
 		},
 		"a judge on a checkpoint": {change: trained(
 			judged(environment.TinkerJudge{Checkpoint: "tinker://r/sampler_weights/n"}))},

@@ -218,6 +218,21 @@ func TestConfirm(t *testing.T) {
 	}
 }
 
+// TestDeleteRefusesAFrozenModel keeps a checkpoint that an agent asks beside the policy.
+func TestDeleteRefusesAFrozenModel(t *testing.T) {
+	const sampler = "tinker://m/sampler_weights/20"
+	env := v1alpha1.RewardEnvironment{}
+	env.Name, env.Spec.Interaction = "agents", &environment.Interaction{Agent: &environment.Agent{
+		Frozen: []environment.FrozenModel{{Name: "base", Model: "m"}, {Name: "teacher", Checkpoint: sampler}}}}
+	all := []v1alpha1.RewardEnvironment{env}
+	if got := judgedBy(v1alpha1.Checkpoint{Step: 20, Sampler: sampler}, all); !strings.Contains(got, "frozen/teacher") {
+		t.Errorf("judgedBy() = %q, want that the frozen model is named", got)
+	}
+	if got := judgedBy(v1alpha1.Checkpoint{Step: 21, Sampler: "tinker://m/sampler_weights/21"}, all); got != "" {
+		t.Errorf("another checkpoint: judgedBy() = %q", got)
+	}
+}
+
 // TestDeleteRefusesTheModelOfAJudge keeps a checkpoint that a RewardEnvironment's judge samples from.
 func TestDeleteRefusesTheModelOfAJudge(t *testing.T) {
 	const sampler = "tinker://m/sampler_weights/20"

@@ -107,9 +107,12 @@ func referredBy(run *v1alpha1.TrainingRun, c v1alpha1.Checkpoint) string {
 	return ""
 }
 
-// judgedBy says which environment has a judge that samples with a checkpoint.
+// judgedBy says which environment has a judge, or a frozen model of an agent, that samples with a checkpoint.
 func judgedBy(c v1alpha1.Checkpoint, environments []v1alpha1.RewardEnvironment) string {
 	for _, env := range environments {
+		if model := frozenOf(c, env.Spec.Interaction); model != "" {
+			return fmt.Sprintf("the agent of RewardEnvironment %q asks it as frozen/%s", env.Name, model)
+		}
 		if env.Spec.Reward == nil {
 			continue
 		}
@@ -121,6 +124,19 @@ func judgedBy(c v1alpha1.Checkpoint, environments []v1alpha1.RewardEnvironment) 
 			if rule.Rubric != nil && rule.Rubric.Judge.Tinker != nil && isOf(c, rule.Rubric.Judge.Tinker.Checkpoint) {
 				return fmt.Sprintf("the judge of RewardEnvironment %q samples with it", env.Name)
 			}
+		}
+	}
+	return ""
+}
+
+// frozenOf returns the name of the frozen model that samples with a checkpoint; empty for none.
+func frozenOf(c v1alpha1.Checkpoint, interaction *environment.Interaction) string {
+	if interaction == nil || interaction.Agent == nil {
+		return ""
+	}
+	for _, model := range interaction.Agent.Frozen {
+		if isOf(c, model.Checkpoint) {
+			return model.Name
 		}
 	}
 	return ""

@@ -73,6 +73,9 @@ func (d *driver) isExpired() bool { return wait.IsClosed(d.agent.expired) }
 // Complete implements environment.AgentPolicy. The seed and the number of a request have no conversation: which one it
 // continues is decided at the end of the episode.
 func (d *driver) Complete(ctx context.Context, asked environment.Completion) (environment.Completed, error) {
+	if asked.FrozenName != "" {
+		return d.completeFrozen(ctx, asked)
+	}
 	n, stops, err := d.admitCompletion(asked)
 	if err != nil {
 		return environment.Completed{}, err
@@ -110,6 +113,9 @@ func (d *driver) Complete(ctx context.Context, asked environment.Completion) (en
 
 // CountTokens implements environment.AgentPolicy.
 func (d *driver) CountTokens(asked environment.Completion) (int, error) {
+	if asked.FrozenName != "" {
+		return d.countFrozen(asked)
+	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.ended {

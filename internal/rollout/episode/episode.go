@@ -49,7 +49,9 @@ type episode struct {
 	// before are the interruptions of this try.
 	before *interruptions
 
-	running       environment.Episode
+	running environment.Episode
+	// frozen are the requests to models beside the policy.
+	frozen        []frozenCall
 	conversations map[string]*conversation
 	// order is the one in which conversations began.
 	order []*conversation

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"sync"
 
+	"github.com/tinker-operator/tinker-operator/internal/environment"
 	"github.com/tinker-operator/tinker-operator/internal/rl"
 )
 
@@ -36,6 +37,8 @@ type interruptions struct {
 
 	mu    sync.Mutex
 	known map[rl.Request]Sample
+	// frozen are the replies of models beside the policy.
+	frozen map[rl.Request]environment.Completed
 }
 
 func (p *Player) interruptionsOf(spec *Spec) *interruptions {
@@ -76,6 +79,25 @@ func (i *interruptions) sample(request rl.Request) (Sample, origin) {
 		return sample, inherited
 	}
 	return sample, restored
+}
+
+// frozenReply returns what a model beside the policy has replied in an earlier play of the try.
+func (i *interruptions) frozenReply(request rl.Request) (environment.Completed, bool) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	out, ok := i.frozen[request]
+	return out, ok
+}
+
+// keepFrozen keeps the reply of a model beside the policy for the next play of the try. A later process asks for it
+// again, under the same number.
+func (i *interruptions) keepFrozen(request rl.Request, out environment.Completed) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	if i.frozen == nil {
+		i.frozen = map[rl.Request]environment.Completed{}
+	}
+	i.frozen[request] = out
 }
 
 // know keeps a sample for the next play of the try. The lock is held.

@@ -27,7 +27,8 @@ var errEnded = errors.New("the episode has ended")
 // under a lock. Nothing that is recorded follows the order in which requests are made or answered.
 type driver struct {
 	*episode
-	// cancel ends the program.
+	// asking is the context of the program, and cancel ends it.
+	asking context.Context
 	cancel context.CancelCauseFunc
 
 	mu sync.Mutex
@@ -56,7 +57,7 @@ func (e *episode) run(ctx context.Context, program environment.Program) (rl.Memb
 	}
 	running, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	d := &driver{episode: e, cancel: cancel, open: map[string]bool{}}
+	d := &driver{episode: e, asking: running, cancel: cancel, open: map[string]bool{}}
 	d.agent.expired = make(chan struct{})
 	if e.timeLimit() > 0 {
 		e.expire = d.expireAgent

@@ -69,7 +69,7 @@ func NewWorker(config Config) *rollout.Worker {
 			SharedServers: config.SharedServers, Programs: config.Programs, Agents: config.Agents,
 			Sandboxes:   config.Sandboxes,
 			Gateway:     Gateway(config.Logger),
-			TinkerJudge: judges.New, JudgeProblem: judges.Report, Now: time.Now,
+			TinkerJudge: judges.New, Frozen: judges.Frozen, JudgeProblem: judges.Report, Now: time.Now,
 		},
 		Data: reading, Judges: judges,
 		Learner: config.Learner, Endpoint: config.Endpoint, Groups: config.Groups, Pressure: config.Pressure,
