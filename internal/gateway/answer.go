@@ -70,7 +70,9 @@ func (x *exchange) read() ([]byte, *dialect.Error) {
 	// The limits of the clock do not exist in tests without a connection.
 	_ = http.NewResponseController(x.w).SetReadDeadline(time.Now().Add(config.BodyWithin))
 	body, err := io.ReadAll(http.MaxBytesReader(x.w, x.r.Body, int64(config.Limits.Bytes)))
-	_ = http.NewResponseController(x.w).SetReadDeadline(time.Time{})
+	if err == nil { // The rest of a body that does not come is not waited for either.
+		_ = http.NewResponseController(x.w).SetReadDeadline(time.Time{})
+	}
 	var large *http.MaxBytesError
 	switch {
 	case errors.As(err, &large):
