@@ -19,7 +19,9 @@ const faultyReason = "workers died while this member alone was played: its reply
 func (p *Player) inTurn(ctx context.Context, spec Spec, members []rl.Member, reasons []string) error {
 	for i := range members {
 		if slices.Contains(spec.Faulty, i) {
-			members[i], reasons[i] = rl.Member{Index: i, Outcome: rl.EnvironmentFault}, faultyReason
+			unplayed := &episode{player: p, spec: &spec}
+			members[i], reasons[i] = rl.Member{Index: i, Outcome: rl.EnvironmentFault,
+				Transcript: unplayed.transcript(faultyReason)}, faultyReason
 			p.Progress.MembersDone.Add(1)
 			continue
 		}

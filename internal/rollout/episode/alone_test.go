@@ -5,6 +5,7 @@ package episode
 
 import (
 	"context"
+	"strings"
 	"sync/atomic"
 	"testing"
 
@@ -53,5 +54,20 @@ func TestMembersInTurn(t *testing.T) {
 			m.SampledTokens != want.SampledTokens {
 			t.Errorf("member %d is %+v, want %+v", i, m, want)
 		}
+	}
+}
+
+// TestTranscriptOfAFaultyMember tells why a member is not played that ends its workers.
+func TestTranscriptOfAFaultyMember(t *testing.T) {
+	spec := game(func(g *Spec) { g.GroupSize, g.MinMembers, g.Faulty, g.Transcript = 2, 1, []int{1}, true })
+	p := newPlayer(t, &scripted{step: func(int, []environment.Reply) (environment.Turn, error) { return done(1), nil }},
+		says("a"))
+	p.Turn = func(context.Context, int) error { return nil }
+	group, err := p.Play(t.Context(), spec)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := string(group.Members[1].Transcript); !strings.Contains(got, "workers died while this member alone") {
+		t.Errorf("the transcript is %q, want the reason", got)
 	}
 }
