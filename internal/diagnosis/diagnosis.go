@@ -106,7 +106,8 @@ var rules = []rule{
 		"precision that it trains."},
 	{GradientClipped, gradientClipped, "Raise algorithm.optimizer.gradClipNorm, or lower the learning rate instead."},
 	{HeldOutFalls, heldOutFalls, "Use the best checkpoint (kubectl tinker checkpoints RUN), more tasks, or fewer epochs."},
-	{OptionsIgnored, optionsIgnored, "Take the options out of the agent, or set interaction.agent.unsupported to Refuse, " +
+	{OptionsIgnored, optionsIgnored, "Take the options out of the agent, or set interaction.agent.unsupported to " +
+		"Refuse, " +
 		"so that the agent has an error."},
 	{RewardUnchanged, rewardUnchanged,
 		"Raise algorithm.optimizer.learningRate, groupSize or tasksPerStep, and check the " +

@@ -39,7 +39,8 @@ type TimedPolicy interface {
 // Completion is a request of an agent. It has messages, or a text or tokens that the reply follows on.
 type Completion struct {
 	Role string
-	// FrozenName is the name of the model that is asked in place of the policy; empty for the policy. Frozen is that model.
+	// FrozenName is the name of the model that is asked in place of the policy; empty for the policy. Frozen is that
+	// model.
 	FrozenName string
 	Frozen     FrozenModel
 	Messages   []chat.Message

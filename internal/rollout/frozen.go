@@ -34,8 +34,10 @@ func (j *Judges) Frozen(definition settings.FrozenModel) environment.FrozenModel
 	return frozen{&judge{judges: j, definition: definition.Judge()}, definition.Name}
 }
 
-// Complete implements environment.FrozenModel. While the endpoint cannot sample from the model, it waits for the repair.
-func (f frozen) Complete(ctx context.Context, asked environment.Completion, seed uint64) (environment.Completed, error) {
+// Complete implements environment.FrozenModel. While the endpoint cannot sample from the model, it waits for the
+// repair.
+func (f frozen) Complete(ctx context.Context, asked environment.Completion,
+	seed uint64) (environment.Completed, error) {
 	format, prompt, err := f.prompt(ctx, asked)
 	if err != nil {
 		return environment.Completed{}, err

@@ -50,8 +50,8 @@ func (d *driver) scoreOnce(ctx context.Context, asked environment.Completion, re
 	request.Content = rl.Content{Prompt: request.Prompt}.Digest()
 	sample, err := d.sampleOnce(ctx, request, d.scores)
 	if refused := (*RefusedError)(nil); errors.As(err, &refused) {
-		return nil, &environment.RequestError{Message: fmt.Sprintf("The endpoint has no log-probabilities of this prompt: %v. "+
-			"Remove echo or logprobs.", refused.Err)}
+		return nil, &environment.RequestError{Message: fmt.Sprintf("The endpoint has no log-probabilities of this prompt: "+
+			"%v. Remove echo or logprobs.", refused.Err)}
 	}
 	return sample.Logprobs, err
 }
