@@ -53,7 +53,8 @@ func (e edit) command(env cli.IO, cluster *cli.Cluster) *cobra.Command {
 }
 
 // to applies the edit to a run, again if somebody else changed the run meanwhile.
-func (e edit) to(ctx context.Context, connection *cli.Connection, name string) (message string, err error) {
+func (e edit) to(ctx context.Context, connection *cli.Connection, name string,
+	options ...client.PatchOption) (message string, err error) {
 	err = retry.RetryOnConflict(retry.DefaultRetry, func() error {
 		run, err := connection.Run(ctx, name)
 		if err != nil {
@@ -64,7 +65,7 @@ func (e edit) to(ctx context.Context, connection *cli.Connection, name string) (
 			return err
 		}
 		if err := connection.Patch(ctx, run, client.MergeFromWithOptions(before,
-			client.MergeFromWithOptimisticLock{})); err != nil {
+			client.MergeFromWithOptimisticLock{}), options...); err != nil {
 			return fmt.Errorf("changing run %q: %w", name, err)
 		}
 		return nil
@@ -78,17 +79,20 @@ func NewSuspend(env cli.IO, cluster *cli.Cluster) *cobra.Command {
 		use: "suspend", short: "Stop runs at a saved state", example: "  kubectl tinker suspend arithmetic",
 		long: "kubectl tinker suspend stops runs at a saved state and deletes their pods. kubectl tinker resume " +
 			"continues them.",
-		apply: func(run *v1alpha1.TrainingRun) (string, error) {
-			if run.Status.CompletionTime != nil {
-				return "", fmt.Errorf("run %q is over (%s): there is nothing to suspend", run.Name, run.Status.State)
-			}
-			if ptr.Deref(run.Spec.Suspend, false) {
-				return "is suspended already", nil
-			}
-			run.Spec.Suspend = new(true)
-			return "stops at the next saved state", nil
-		},
+		apply: suspendRun,
 	}.command(env, cluster)
+}
+
+// suspendRun stops a run.
+func suspendRun(run *v1alpha1.TrainingRun) (string, error) {
+	if run.Status.CompletionTime != nil {
+		return "", fmt.Errorf("run %q is over (%s): there is nothing to suspend", run.Name, run.Status.State)
+	}
+	if ptr.Deref(run.Spec.Suspend, false) {
+		return "is suspended already", nil
+	}
+	run.Spec.Suspend = new(true)
+	return "stops at the next saved state", nil
 }
 
 // NewResume returns the command that resumes runs.
@@ -171,18 +175,21 @@ func NewScale(env cli.IO, cluster *cli.Cluster) *cobra.Command {
 	replicas := int32(-1)
 	command := edit{
 		use: "scale", short: "Set the number of a run's workers", example: "  kubectl tinker scale arithmetic --replicas 8",
-		long: "kubectl tinker scale sets how many worker pods a run has. Workers may come and go while the run trains.",
-		apply: func(run *v1alpha1.TrainingRun) (string, error) {
-			if replicas < 0 {
-				return "", cli.Misused("--replicas is required, and at least 0")
-			}
-			if w := run.Spec.Rollouts.Workers; w != nil && *w == replicas {
-				return fmt.Sprintf("has %s already", cli.Count(int(replicas), "worker")), nil
-			}
-			run.Spec.Rollouts.Workers = &replicas
-			return fmt.Sprintf("is scaled to %s", cli.Count(int(replicas), "worker")), nil
-		},
+		long:  "kubectl tinker scale sets how many worker pods a run has. Workers may come and go while the run trains.",
+		apply: func(run *v1alpha1.TrainingRun) (string, error) { return scaleRun(run, replicas) },
 	}.command(env, cluster)
 	command.Flags().Int32Var(&replicas, "replicas", -1, "`NUMBER` of worker pods (required)")
 	return command
+}
+
+// scaleRun sets the number of a run's workers.
+func scaleRun(run *v1alpha1.TrainingRun, replicas int32) (string, error) {
+	if replicas < 0 {
+		return "", cli.Misused("--replicas is required, and at least 0")
+	}
+	if w := run.Spec.Rollouts.Workers; w != nil && *w == replicas {
+		return fmt.Sprintf("has %s already", cli.Count(int(replicas), "worker")), nil
+	}
+	run.Spec.Rollouts.Workers = &replicas
+	return fmt.Sprintf("is scaled to %s", cli.Count(int(replicas), "worker")), nil
 }

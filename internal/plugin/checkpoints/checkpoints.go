@@ -37,8 +37,8 @@ func New(env cli.IO, cluster *cli.Cluster) *cobra.Command {
 	return command
 }
 
-// known returns the checkpoints that the status of a run names, the newest first.
-func known(run *v1alpha1.TrainingRun) []v1alpha1.Checkpoint {
+// Known returns the checkpoints that the status of a run names, the newest first.
+func Known(run *v1alpha1.TrainingRun) []v1alpha1.Checkpoint {
 	all := slices.Clone(run.Status.Checkpoints)
 	slices.SortStableFunc(all, func(a, b v1alpha1.Checkpoint) int { return cmp.Compare(b.Step, a.Step) })
 	return slices.CompactFunc(all, func(a, b v1alpha1.Checkpoint) bool { return a.Step == b.Step })
@@ -49,7 +49,7 @@ const Newest = -1
 
 // Choose returns the checkpoint of a step, the best, or the newest where neither is asked for.
 func Choose(run *v1alpha1.TrainingRun, step int64, best bool) (v1alpha1.Checkpoint, error) {
-	all, chosen := known(run), status.Best(&run.Status)
+	all, chosen := Known(run), status.Best(&run.Status)
 	switch {
 	case len(all) == 0:
 		return v1alpha1.Checkpoint{}, fmt.Errorf("run %q has no checkpoint yet: wait until it has saved one", run.Name)

@@ -31,7 +31,7 @@ func newList(env cli.IO, cluster *cli.Cluster) *cobra.Command {
 		Use: "list RUN", Short: "List the checkpoints of a run", Example: listExample,
 		Long: "kubectl tinker checkpoints list prints the checkpoints that the status of a run names, the newest first.",
 	}, func(_ context.Context, _ *cli.Connection, run *v1alpha1.TrainingRun) error {
-		if len(known(run)) == 0 && *format == output.Table {
+		if len(Known(run)) == 0 && *format == output.Table {
 			fmt.Fprintf(env.Stderr, "run %q has no checkpoint yet\n", run.Name)
 			return nil
 		}
@@ -45,7 +45,7 @@ func newList(env cli.IO, cluster *cli.Cluster) *cobra.Command {
 func table(run *v1alpha1.TrainingRun, now time.Time) output.Result {
 	result := output.Result{Header: []string{"STEP", "BEST", "SAVED", "EXPIRES", "METRIC", "LINEAGE", "STATE", "SAMPLER"}}
 	values := []listed{}
-	for _, c := range known(run) {
+	for _, c := range Known(run) {
 		item := listed{Checkpoint: c, Best: c.Name == run.Status.BestCheckpoint}
 		mark, metric := "", ""
 		if item.Best {
@@ -55,7 +55,7 @@ func table(run *v1alpha1.TrainingRun, now time.Time) output.Result {
 			metric = item.Metric + "=" + output.Number(item.Value)
 		}
 		result.Rows = append(result.Rows, []string{
-			fmt.Sprint(c.Step), mark, saved(c.SaveTime, now), expires(c.ExpirationTime, now), output.Safe(metric),
+			fmt.Sprint(c.Step), mark, Saved(c.SaveTime, now), Expires(c.ExpirationTime, now), output.Safe(metric),
 			output.Safe(c.Lineage),
 			output.Safe(c.State), output.Safe(c.Sampler),
 		})
@@ -65,14 +65,16 @@ func table(run *v1alpha1.TrainingRun, now time.Time) output.Result {
 	return result
 }
 
-func saved(t *metav1.Time, now time.Time) string {
+// Saved says how long ago a checkpoint was saved.
+func Saved(t *metav1.Time, now time.Time) string {
 	if t == nil {
 		return ""
 	}
 	return output.Duration(now.Sub(t.Time)) + " ago"
 }
 
-func expires(t *metav1.Time, now time.Time) string {
+// Expires says when a checkpoint expires.
+func Expires(t *metav1.Time, now time.Time) string {
 	switch {
 	case t == nil:
 		return "never"

@@ -35,6 +35,8 @@ type ranked struct {
 
 	step        string
 	newest, top []float64
+	// places are the places of the runs in the list that is compared.
+	places []int
 }
 
 // lowerIsBetter reports whether a run is better by a smaller value of a metric.
@@ -58,7 +60,7 @@ func rank(runs []compared, named string, bySettings bool) (output.Result, error)
 	if err != nil {
 		return output.Result{}, err
 	}
-	slices.SortStableFunc(rows, func(a, b *ranked) int { return better(a.Best, b.Best, lowerIsBetter(metric)) })
+	sortRows(rows, metric)
 	result := output.Result{Header: []string{"RUN", "STATE", "STEP"}, Value: rows}
 	for _, path := range paths {
 		result.Header = append(result.Header, strings.ToUpper(path[strings.LastIndex(path, ".")+1:]))
@@ -80,6 +82,11 @@ func rank(runs []compared, named string, bySettings bool) (output.Result, error)
 		result.Rows = append(result.Rows, cells)
 	}
 	return result, nil
+}
+
+// sortRows puts the best row by a metric first.
+func sortRows(rows []*ranked, metric string) {
+	slices.SortStableFunc(rows, func(a, b *ranked) int { return better(a.Best, b.Best, lowerIsBetter(metric)) })
 }
 
 // rankedRows returns the rows without an order, and the paths in which they differ.
@@ -106,6 +113,7 @@ func rankedRows(runs []compared, metric string, bySettings bool) ([]*ranked, []s
 			at = len(rows)
 			rows = append(rows, &ranked{Spec: specs[i]})
 		}
+		rows[at].places = append(rows[at].places, i)
 		rows[at].add(c, metric)
 	}
 	for _, r := range rows {

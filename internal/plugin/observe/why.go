@@ -119,19 +119,27 @@ func subjectOf(ctx context.Context, connection *cli.Connection, name string) (su
 		if err != nil {
 			return subject{}, err
 		}
-		return subject{
-			object: environment,
-			selected: client.MatchingLabels{v1alpha1.LabelEnvironment: environment.Name,
-				v1alpha1.LabelEnvironmentUID: string(environment.UID)},
-			explain: func(_ context.Context, pods []corev1.Pod, events []eventsv1.Event, now time.Time) explanation {
-				return explainEnvironment(environment, pods, events, now)
-			},
-		}, nil
+		return ofEnvironment(environment), nil
 	}
 	run, err := connection.Run(ctx, name)
 	if err != nil {
 		return subject{}, err
 	}
+	return ofRun(connection, run), nil
+}
+
+func ofEnvironment(environment *v1alpha1.RewardEnvironment) subject {
+	return subject{
+		object: environment,
+		selected: client.MatchingLabels{v1alpha1.LabelEnvironment: environment.Name,
+			v1alpha1.LabelEnvironmentUID: string(environment.UID)},
+		explain: func(_ context.Context, pods []corev1.Pod, events []eventsv1.Event, now time.Time) explanation {
+			return explainEnvironment(environment, pods, events, now)
+		},
+	}
+}
+
+func ofRun(connection *cli.Connection, run *v1alpha1.TrainingRun) subject {
 	return subject{
 		object:   run,
 		selected: client.MatchingLabels{v1alpha1.LabelRun: run.Name, v1alpha1.LabelRunUID: string(run.UID)},
@@ -143,7 +151,7 @@ func subjectOf(ctx context.Context, connection *cli.Connection, name string) (su
 			}
 			return found
 		},
-	}, nil
+	}
 }
 
 func why(ctx context.Context, env cli.IO, connection *cli.Connection, name string, format output.Format) error {
@@ -151,22 +159,31 @@ func why(ctx context.Context, env cli.IO, connection *cli.Connection, name strin
 	if err != nil {
 		return err
 	}
-	var pods corev1.PodList
-	if err := connection.List(ctx, &pods, client.InNamespace(of.object.GetNamespace()), of.selected); err != nil {
-		return fmt.Errorf("listing the pods of %q: %w", of.object.GetName(), err)
-	}
-	// People who may read runs need not be permitted to read events: the rest is worth showing without them.
-	var events eventsv1.EventList
-	unread := connection.List(ctx, &events, client.InNamespace(of.object.GetNamespace()))
-	found := of.explain(ctx, pods.Items, events.Items, env.Now())
-	if unread != nil {
-		found.Evidence = append(found.Evidence, evidence{From: "events",
-			Text: output.Safe("cannot be read: " + unread.Error())})
-	}
+	found := of.find(ctx, connection, env.Now())
 	if format == output.JSON {
 		return output.PrintJSON(env.Stdout, found)
 	}
 	return found.print(env.Stdout)
+}
+
+// find explains a subject by its pods and events. People who may read runs need not be permitted to read pods and
+// events: the rest is worth showing without them.
+func (of subject) find(ctx context.Context, connection *cli.Connection, now time.Time) explanation {
+	var pods corev1.PodList
+	noPods := connection.List(ctx, &pods, client.InNamespace(of.object.GetNamespace()), of.selected)
+	var events eventsv1.EventList
+	noEvents := connection.List(ctx, &events, client.InNamespace(of.object.GetNamespace()))
+	found := of.explain(ctx, pods.Items, events.Items, now)
+	for _, unread := range []struct {
+		from string
+		err  error
+	}{{"pods", noPods}, {"events", noEvents}} {
+		if unread.err != nil {
+			found.Evidence = append(found.Evidence, evidence{From: unread.from,
+				Text: output.Safe("cannot be read: " + unread.err.Error())})
+		}
+	}
+	return found
 }
 
 // decisive returns the condition that decides what a run does.

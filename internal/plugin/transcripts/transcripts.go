@@ -158,6 +158,21 @@ func Evaluation(ctx context.Context, env cli.IO, connection *cli.Connection, run
 	return chosen(run, step, found)
 }
 
+// Read returns the transcript of a step of training, or of an evaluation, from the artifacts of a run, and the steps
+// that have one. The newest step is Newest. A step without a transcript is an error with the steps.
+func Read(ctx context.Context, env cli.IO, connection *cli.Connection, run *v1alpha1.TrainingRun, step int64,
+	evaluation bool) (transcript.Step, []int64, error) {
+	if err := written(run); err != nil {
+		return transcript.Step{}, nil, err
+	}
+	found, err := ask(ctx, env, connection, run, "", question{step: step, evaluation: evaluation})
+	if err != nil {
+		return transcript.Step{}, nil, err
+	}
+	decoded, err := chosen(run, step, found)
+	return decoded, found.Steps, err
+}
+
 // Lines returns so many of the newest lines of a run's metrics.jsonl, and the matching lines of its evaluations.jsonl,
 // from its artifacts. A pod reads them, with the image of the run's newest attempt unless another is named.
 func Lines(ctx context.Context, env cli.IO, connection *cli.Connection, run *v1alpha1.TrainingRun, image string,
@@ -264,11 +279,11 @@ func (f flags) show(ctx context.Context, env cli.IO, run string, step transcript
 	if !f.open {
 		return nil
 	}
-	return open(ctx, name)
+	return Open(ctx, name)
 }
 
-// open has the desktop open a file.
-func open(ctx context.Context, name string) error {
+// Open has the desktop open a file or an address in a browser.
+func Open(ctx context.Context, name string) error {
 	program := map[string][]string{"darwin": {"open"},
 		"windows": {"rundll32", "url.dll,FileProtocolHandler"}}[runtime.GOOS]
 	if program == nil {

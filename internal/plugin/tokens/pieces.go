@@ -1,0 +1,28 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package tokens
+
+import (
+	"context"
+
+	"github.com/tinker-operator/tinker-operator/internal/plugin/cli"
+)
+
+// Pieces returns what makes the texts of tokens, one each, by the tokenizer of a file or a model. A token that is a
+// part of a character has a replacement character, and one that the tokenizer does not know has none.
+func Pieces(ctx context.Context, env cli.IO, name string) (func(ids []int32) []string, error) {
+	from, err := load(ctx, env, name)
+	if err != nil {
+		return nil, err
+	}
+	return func(ids []int32) []string {
+		pieces := make([]string, len(ids))
+		for i := range ids {
+			if text, err := from.tokens.Decode(ids[i : i+1]); err == nil {
+				pieces[i] = text
+			}
+		}
+		return pieces
+	}, nil
+}
