@@ -44,3 +44,10 @@ for module in . hack/tools hack/cluster/images hack/cluster/kubernetes; do
     exit 1
   }
 done
+
+# The libraries of others that the pages of kubectl tinker ui load are those that SOURCES names.
+(cd internal/plugin/ui/assets/vendor && diff <(ls | grep -v '^SOURCES$' | LC_ALL=C sort) \
+  <(grep -E '^[0-9a-f]{64}  ' SOURCES | cut -c67- | LC_ALL=C sort) && grep -E '^[0-9a-f]{64}  ' SOURCES | sha256sum --check --quiet) || {
+  echo "verify: internal/plugin/ui/assets/vendor has other files than its SOURCES names: correct SOURCES, or the files" >&2
+  exit 1
+}

@@ -28,6 +28,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/plugin/tokens"
 	"github.com/tinker-operator/tinker-operator/internal/plugin/transcripts"
 	"github.com/tinker-operator/tinker-operator/internal/plugin/try"
+	"github.com/tinker-operator/tinker-operator/internal/plugin/ui"
 	"github.com/tinker-operator/tinker-operator/internal/version"
 )
 
@@ -91,7 +92,8 @@ through the Tinker API sees.`,
 	group("observe", observe.NewTop(env, cluster), observe.NewWhy(env, cluster), observe.NewMetrics(env, cluster),
 		observe.NewCompare(env, cluster),
 		observe.NewLogs(env, cluster), transcripts.New(env, cluster), artifacts.New(env, cluster),
-		checkpoints.New(env, cluster), platform.NewEndpoints(env, cluster), platform.NewUsage(env, cluster))
+		checkpoints.New(env, cluster), ui.New(env, cluster), platform.NewEndpoints(env, cluster),
+		platform.NewUsage(env, cluster))
 	group("change", starter.New(env), try.New(env), change.NewCreate(env, cluster), change.NewPlan(env, cluster),
 		change.NewFork(env, cluster), change.NewSuspend(env, cluster),
 		change.NewResume(env, cluster), change.NewRetry(env, cluster), change.NewScale(env, cluster))

@@ -58,12 +58,6 @@ func Usual(h *history.History) []string { return usualIn(h) }
 // Newest returns the newest value of each metric of a history.
 func Newest(h *history.History) map[string]float64 { return latest(h) }
 
-// ShortName returns the short name of a metric, such as reward, or its own.
-func ShortName(metric string) string { return shortName(metric) }
-
-// FullName returns the name of a metric that has a short one, or the name that was given.
-func FullName(name string) string { return fullName(name) }
-
 // Row is a row of a comparison by a metric: a run, or runs that differ in their seeds alone.
 type Row = ranked
 

@@ -1,0 +1,121 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package site
+
+import (
+	"fmt"
+	"html/template"
+	"time"
+
+	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
+	"github.com/tinker-operator/tinker-operator/internal/plugin/checkpoints"
+	"github.com/tinker-operator/tinker-operator/internal/plugin/output"
+)
+
+// attempt is an attempt of a run in the line of time.
+type attempt struct {
+	Number               string
+	Began, Lasted, Steps string
+	Cause, Reason        string
+	Message              string
+	Bar                  template.HTML
+	Running              bool
+	Notes                []string
+}
+
+// attemptsOf returns the attempts of a run, the newest first.
+func (s *Site) attemptsOf(run *v1alpha1.TrainingRun) []attempt {
+	var first, last time.Time
+	for _, a := range run.Status.Attempts {
+		if a.StartTime != nil && (first.IsZero() || a.StartTime.Time.Before(first)) {
+			first = a.StartTime.Time
+		}
+		if end := s.endOf(a); end.After(last) {
+			last = end
+		}
+	}
+	var all []attempt
+	for _, a := range run.Status.Attempts {
+		shown := attempt{Number: fmt.Sprint(a.Number), Cause: a.Cause, Reason: a.Reason, Message: a.Message,
+			Running: a.CompletionTime == nil && a.Cause == ""}
+		if a.Count > 1 {
+			shown.Number = fmt.Sprintf("%d–%d", a.Number-a.Count+1, a.Number)
+			shown.Notes = append(shown.Notes, fmt.Sprintf("%d attempts ended for this reason", a.Count))
+		}
+		if a.StartTime != nil {
+			shown.Began = timeOf(a.StartTime)
+			shown.Lasted = output.Duration(s.endOf(a).Sub(a.StartTime.Time))
+			shown.Bar = span(first, last, a.StartTime.Time, s.endOf(a))
+		}
+		if a.FromStep != nil {
+			shown.Steps = fmt.Sprint(*a.FromStep)
+			if a.ToStep != nil {
+				shown.Steps = fmt.Sprintf("%d–%d", *a.FromStep, *a.ToStep)
+			}
+		}
+		if a.ColdOptimizer != nil && *a.ColdOptimizer {
+			shown.Notes = append(shown.Notes, "began with a new optimizer")
+		}
+		if a.LostVersions != nil && *a.LostVersions > 0 {
+			shown.Notes = append(shown.Notes, fmt.Sprintf("%d versions could not be sampled any more", *a.LostVersions))
+		}
+		all = append(all, shown)
+	}
+	return all
+}
+
+// endOf returns when an attempt ended, or the time now for one that is in progress.
+func (s *Site) endOf(a v1alpha1.Attempt) time.Time {
+	if a.CompletionTime != nil {
+		return a.CompletionTime.Time
+	}
+	return s.Now()
+}
+
+// span draws when something was between two times.
+func span(first, last, from, to time.Time) template.HTML {
+	const width, height, least = 200, 8, 2
+	whole := max(1, last.Sub(first).Seconds())
+	x := from.Sub(first).Seconds() / whole * (width - least)
+	w := max(least, to.Sub(from).Seconds()/whole*width)
+	return template.HTML(fmt.Sprintf(`<svg class="bar" width="%d" height="%d" aria-hidden="true">`+
+		`<rect class="rest" width="%d" height="%d" rx="2"/><rect class="done" x="%.1f" width="%.1f" height="%d" rx="2"/></svg>`,
+		width, height, width, height, x, w, height))
+}
+
+// checkpoint is a checkpoint of a run.
+type checkpoint struct {
+	v1alpha1.Checkpoint
+
+	Best, Newest   bool
+	Saved, Expires string
+	Ranked         string
+	// Fork is the command that begins a run with it, and Download the one that fetches its adapter.
+	Fork, Download string
+}
+
+func (s *Site) checkpointsOf(run *v1alpha1.TrainingRun) []checkpoint {
+	var all []checkpoint
+	for _, c := range checkpoints.Known(run) {
+		shown := checkpoint{Checkpoint: c, Best: c.Name == run.Status.BestCheckpoint,
+			Newest: c.Name == run.Status.LatestCheckpoint, Saved: checkpoints.Saved(c.SaveTime, s.Now()),
+			Expires:  checkpoints.Expires(c.ExpirationTime, s.Now()),
+			Fork:     command(run, "fork", "--step", fmt.Sprint(c.Step)),
+			Download: command(run, "checkpoints download", "--step", fmt.Sprint(c.Step))}
+		if c.Value != nil {
+			shown.Ranked = c.Metric + " " + output.Number(c.Value)
+		}
+		all = append(all, shown)
+	}
+	return all
+}
+
+// command returns a command line about a run.
+func command(run *v1alpha1.TrainingRun, verb string, flags ...string) string {
+	line := "kubectl tinker " + verb + " " + run.Name + " --namespace " + run.Namespace
+	for _, flag := range flags {
+		line += " " + flag
+	}
+	return line
+}
