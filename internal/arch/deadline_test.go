@@ -78,6 +78,7 @@ var bounded = map[string]bound{
 	"internal/plugin/checkpoints/export.go context.WithoutCancel":    {1, "10 s"},
 	"internal/plugin/try/prompts.go context.WithoutCancel":           {1, "10 s"},
 	"internal/plugin/transcripts/transcripts.go exec.CommandContext": {1, "the command: SIGINT"},
+	"internal/plugin/ui/ui.go context.WithoutCancel":                 {1, "5 s"},
 	"internal/plugin/try/train.go net.Dialer": {1,
 		"the exchange's time limit of a call, to this process"},
 	"internal/plugin/try/commands.go exec.CommandContext":        {1, "the trial, and 5 s more"},

@@ -10,6 +10,10 @@ import (
 	"testing"
 )
 
+// pages are those of kubectl tinker ui, which is on a person's machine and in no image. They show what models and data
+// sets say in each place of a page, which html/template escapes by the place.
+const pages = "internal/plugin/ui/site/"
+
 // TestProgramsHaveNoTemplates looks for packages that call methods by name: the linker keeps the methods of all types
 // of a program that has one of them, which makes it larger by a quarter.
 func TestProgramsHaveNoTemplates(t *testing.T) {
@@ -21,6 +25,9 @@ func TestProgramsHaveNoTemplates(t *testing.T) {
 			name, err := strconv.Unquote(spec.Path.Value)
 			if err != nil {
 				t.Fatal(err)
+			}
+			if strings.HasPrefix(s.path, pages) && name == "html/template" {
+				continue
 			}
 			if slices.Contains([]string{"text/template", "html/template", "net/rpc"}, name) {
 				t.Errorf("%s imports %s: write what it writes without it", s.path, name)

@@ -65,7 +65,7 @@ type server struct {
 
 func start(t *testing.T, f flags) *server {
 	t.Helper()
-	cluster, err := uitest.New(interceptor.Funcs{})
+	cluster, err := uitest.New(t.Context(), interceptor.Funcs{})
 	if err != nil {
 		t.Fatal(err)
 	}

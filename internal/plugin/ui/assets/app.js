@@ -163,7 +163,7 @@
     const sole = data.x.length === 1;
     const series = [{}].concat(data.lines.map((l, i) => {
       const main = l.kind === "main", stroke = many ? color("--" + letters[i]) : color("--a");
-      return { stroke: main ? stroke : l.kind === "raw" ? color("--band") : "transparent", width: main ? 1.6 : 1.2,
+      return { stroke: main ? stroke : l.kind === "raw" ? color("--raw") : "transparent", width: main ? 1.6 : 1.2,
         spanGaps: true, points: { show: sole || (main && data.x.length < 25), size: 4 } };
     }));
     const kinds = data.lines.map((l) => l.kind);
@@ -174,7 +174,7 @@
       width: plot.clientWidth, height: plot.clientHeight, legend: { show: false },
       cursor: { sync: { key: "curves" }, y: false, drag: { x: true, y: false } },
       scales: { x: { time: data.time }, y: log ? { distr: 3 } : {} },
-      axes: [Object.assign({ size: 26 }, axis), Object.assign({ size: 52, values: (u, all) => all.map(number) }, axis)],
+      axes: [Object.assign({ size: 26 }, axis), Object.assign({ size: 60, values: (u, all) => all.map(number) }, axis)],
       series, bands: low && high ? [{ series: [high, low], fill: color("--band") }] : [],
       hooks: { setCursor: [(u) => read(figure, u, data, lines, kinds, many)], draw: [(u) => mark(u, data.marks)] },
     }, [data.x].concat(lines), plot);

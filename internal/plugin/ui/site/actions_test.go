@@ -122,13 +122,13 @@ func TestKeysAreHidden(t *testing.T) {
 		ValueFrom: &corev1.EnvVarSource{SecretKeyRef: &corev1.SecretKeySelector{Key: "key-name"}}}}
 	run.Spec.Tinker.BaseURL = "https://somebody:hunter2@tinker.example/"
 	run.Spec.InitFrom = &v1alpha1.InitFrom{RunRef: &v1alpha1.RunCheckpoint{Name: uitest.Stuck}}
-	if err := uitest.Add(f.cluster, run, h); err != nil {
+	if err := uitest.Add(t.Context(), f.cluster, run, h); err != nil {
 		t.Fatal(err)
 	}
 	other := run.DeepCopy()
 	other.Name, other.UID, other.ResourceVersion = "keys-2", "uid-keys-2", ""
 	other.Spec.PodOverrides[0].Env[0].Value = "sk-othersecret"
-	if err := uitest.Add(f.cluster, other, nil); err != nil {
+	if err := uitest.Add(t.Context(), f.cluster, other, nil); err != nil {
 		t.Fatal(err)
 	}
 	late := serve(t, f.cluster, uitest.Read)

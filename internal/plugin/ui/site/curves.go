@@ -38,7 +38,7 @@ const (
 	suffixHigh = "/ci95_high"
 )
 
-// curveOf returns the curve of a metric of a history, which smoothing averages exponentially.
+// curveOf returns the curve of a metric of a history, which smoothing averages exponentially unless it has an interval.
 func curveOf(h *history.History, metric string, smoothing float64, byTime bool) curves {
 	out := curves{Time: byTime, X: []float64{}, Marks: []float64{}}
 	main, low, high := line{Kind: "main"}, line{Kind: "low"}, line{Kind: "high"}
@@ -63,15 +63,14 @@ func curveOf(h *history.History, metric string, smoothing float64, byTime bool) 
 		value, has = row.Metrics[metric+suffixHigh]
 		high.Y = append(high.Y, known(value, has))
 	}
-	if smoothing > 0 {
-		raw := line{Kind: "raw", Y: main.Y}
-		main.Y = smoothed(main.Y, smoothing)
-		out.Lines = append(out.Lines, raw)
-	}
-	out.Lines = append(out.Lines, main)
-	if isKnown := func(v *float64) bool { return v != nil }; slices.ContainsFunc(low.Y, isKnown) &&
-		slices.ContainsFunc(high.Y, isKnown) {
-		out.Lines = append(out.Lines, low, high)
+	isKnown := func(v *float64) bool { return v != nil }
+	switch {
+	case slices.ContainsFunc(low.Y, isKnown) && slices.ContainsFunc(high.Y, isKnown):
+		out.Lines = []line{main, low, high} // A smoothed line would leave its interval.
+	case smoothing > 0:
+		out.Lines = []line{{Kind: "raw", Y: main.Y}, {Kind: "main", Y: smoothed(main.Y, smoothing)}}
+	default:
+		out.Lines = []line{main}
 	}
 	return out
 }

@@ -32,7 +32,7 @@ const (
 // library keeps transcripts, and has each one read once. Those of one run are read one after another.
 type library struct {
 	read ReadFunc
-	// ctx is that of the site: a read goes on where the page that asked for it is gone.
+	// ctx is that of Site.Run: a read goes on where the page that asked for it is gone.
 	ctx context.Context
 
 	mu    sync.Mutex
@@ -63,7 +63,7 @@ type reading struct {
 }
 
 func newLibrary(read ReadFunc) *library {
-	return &library{read: read, ctx: context.Background(), known: map[volume]*reading{},
+	return &library{read: read, known: map[volume]*reading{},
 		turns: map[types.UID]*sync.Mutex{}}
 }
 

@@ -135,7 +135,9 @@ func (p *runPage) chart(r *http.Request, run *v1alpha1.TrainingRun, h *history.H
 	query := r.URL.Query()
 	p.ByTime, p.Log = query.Get("x") == "time", query.Get("log") != ""
 	newest := observe.Newest(h)
-	p.Chosen = query["metric"]
+	for _, name := range query["metric"] {
+		p.Chosen = appendNew(p.Chosen, observe.FullName(name))
+	}
 	if len(p.Chosen) == 0 {
 		for _, name := range observe.Usual(h) {
 			if _, ok := newest[name]; ok {
@@ -154,7 +156,6 @@ func (p *runPage) chart(r *http.Request, run *v1alpha1.TrainingRun, h *history.H
 	}
 	p.Smoothings = smoothingOptions(query.Get("smooth"))
 	for _, name := range p.Chosen {
-		name = observe.FullName(name)
 		d, _ := metric.Describe(name)
 		value, ok := newest[name]
 		c := chart{Metric: name, Title: observe.ShortName(name), Unit: d.Unit, Meaning: d.Meaning, Good: d.Good, Bad: d.Bad,

@@ -15,6 +15,7 @@ import (
 
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
 	"github.com/tinker-operator/tinker-operator/internal/contract"
+	"github.com/tinker-operator/tinker-operator/internal/plugin/cli"
 	"github.com/tinker-operator/tinker-operator/internal/plugin/observe"
 	"github.com/tinker-operator/tinker-operator/internal/plugin/output"
 )
@@ -34,7 +35,8 @@ type listedRun struct {
 	Sweep   string
 	// Spent and Limit are dollars; empty where they are not known.
 	Spent, Limit string
-	Cause        string
+	// Restarted counts the restarts in words.
+	Restarted string
 }
 
 // list is what the page of runs shows.
@@ -171,9 +173,7 @@ func (s *Site) listed(run *v1alpha1.TrainingRun) listedRun {
 	if b := run.Spec.Budget; b != nil {
 		row.Limit = dollars(b.USD)
 	}
-	if len(run.Status.Diagnoses) > 0 {
-		row.Cause = run.Status.Diagnoses[0].Cause
-	}
+	row.Restarted = cli.Count(int(row.Restarts), "restart")
 	return row
 }
 
@@ -181,15 +181,15 @@ func dollars(v *float64) string {
 	if v == nil {
 		return ""
 	}
-	return "$" + strconv.FormatFloat(*v, 'f', 2, 64)
+	return "$" + strings.TrimSuffix(strconv.FormatFloat(*v, 'f', 2, 64), ".00")
 }
 
 // columns returns the heads of the columns.
 func columns(r *http.Request, sorted string) []column {
-	all := []column{{Name: "name", Title: "Run"}, {Name: "state", Title: "State"}, {Name: "progress", Title: "Progress"},
+	all := []column{{Name: "name", Title: "Name"}, {Name: "state", Title: "State"}, {Name: "progress", Title: "Progress"},
 		{Name: "reward", Title: "Reward", Numeric: true}, {Name: "pass", Title: "pass@1", Numeric: true, Wide: true},
 		{Name: "dollars", Title: "Dollars", Numeric: true, Wide: true},
-		{Name: "waits", Title: "Waits for, or does not learn for", Wide: true},
+		{Name: "waits", Title: "Problem", Wide: true},
 		{Name: "age", Title: "Age", Numeric: true, Wide: true}}
 	for i := range all {
 		next := all[i].Name

@@ -23,7 +23,7 @@ import (
 func crowd(t *testing.T, all []*v1alpha1.TrainingRun, lists *int) client.WithWatch {
 	t.Helper()
 	full := false
-	cluster, err := uitest.New(interceptor.Funcs{
+	cluster, err := uitest.New(t.Context(), interceptor.Funcs{
 		List: func(ctx context.Context, c client.WithWatch, list client.ObjectList, options ...client.ListOption) error {
 			runs, ok := list.(*v1alpha1.TrainingRunList)
 			if !ok || !full {
@@ -58,7 +58,7 @@ func TestManyRuns(t *testing.T) {
 	}
 	lists := 0
 	cluster := crowd(t, all, &lists)
-	if err := uitest.Add(cluster, all[0], h); err != nil {
+	if err := uitest.Add(t.Context(), cluster, all[0], h); err != nil {
 		t.Fatal(err)
 	}
 	f := serve(t, cluster, uitest.Read)
@@ -97,10 +97,16 @@ func TestCurves(t *testing.T) {
 		*got.Lines[1].Y[1] != 2 || len(got.Marks) != 1 || got.Marks[0] != 3 {
 		t.Errorf("the curve is %+v", got)
 	}
-	if got := curveOf(h, "a", 0.5, true); got.X[1] != 300 || got.Lines[0].Kind != "raw" || *got.Lines[1].Y[0] != 1 ||
-		*got.Lines[1].Y[1] <= 2 || *got.Lines[1].Y[1] >= 3 || got.Marks[0] != 300 {
-		t.Errorf("the smoothed curve over time is %+v", got)
+	if got := curveOf(h, "a", 0.5, true); got.X[1] != 300 || got.Lines[0].Kind != "main" || *got.Lines[0].Y[1] != 3 ||
+		got.Marks[0] != 300 {
+		t.Errorf("the curve of an evaluation over time is %+v", got)
 	}
+	h.Rows[2].Metrics["b"] = 7
+	if got := curveOf(h, "b", 0.5, false); got.Lines[0].Kind != "raw" || *got.Lines[0].Y[1] != 7 ||
+		*got.Lines[1].Y[0] != 5 || *got.Lines[1].Y[1] <= 6 || *got.Lines[1].Y[1] >= 7 {
+		t.Errorf("the smoothed curve is %+v", got)
+	}
+	delete(h.Rows[2].Metrics, "b")
 	both := merged([]curves{curveOf(h, "a", 0, false), curveOf(h, "b", 0, false)}, false)
 	if len(both.X) != 3 || len(both.Lines) != 2 || both.Lines[0].Y[1] != nil || *both.Lines[1].Y[1] != 5 {
 		t.Errorf("both curves are %+v", both)

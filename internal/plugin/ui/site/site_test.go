@@ -27,7 +27,7 @@ type fixture struct {
 
 func newFixture(t testing.TB, hooks interceptor.Funcs, read ReadFunc) *fixture {
 	t.Helper()
-	cluster, err := uitest.New(hooks)
+	cluster, err := uitest.New(t.Context(), hooks)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -89,7 +89,7 @@ const stuck = "/runs/research/" + uitest.Stuck
 func TestRuns(t *testing.T) {
 	f := newFixture(t, interceptor.Funcs{}, uitest.Read)
 	f.expect(t, "/", uitest.Stuck, "48/80", "lr-2-seed-1", `data-spark="/runs/research/countdown-qwen3/sparks"`, "RepliesCut",
-		"EndpointUnreachable", "$22.08", "of $60.00", "1–12 of 12 runs", "<!DOCTYPE html>")
+		"EndpointUnreachable", "$22.08", "of $60<", "1–12 of 12 runs", "<!DOCTYPE html>")
 	f.expect(t, "/?state=Failed", "too-hot", "!notes-sft", "1–1 of 1 runs that fit, 12 in all")
 	f.expect(t, "/?sweep=lr&q=seed-1", "lr-0-seed-1", "!lr-0-seed-0", "1–3 of 3 runs")
 	f.expect(t, "/?q=nothing-like-it", "No run of 12 fits the filters")

@@ -14,7 +14,7 @@ import (
 
 // Size of a sparkline in pixels, and how many points it has at most.
 const (
-	sparkWidth, sparkHeight = 96, 22
+	sparkWidth, sparkHeight = 80, 22
 	sparkPoints             = 64
 )
 
@@ -83,7 +83,7 @@ func thinned(steps []int64, values []float64) ([]int64, []float64) {
 
 // bar draws a share of a whole.
 func bar(share float64) template.HTML {
-	const width, height = 72, 6
+	const width, height = 56, 6
 	if math.IsNaN(share) {
 		share = 0
 	}

@@ -43,7 +43,7 @@ const Namespace = "research"
 const secondsOfStep = 95
 
 // New returns a cluster with runs in each state, environments, histories and events.
-func New(hooks interceptor.Funcs) (client.WithWatch, error) {
+func New(ctx context.Context, hooks interceptor.Funcs) (client.WithWatch, error) {
 	scheme := runtime.NewScheme()
 	if err := errors.Join(clientgoscheme.AddToScheme(scheme), v1alpha1.AddToScheme(scheme)); err != nil {
 		return nil, fmt.Errorf("registering types: %w", err)
@@ -55,24 +55,24 @@ func New(hooks interceptor.Funcs) (client.WithWatch, error) {
 		return nil, err
 	}
 	for _, environment := range environments() {
-		if err := c.Create(context.Background(), environment); err != nil {
+		if err := c.Create(ctx, environment); err != nil {
 			return nil, fmt.Errorf("creating environment %s: %w", environment.Name, err)
 		}
-		if err := c.Status().Update(context.Background(), environment); err != nil {
+		if err := c.Status().Update(ctx, environment); err != nil {
 			return nil, fmt.Errorf("writing the status of environment %s: %w", environment.Name, err)
 		}
 	}
 	for _, made := range all {
-		if err := Add(c, made.run, made.history); err != nil {
+		if err := Add(ctx, c, made.run, made.history); err != nil {
 			return nil, err
 		}
 	}
-	return c, addEvents(c)
+	return c, addEvents(ctx, c)
 }
 
 // Add creates a run with its status and its history.
-func Add(c client.Client, run *v1alpha1.TrainingRun, h *history.History) error {
-	ctx, told := context.Background(), run.Status
+func Add(ctx context.Context, c client.Client, run *v1alpha1.TrainingRun, h *history.History) error {
+	told := run.Status
 	if err := c.Create(ctx, run); err != nil {
 		return fmt.Errorf("creating run %s: %w", run.Name, err)
 	}
@@ -263,14 +263,14 @@ func boolean(b bool) float64 {
 	return 0
 }
 
-func addEvents(c client.Client) error {
+func addEvents(ctx context.Context, c client.Client) error {
 	for i, note := range []string{"Step 40 is saved as s40-lineage.", "Attempt 1 ended: the node was drained."} {
 		e := &eventsv1.Event{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("event-%d", i), Namespace: Namespace},
 			Type:   []string{corev1.EventTypeNormal, corev1.EventTypeWarning}[i],
 			Reason: []string{"CheckpointSaved", "AttemptEnded"}[i], Note: note,
 			EventTime: metav1.NewMicroTime(Now.Add(-time.Duration(i+1) * 12 * time.Minute)),
-			Regarding: corev1.ObjectReference{UID: "uid-countdown-qwen3"}}
-		if err := c.Create(context.Background(), e); err != nil {
+			Regarding: corev1.ObjectReference{Name: Stuck, UID: "uid-countdown-qwen3"}}
+		if err := c.Create(ctx, e); err != nil {
 			return fmt.Errorf("creating an event: %w", err)
 		}
 	}

@@ -1,0 +1,290 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build ui
+
+package ui
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/chromedp/cdproto/emulation"
+	"github.com/chromedp/cdproto/log"
+	"github.com/chromedp/cdproto/network"
+	"github.com/chromedp/cdproto/page"
+	"github.com/chromedp/cdproto/runtime"
+	"github.com/chromedp/chromedp"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+
+	"github.com/tinker-operator/tinker-operator/internal/plugin/cli"
+	"github.com/tinker-operator/tinker-operator/internal/plugin/ui/guard"
+	"github.com/tinker-operator/tinker-operator/internal/plugin/ui/site"
+	"github.com/tinker-operator/tinker-operator/internal/plugin/ui/uitest"
+)
+
+var pictures = flag.String("pictures", "", "keep the pictures of the pages in this `FOLDER`")
+
+// browser is Debian's headless Chromium, which hack/need-chromium.sh installs.
+const browser = "chromium-headless-shell"
+
+// served serves the pages of a cluster in memory, and returns the address that admits a browser and the host.
+func served(t *testing.T, read site.ReadFunc) (address, host string) {
+	t.Helper()
+	cluster, err := uitest.New(t.Context(), interceptor.Funcs{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	pages := site.New(site.Config{Connection: &cli.Connection{Client: cluster, Namespace: uitest.Namespace},
+		Watcher: cluster, Namespace: uitest.Namespace, Read: read, Pieces: uitest.Pieces,
+		Now: func() time.Time { return uitest.Now }})
+	ctx, cancel := context.WithCancel(context.Background())
+	go pages.Run(ctx)
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, port, _ := net.SplitHostPort(listener.Addr().String())
+	keeper := guard.New([]string{"127.0.0.1"}, port, false, time.Now)
+	server := &http.Server{Handler: keeper.Wrap(pages), ReadHeaderTimeout: time.Minute}
+	go func() { _ = server.Serve(listener) }()
+	t.Cleanup(func() {
+		cancel()
+		_ = server.Close()
+	})
+	return keeper.Address(), "http://" + listener.Addr().String()
+}
+
+// tab is a tab of a browser, and what went wrong in it.
+type tab struct {
+	ctx  context.Context
+	host string
+
+	mu       sync.Mutex
+	problems []string
+	asked    []string
+}
+
+func open(t *testing.T, read site.ReadFunc) *tab {
+	t.Helper()
+	address, host := served(t, read)
+	options := append(slices.Clone(chromedp.DefaultExecAllocatorOptions[:]), chromedp.ExecPath(browser),
+		chromedp.NoSandbox, chromedp.Flag("host-resolver-rules", "MAP * ~NOTFOUND, EXCLUDE 127.0.0.1"))
+	allocated, stop := chromedp.NewExecAllocator(t.Context(), options...)
+	t.Cleanup(stop)
+	ctx, end := chromedp.NewContext(allocated)
+	t.Cleanup(end)
+	ctx, cancel := context.WithTimeout(ctx, 5*time.Minute)
+	t.Cleanup(cancel)
+	b := &tab{ctx: ctx, host: host}
+	chromedp.ListenTarget(ctx, b.note)
+	b.do(t, network.Enable(), log.Enable(), chromedp.Navigate(address))
+	return b
+}
+
+// note keeps what a page complains of, and what it loads.
+func (b *tab) note(event any) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	switch e := event.(type) {
+	case *runtime.EventExceptionThrown:
+		b.problems = append(b.problems, e.ExceptionDetails.Error())
+	case *runtime.EventConsoleAPICalled:
+		if e.Type == runtime.APITypeError || e.Type == runtime.APITypeWarning {
+			b.problems = append(b.problems, fmt.Sprintf("console: %s", e.Args[0].Value))
+		}
+	case *log.EventEntryAdded:
+		if e.Entry.Level == log.LevelError || e.Entry.Level == log.LevelWarning {
+			b.problems = append(b.problems, e.Entry.Text+" "+e.Entry.URL)
+		}
+	case *network.EventRequestWillBeSent:
+		b.asked = append(b.asked, e.Request.URL)
+	case *page.EventJavascriptDialogOpening:
+		b.problems = append(b.problems, "a dialog says "+e.Message)
+	}
+}
+
+func (b *tab) do(t *testing.T, actions ...chromedp.Action) {
+	t.Helper()
+	if err := chromedp.Run(b.ctx, actions...); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// expectClean fails if a page has complained, or loaded something from elsewhere.
+func (b *tab) expectClean(t *testing.T) {
+	t.Helper()
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for _, problem := range b.problems {
+		t.Errorf("the browser says: %s", problem)
+	}
+	for _, address := range b.asked {
+		// Chromium draws its own check boxes from data.
+		if !strings.HasPrefix(address, b.host+"/") && !strings.HasPrefix(address, "data:") {
+			t.Errorf("a page asks for %s", address)
+		}
+	}
+	b.problems, b.asked = nil, nil
+}
+
+// is evaluates an expression.
+func is[T any](t *testing.T, b *tab, expression string) (value T) {
+	t.Helper()
+	b.do(t, chromedp.Evaluate(expression, &value))
+	return value
+}
+
+// await waits until an expression holds.
+func (b *tab) await(t *testing.T, expression string) {
+	t.Helper()
+	for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(50 * time.Millisecond) {
+		var holds bool
+		// A page that is being left evaluates nothing.
+		err := chromedp.Run(b.ctx, chromedp.Evaluate("!!("+expression+")", &holds))
+		if err == nil && holds {
+			return
+		}
+		if time.Now().After(deadline) || b.ctx.Err() != nil {
+			t.Fatalf("%s: it does not hold that %s: %v", is[string](t, b, "location.href"), expression, err)
+		}
+	}
+}
+
+const stuck = "/runs/research/" + uitest.Stuck
+
+// views are the pages that are looked at, and what says that a page is whole.
+var views = []struct{ name, path, whole string }{
+	{"runs", "/", `document.querySelectorAll("#runs svg.spark").length > 4`},
+	{"run", stuck, `document.querySelectorAll(".plot canvas").length > 4`},
+	{"run-smooth", stuck + "?metric=env/all/stop/length&metric=reward&metric=pass@1&smooth=0.8&x=time",
+		`document.querySelectorAll(".plot canvas").length === 3`},
+	{"compare", "/compare?sweep=lr", `document.querySelector(".plot canvas")`},
+	{"compare-seeds", "/compare?sweep=lr&seeds=1", `document.querySelector(".plot canvas")`},
+	{"environments", "/environments", `document.querySelector("table")`},
+	{"environment", "/environments/research/countdown", `document.querySelector("table")`},
+	{"conversations", stuck + "/conversations?step=36", `document.querySelectorAll("article").length === 4`},
+	{"tokens", stuck + "/conversations?step=12&slot=385&episode=0&colour=logprob", `document.querySelector(".tokens .t-p0")`},
+	{"action", stuck + "/actions/suspend", `document.querySelector("form[method=post]")`},
+	{"waiting", "/runs/research/countdown-llama", `document.querySelector(".plot canvas")`},
+}
+
+// TestPages opens each page at two widths, light and dark: no error, no request to another host, nothing wider than
+// the window, and each curve is drawn.
+func TestPages(t *testing.T) {
+	b := open(t, uitest.Read)
+	for _, scheme := range []string{"light", "dark"} {
+		for _, width := range []int64{1280, 390} {
+			b.do(t, emulation.SetDeviceMetricsOverride(width, 900, 1, width < 600),
+				emulation.SetEmulatedMedia().WithFeatures([]*emulation.MediaFeature{{Name: "prefers-color-scheme",
+					Value: scheme}}))
+			for _, v := range views {
+				b.do(t, chromedp.Navigate(b.host+v.path))
+				b.await(t, v.whole)
+				if over := is[int](t, b, `document.documentElement.scrollWidth - window.innerWidth`); over > 0 {
+					t.Errorf("%s is %d pixels wider than a window of %d", v.name, over, width)
+				}
+				b.keep(t, fmt.Sprintf("%s-%d-%s.png", v.name, width, scheme))
+				b.expectClean(t)
+			}
+		}
+	}
+}
+
+// keep keeps a picture of a page.
+func (b *tab) keep(t *testing.T, name string) {
+	t.Helper()
+	if *pictures == "" {
+		return
+	}
+	var data []byte
+	b.do(t, chromedp.Sleep(150*time.Millisecond), chromedp.CaptureScreenshot(&data))
+	if err := os.WriteFile(filepath.Join(*pictures, name), data, 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestHostileTexts opens conversations whose texts are markup, links, control characters and a line of 10 MB.
+func TestHostileTexts(t *testing.T) {
+	b := open(t, uitest.ReadHostile)
+	b.do(t, chromedp.Navigate(b.host+stuck+"/conversations"))
+	b.await(t, `document.querySelector("article")`)
+	if n := is[int](t, b, `document.querySelectorAll("main script, main img, main a[href^='javascript']").length`); n > 0 {
+		t.Errorf("the texts have become %d elements", n)
+	}
+	if title := is[string](t, b, `document.title`); strings.Contains(title, "executed") {
+		t.Error("a text was executed")
+	}
+	if text := is[string](t, b, `document.querySelector("article").textContent`); !strings.Contains(text, `\u{202E}`) ||
+		strings.ContainsAny(text, "\u202e\x1b") {
+		t.Error("the characters that turn text are not shown as escapes")
+	}
+	const long = `Array.from(document.querySelectorAll("article pre")).reduce((n, e) => Math.max(n, e.textContent.length), 0)`
+	before := is[int](t, b, long)
+	b.do(t, chromedp.Evaluate(`for (const d of document.querySelectorAll("details")) d.open = true`, nil),
+		chromedp.Click("[data-more]", chromedp.ByQuery))
+	b.await(t, long+" > "+fmt.Sprint(before))
+	b.expectClean(t)
+}
+
+// TestLiveParts are replaced where they change, and what a person does there is kept.
+func TestLiveParts(t *testing.T) {
+	b := open(t, uitest.Read)
+	b.do(t, chromedp.Navigate(b.host+"/"))
+	b.await(t, `document.querySelectorAll("#runs svg.spark").length > 4`)
+	b.do(t, chromedp.Evaluate(`document.getElementById("pick-research_too-hot").checked = true;
+		document.querySelector("#rows tr:nth-child(3) td.name a").focus();
+		window.top0 = document.querySelector("#rows").getBoundingClientRect().top;
+		document.querySelector("#rows").lastElementChild.remove()`, nil))
+	b.do(t, chromedp.Evaluate(`document.querySelector("#rows tr td.num.wide:last-child").textContent = "old"`, nil))
+	// What the server has sent is the same, so that nothing is replaced: the script remembers what it was sent.
+	b.await(t, `document.getElementById("pulse").textContent === "live"`)
+	if !is[bool](t, b, `document.getElementById("pick-research_too-hot").checked`) {
+		t.Error("a tick is lost")
+	}
+	if over := is[float64](t, b, `document.querySelector("#rows").getBoundingClientRect().top - window.top0`); over != 0 {
+		t.Errorf("the rows move by %g pixels", over)
+	}
+	b.expectClean(t)
+}
+
+// TestKeyboard walks from the list of runs to a conversation with keys alone.
+func TestKeyboard(t *testing.T) {
+	b := open(t, uitest.Read)
+	b.do(t, chromedp.Navigate(b.host+"/"))
+	b.await(t, `document.getElementById("pulse").textContent === "live"`)
+	b.do(t, chromedp.KeyEvent("/"))
+	b.await(t, `document.activeElement.name === "q"`)
+	// Keys that tests send are typed as well, though the page has taken them.
+	b.do(t, chromedp.Evaluate(`document.activeElement.value = ""`, nil))
+	b.do(t, chromedp.KeyEvent("qwen3-s40\r"))
+	b.await(t, `location.search === "?q=qwen3-s40" && document.querySelectorAll("#rows tr").length === 1`)
+	b.await(t, `document.getElementById("pulse").textContent === "live"`)
+	b.do(t, chromedp.KeyEvent("j"))
+	b.await(t, `document.activeElement.textContent === "countdown-qwen3-s40"`)
+	b.do(t, chromedp.KeyEvent("\r"))
+	b.await(t, `location.pathname.endsWith("/countdown-qwen3-s40")`)
+	b.await(t, `document.getElementById("pulse") && document.getElementById("pulse").textContent === "live"`)
+	for range 40 {
+		b.do(t, chromedp.KeyEvent("\t"))
+		if is[string](t, b, `document.activeElement.textContent`) == "Conversations" {
+			break
+		}
+		if outline := is[string](t, b, `getComputedStyle(document.activeElement).outlineStyle`); outline == "none" {
+			t.Errorf("%s has no outline", is[string](t, b, `document.activeElement.outerHTML.slice(0, 80)`))
+		}
+	}
+	b.do(t, chromedp.KeyEvent("\r"))
+	b.await(t, `location.pathname.endsWith("/conversations") && document.querySelector("article")`)
+	b.expectClean(t)
+}
