@@ -228,6 +228,11 @@ conformance-observe: ## Compare with the official packages of tracking services,
 	@CGO_ENABLED=0 go test -tags observe -count=1 -timeout 60m -v ./test/observe/...
 	@CGO_ENABLED=0 go test -tags e2e$(comma)prometheus -count=1 -timeout 60m -v -run '^TestPrometheusReadsARun$$' ./test/e2e/...
 
+.PHONY: test-ui
+test-ui: $(GOTESTSUM) ## Open the pages of kubectl tinker ui in headless Chromium (1 minute; PICTURES=FOLDER keeps pictures; not in `make test`).
+	@hack/need-chromium.sh
+	$(call suite,-tags ui -count=1 -timeout 20m ./test/ui $(if $(PICTURES),-pictures $(abspath $(PICTURES))),CGO_ENABLED=0)
+
 .PHONY: test-integration
 test-integration: $(GOTESTSUM) ## Run the controllers against a real API server and controller manager.
 	@$(CLUSTER_SCRIPT) binaries >/dev/null

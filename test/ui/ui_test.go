@@ -6,6 +6,7 @@
 package ui
 
 import (
+	"cmp"
 	"context"
 	"flag"
 	"fmt"
@@ -164,19 +165,24 @@ func (b *tab) await(t *testing.T, expression string) {
 const stuck = "/runs/research/" + uitest.Stuck
 
 // views are the pages that are looked at, and what says that a page is whole.
-var views = []struct{ name, path, whole string }{
-	{"runs", "/", `document.querySelectorAll("#runs svg.spark").length > 4`},
-	{"run", stuck, `document.querySelectorAll(".plot canvas").length > 4`},
+var views = []struct {
+	name, path, whole string
+	// height is that of the window, where the picture is in the README.
+	height int64
+}{
+	{"runs", "/", `document.querySelectorAll("#runs svg.spark").length > 4`, 600},
+	{"run", stuck, `document.querySelectorAll(".plot canvas").length > 4`, 0},
 	{"run-smooth", stuck + "?metric=env/all/stop/length&metric=reward&metric=pass@1&smooth=0.8&x=time",
-		`document.querySelectorAll(".plot canvas").length === 3`},
-	{"compare", "/compare?sweep=lr", `document.querySelector(".plot canvas")`},
-	{"compare-seeds", "/compare?sweep=lr&seeds=1", `document.querySelector(".plot canvas")`},
-	{"environments", "/environments", `document.querySelector("table")`},
-	{"environment", "/environments/research/countdown", `document.querySelector("table")`},
-	{"conversations", stuck + "/conversations?step=36", `document.querySelectorAll("article").length === 4`},
-	{"tokens", stuck + "/conversations?step=12&slot=385&episode=0&colour=logprob", `document.querySelector(".tokens .t-p0")`},
-	{"action", stuck + "/actions/suspend", `document.querySelector("form[method=post]")`},
-	{"waiting", "/runs/research/countdown-llama", `document.querySelector(".plot canvas")`},
+		`document.querySelectorAll(".plot canvas").length === 3`, 0},
+	{"compare", "/compare?sweep=lr", `document.querySelector(".plot canvas")`, 0},
+	{"compare-seeds", "/compare?sweep=lr&seeds=1", `document.querySelector(".plot canvas")`, 0},
+	{"environments", "/environments", `document.querySelector("table")`, 0},
+	{"environment", "/environments/research/countdown", `document.querySelector("table")`, 0},
+	{"conversations", stuck + "/conversations?step=36", `document.querySelectorAll("article").length === 4`, 0},
+	{"tokens", stuck + "/conversations?step=12&slot=385&episode=0&colour=logprob",
+		`document.querySelector(".tokens .t-p0")`, 0},
+	{"action", stuck + "/actions/suspend", `document.querySelector("form[method=post]")`, 0},
+	{"waiting", "/runs/research/countdown-llama", `document.querySelector(".plot canvas")`, 0},
 }
 
 // TestPages opens each page at two widths, light and dark: no error, no request to another host, nothing wider than
@@ -185,11 +191,11 @@ func TestPages(t *testing.T) {
 	b := open(t, uitest.Read)
 	for _, scheme := range []string{"light", "dark"} {
 		for _, width := range []int64{1280, 390} {
-			b.do(t, emulation.SetDeviceMetricsOverride(width, 900, 1, width < 600),
-				emulation.SetEmulatedMedia().WithFeatures([]*emulation.MediaFeature{{Name: "prefers-color-scheme",
-					Value: scheme}}))
+			b.do(t, emulation.SetEmulatedMedia().WithFeatures([]*emulation.MediaFeature{{Name: "prefers-color-scheme",
+				Value: scheme}}))
 			for _, v := range views {
-				b.do(t, chromedp.Navigate(b.host+v.path))
+				b.do(t, emulation.SetDeviceMetricsOverride(width, cmp.Or(v.height, 900), 1, width < 600),
+					chromedp.Navigate(b.host+v.path))
 				b.await(t, v.whole)
 				if over := is[int](t, b, `document.documentElement.scrollWidth - window.innerWidth`); over > 0 {
 					t.Errorf("%s is %d pixels wider than a window of %d", v.name, over, width)
@@ -229,7 +235,7 @@ func TestHostileTexts(t *testing.T) {
 		strings.ContainsAny(text, "\u202e\x1b") {
 		t.Error("the characters that turn text are not shown as escapes")
 	}
-	const long = `Array.from(document.querySelectorAll("article pre")).reduce((n, e) => Math.max(n, e.textContent.length), 0)`
+	const long = `Math.max(...Array.from(document.querySelectorAll("article pre"), (e) => e.textContent.length))`
 	before := is[int](t, b, long)
 	b.do(t, chromedp.Evaluate(`for (const d of document.querySelectorAll("details")) d.open = true`, nil),
 		chromedp.Click("[data-more]", chromedp.ByQuery))

@@ -131,6 +131,7 @@
 
   const plots = new Map(); // by the element of the chart
   const letters = "abcdefghijkl";
+  const whole = [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10000, 20000, 50000, 100000]; // There is no half step.
   const color = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
   const number = (v) => v === null || v === undefined ? "" : Number(v.toPrecision(4)).toString();
 
@@ -174,7 +175,7 @@
       width: plot.clientWidth, height: plot.clientHeight, legend: { show: false },
       cursor: { sync: { key: "curves" }, y: false, drag: { x: true, y: false } },
       scales: { x: { time: data.time }, y: log ? { distr: 3 } : {} },
-      axes: [Object.assign({ size: 26 }, axis), Object.assign({ size: 60, values: (u, all) => all.map(number) }, axis)],
+      axes: [Object.assign({ size: 26 }, data.time ? {} : { incrs: whole }, axis), Object.assign({ size: 60, values: (u, all) => all.map(number) }, axis)],
       series, bands: low && high ? [{ series: [high, low], fill: color("--band") }] : [],
       hooks: { setCursor: [(u) => read(figure, u, data, lines, kinds, many)], draw: [(u) => mark(u, data.marks)] },
     }, [data.x].concat(lines), plot);

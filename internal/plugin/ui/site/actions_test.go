@@ -40,7 +40,8 @@ func TestActions(t *testing.T) {
 		t.Fatal("the page that asks changes the run")
 	}
 	answer, page := f.do(t, http.MethodPost, action)
-	if answer.StatusCode != http.StatusSeeOther || answer.Header.Get("Location") != stuck || !f.suspended(t, uitest.Stuck) {
+	if answer.StatusCode != http.StatusSeeOther || answer.Header.Get("Location") != stuck ||
+		!f.suspended(t, uitest.Stuck) {
 		t.Fatalf("the action answers %s:\n%s", answer.Status, page)
 	}
 	if answer, page := f.get(t, stuck+"/actions/retry"); answer.StatusCode != http.StatusOK ||

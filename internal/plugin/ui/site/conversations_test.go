@@ -174,7 +174,8 @@ func TestHostileTexts(t *testing.T) {
 
 func TestVisible(t *testing.T) {
 	for text, want := range map[string]string{
-		"plain\n\ttext é 👩‍🔬": "plain\n\ttext é 👩‍🔬", "a\x1b[2Jb": `a\u{1B}[2Jb`, "\u202dx": `\u{202D}x`, "\x9b1m": "\x9b1m",
+		"plain\n\ttext é 👩‍🔬": "plain\n\ttext é 👩‍🔬", "a\x1b[2Jb": `a\u{1B}[2Jb`,
+		"\u202dx": `\u{202D}x`, "\x9b1m": "\x9b1m",
 		"\u009b1m": `\u{9B}1m`, "\U000E0041": `\u{E0041}`, "a\u00adb\ufeff": `a\u{AD}b\u{FEFF}`,
 	} {
 		if got := string(visible([]byte(text))); got != want {

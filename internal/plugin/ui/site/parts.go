@@ -8,6 +8,8 @@ import (
 	"html/template"
 	"time"
 
+	"k8s.io/utils/ptr"
+
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
 	"github.com/tinker-operator/tinker-operator/internal/plugin/checkpoints"
 	"github.com/tinker-operator/tinker-operator/internal/plugin/output"
@@ -41,7 +43,6 @@ func (s *Site) attemptsOf(run *v1alpha1.TrainingRun) []attempt {
 			Running: a.CompletionTime == nil && a.Cause == ""}
 		if a.Count > 1 {
 			shown.Number = fmt.Sprintf("%d–%d", a.Number-a.Count+1, a.Number)
-			shown.Notes = append(shown.Notes, fmt.Sprintf("%d attempts ended for this reason", a.Count))
 		}
 		if a.StartTime != nil {
 			shown.Began = timeOf(a.StartTime)
@@ -54,15 +55,24 @@ func (s *Site) attemptsOf(run *v1alpha1.TrainingRun) []attempt {
 				shown.Steps = fmt.Sprintf("%d–%d", *a.FromStep, *a.ToStep)
 			}
 		}
-		if a.ColdOptimizer != nil && *a.ColdOptimizer {
-			shown.Notes = append(shown.Notes, "began with a new optimizer")
-		}
-		if a.LostVersions != nil && *a.LostVersions > 0 {
-			shown.Notes = append(shown.Notes, fmt.Sprintf("%d versions could not be sampled any more", *a.LostVersions))
-		}
+		shown.Notes = notesOfAttempt(a)
 		all = append(all, shown)
 	}
 	return all
+}
+
+// notesOfAttempt says what is unusual about an attempt.
+func notesOfAttempt(a v1alpha1.Attempt) (notes []string) {
+	if a.Count > 1 {
+		notes = append(notes, fmt.Sprintf("%d attempts ended for this reason", a.Count))
+	}
+	if ptr.Deref(a.ColdOptimizer, false) {
+		notes = append(notes, "began with a new optimizer")
+	}
+	if n := ptr.Deref(a.LostVersions, 0); n > 0 {
+		notes = append(notes, fmt.Sprintf("%d versions could not be sampled any more", n))
+	}
+	return notes
 }
 
 // endOf returns when an attempt ended, or the time now for one that is in progress.
@@ -80,7 +90,8 @@ func span(first, last, from, to time.Time) template.HTML {
 	x := from.Sub(first).Seconds() / whole * (width - least)
 	w := max(least, to.Sub(from).Seconds()/whole*width)
 	return template.HTML(fmt.Sprintf(`<svg class="bar" width="%d" height="%d" aria-hidden="true">`+
-		`<rect class="rest" width="%d" height="%d" rx="2"/><rect class="done" x="%.1f" width="%.1f" height="%d" rx="2"/></svg>`,
+		`<rect class="rest" width="%d" height="%d" rx="2"/>`+
+		`<rect class="done" x="%.1f" width="%.1f" height="%d" rx="2"/></svg>`,
 		width, height, width, height, x, w, height))
 }
 

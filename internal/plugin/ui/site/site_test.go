@@ -88,7 +88,8 @@ const stuck = "/runs/research/" + uitest.Stuck
 
 func TestRuns(t *testing.T) {
 	f := newFixture(t, interceptor.Funcs{}, uitest.Read)
-	f.expect(t, "/", uitest.Stuck, "48/80", "lr-2-seed-1", `data-spark="/runs/research/countdown-qwen3/sparks"`, "RepliesCut",
+	f.expect(t, "/", uitest.Stuck, "48/80", "lr-2-seed-1",
+		`data-spark="/runs/research/countdown-qwen3/sparks"`, "RepliesCut",
 		"EndpointUnreachable", "$22.08", "of $60<", "1–12 of 12 runs", "<!DOCTYPE html>")
 	f.expect(t, "/?state=Failed", "too-hot", "!notes-sft", "1–1 of 1 runs that fit, 12 in all")
 	f.expect(t, "/?sweep=lr&q=seed-1", "lr-0-seed-1", "!lr-0-seed-0", "1–3 of 3 runs")
@@ -125,7 +126,8 @@ func TestRunPage(t *testing.T) {
 		"a million tokens of Qwen/Qwen3-8B cost", "apiKeySecretKeyRef", "Step 40 is saved", "/conversations",
 		`data-chart="/runs/research/countdown-qwen3/curve.json?metric=env%2Fall%2Freward%2Ftotal"`, "actions/suspend",
 		"!actions/resume", "!actions/retry")
-	f.expect(t, stuck+"?metric=optim/entropy&smooth=0.9&x=time&log=1", "curve.json?metric=optim%2Fentropy&amp;smooth=0.9&amp;x=time",
+	f.expect(t, stuck+"?metric=optim/entropy&smooth=0.9&x=time&log=1", "curve.json?metric=optim%2Fentropy&amp;smooth=0.9"+
+		"&amp;x=time",
 		`data-log="true"`)
 	f.expect(t, "/runs/research/countdown-qwen3-s40", "spec.environments[countdown].sampling.maxTokens", "2048", "512")
 	f.expect(t, "/runs/research/countdown-llama", "connection refused", "What to do")

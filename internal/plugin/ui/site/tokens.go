@@ -24,7 +24,8 @@ const (
 )
 
 var colours = []option{{Value: "", Text: "messages"}, {Value: byLogprob, Text: "tokens by log-probability"},
-	{Value: byRatio, Text: "tokens by log-ratio of trainer and sampler"}, {Value: byAdvantage, Text: "tokens by advantage"}}
+	{Value: byRatio, Text: "tokens by log-ratio of trainer and sampler"},
+	{Value: byAdvantage, Text: "tokens by advantage"}}
 
 // mostTokens is how many tokens of an episode are coloured.
 const mostTokens = 8000

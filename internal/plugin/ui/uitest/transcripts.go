@@ -14,7 +14,8 @@ import (
 
 // Hostile is a text that a browser or a terminal must show and not obey.
 const Hostile = `</pre><script src="/assets/evil.js">alert(1)</script><img src=x onerror="document.title='executed'">` +
-	`<a href="javascript:alert(2)">click</a> {{.}} ` + "\x1b[31mred\x1b]0;title\x07 \u202eesrever\u202c \u2066x\u2069 \u200bz"
+	`<a href="javascript:alert(2)">click</a> {{.}} ` +
+	"\x1b[31mred\x1b]0;title\x07 \u202eesrever\u202c \u2066x\u2069 \u200bz"
 
 // LongLine is the length of the line of the hostile transcript.
 const LongLine = 10 << 20
@@ -68,14 +69,16 @@ func group(run string, step, slot int64, evaluation bool) transcript.Group {
 }
 
 func episode(run string, step, slot int64, index int) transcript.Episode {
-	text := fmt.Sprintf("I need 24 of 3, 5, 8 and %d. 8 × 3 = 24, and 5 − 5 = 0.\n\nThe answer is 8 × 3 + (5 − 5) = 24.",
+	text := fmt.Sprintf("I need 24 of 3, 5, 8 and %d. 8 × 3 = 24, and 5 − 5 = 0.\n\n"+
+		"The answer is 8 × 3 + (5 − 5) = 24.",
 		slot+2)
 	thinking, stop, reward := "Let me try products first: 3 × 8 is 24 already.", "stop", 1.0
 	if noise(run, step*100+slot*10+int64(index)) > .3 {
 		text, reward = "The answer is 3 + 5 + 8 = 16.", 0
 	}
 	if run == Stuck && step >= 30 && index != 1 {
-		thinking = strings.Repeat("Let me check that once more: 3 × 8 = 24, so 24 is reached. But maybe there is another way. ",
+		thinking = strings.Repeat("Let me check that once more: 3 × 8 = 24, so 24 is reached. "+
+			"But maybe there is another way. ",
 			9) + "Let me ch"
 		text, stop, reward = "", "length", 0
 	}

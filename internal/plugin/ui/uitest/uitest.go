@@ -155,7 +155,8 @@ func statusOf(run *v1alpha1.TrainingRun, h *history.History, steps int64) v1alph
 		Workers: new(int32(4)), ReadyWorkers: new(int32(4)), Restarts: new(int32(1)),
 		StartTime: new(metav1.NewTime(run.CreationTimestamp.Add(time.Minute))),
 		Usage: &v1alpha1.Usage{PromptTokens: new(steps * 61_000), SampledTokens: new(steps * 148_000),
-			TrainedTokens: new(steps * 205_000), BoughtTwiceTokens: new(int64(205_000)), EstimatedUSD: new(0.46 * float64(steps))},
+			TrainedTokens: new(steps * 205_000), BoughtTwiceTokens: new(int64(205_000)),
+			EstimatedUSD: new(0.46 * float64(steps))},
 		Environments: []v1alpha1.EnvironmentStatus{{Name: "countdown", Digest: "9f3c1c0e", Tasks: new(int64(12800)),
 			FaultRatio: new(0.004), Fault: "train task 4711: the reward timed out after 10s"}}}
 	latest := map[string]float64{}
