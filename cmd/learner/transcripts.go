@@ -8,6 +8,7 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"net"
 	"os"
 
 	"github.com/tinker-operator/tinker-operator/internal/learner/reader"
@@ -19,7 +20,7 @@ import (
 const transcriptsCommand = "transcripts"
 
 // printTranscript prints the transcript of a step of a run for `kubectl tinker transcripts`, or files of the run for
-// `kubectl tinker artifacts`, and returns the exit code.
+// `kubectl tinker artifacts`, or answers questions for `kubectl tinker ui`, and returns the exit code.
 func printTranscript(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	r := reader.Request{Variable: os.Getenv}
 	flags := flag.NewFlagSet(transcriptsCommand, flag.ContinueOnError)
@@ -38,12 +39,16 @@ func printTranscript(ctx context.Context, args []string, stdout, stderr io.Write
 			copied, err = delivery.ParseRanges(text)
 			return err
 		})
+	at := flags.String("serve", "", "Answer questions at this `ADDRESS` in the place of printing.")
 	if err := flags.Parse(args); err != nil {
 		return 2
 	}
 	if r.RunUID == "" {
 		fmt.Fprintln(stderr, "--run-uid is required")
 		return 2
+	}
+	if *at != "" {
+		return serveTranscripts(ctx, r, *at, stderr)
 	}
 	send := func(d delivery.Delivery) error { return delivery.Write(stdout, d) }
 	var err error
@@ -54,6 +59,20 @@ func printTranscript(ctx context.Context, args []string, stdout, stderr io.Write
 		err = send(reader.ListFiles(ctx, r))
 	default:
 		err = send(reader.Read(ctx, r))
+	}
+	if err != nil {
+		fmt.Fprintln(stderr, err)
+		return 1
+	}
+	return 0
+}
+
+// serveTranscripts answers questions about a run for `kubectl tinker ui`, and returns the exit code.
+func serveTranscripts(ctx context.Context, r reader.Request, address string, stderr io.Writer) int {
+	var config net.ListenConfig
+	listener, err := config.Listen(ctx, "tcp", address)
+	if err == nil {
+		err = reader.Serve(ctx, r, listener)
 	}
 	if err != nil {
 		fmt.Fprintln(stderr, err)

@@ -11,6 +11,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"strconv"
 	"strings"
 	"time"
@@ -31,13 +32,21 @@ import (
 type Reader struct {
 	kube client.Client
 	// logs returns the log of a pod, until the pod ends.
-	logs   func(ctx context.Context, namespace, pod string) (io.ReadCloser, error)
-	image  string
-	report func(format string, args ...any)
+	logs func(ctx context.Context, namespace, pod string) (io.ReadCloser, error)
+	// forward connects to a port of a pod.
+	forward func(namespace, pod string, port int) (dialer, error)
+	image   string
+	report  func(format string, args ...any)
 	// period is the time between two looks at a pod, and patience how long it may take to start.
 	period, patience time.Duration
 	// deadline bounds a pod in the place of the usual time, if it is not 0.
 	deadline time.Duration
+}
+
+// dialer makes connections to a port of a pod.
+type dialer interface {
+	io.Closer
+	Dial() (net.Conn, error)
 }
 
 // NewReader returns a reader whose pods have the image of the run's newest attempt, or the given one if it is not
@@ -52,6 +61,9 @@ func NewReader(env cli.IO, connection *cli.Connection, image string) (Reader, er
 		report: func(format string, args ...any) { fmt.Fprintf(env.Stderr, format+"\n", args...) },
 		logs: func(ctx context.Context, namespace, pod string) (io.ReadCloser, error) {
 			return core.Pods(namespace).GetLogs(pod, &corev1.PodLogOptions{Follow: true}).Stream(ctx)
+		},
+		forward: func(namespace, pod string, port int) (dialer, error) {
+			return forward(connection.Config, core.RESTClient(), namespace, pod, port)
 		},
 	}, nil
 }
@@ -81,12 +93,7 @@ func (r Reader) read(ctx context.Context, run *v1alpha1.TrainingRun, question []
 		return explainCreate(run, err)
 	}
 	defer func() {
-		// It is deleted also where the person has interrupted the command.
-		ending, cancel := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
-		defer cancel()
-		if deleteErr := client.IgnoreNotFound(r.kube.Delete(ending, pod, client.GracePeriodSeconds(0))); deleteErr != nil {
-			err = errors.Join(err, fmt.Errorf("deleting pod %q: %w", pod.Name, deleteErr))
-		}
+		err = errors.Join(err, r.remove(ctx, pod))
 	}()
 	if err := r.awaitStart(ctx, run, pod); err != nil {
 		return err
@@ -114,6 +121,16 @@ func (r Reader) read(ctx context.Context, run *v1alpha1.TrainingRun, question []
 			return err
 		}
 	}
+}
+
+// remove deletes a pod, also where the person has interrupted the command.
+func (r Reader) remove(ctx context.Context, pod *corev1.Pod) error {
+	ending, cancel := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
+	defer cancel()
+	if err := client.IgnoreNotFound(r.kube.Delete(ending, pod, client.GracePeriodSeconds(0))); err != nil {
+		return fmt.Errorf("deleting pod %q: %w", pod.Name, err)
+	}
+	return nil
 }
 
 // podFor returns the pod that answers a question.

@@ -158,21 +158,6 @@ func Evaluation(ctx context.Context, env cli.IO, connection *cli.Connection, run
 	return chosen(run, step, found)
 }
 
-// Read returns the transcript of a step of training, or of an evaluation, from the artifacts of a run, and the steps
-// that have one. The newest step is Newest. A step without a transcript is an error with the steps.
-func Read(ctx context.Context, env cli.IO, connection *cli.Connection, run *v1alpha1.TrainingRun, step int64,
-	evaluation bool) (transcript.Step, []int64, error) {
-	if err := written(run); err != nil {
-		return transcript.Step{}, nil, err
-	}
-	found, err := ask(ctx, env, connection, run, "", question{step: step, evaluation: evaluation})
-	if err != nil {
-		return transcript.Step{}, nil, err
-	}
-	decoded, err := chosen(run, step, found)
-	return decoded, found.Steps, err
-}
-
 // Lines returns so many of the newest lines of a run's metrics.jsonl, and the matching lines of its evaluations.jsonl,
 // from its artifacts. A pod reads them, with the image of the run's newest attempt unless another is named.
 func Lines(ctx context.Context, env cli.IO, connection *cli.Connection, run *v1alpha1.TrainingRun, image string,

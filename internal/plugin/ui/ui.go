@@ -21,13 +21,11 @@ import (
 	"github.com/spf13/cobra"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
 	"github.com/tinker-operator/tinker-operator/internal/plugin/cli"
 	"github.com/tinker-operator/tinker-operator/internal/plugin/tokens"
 	"github.com/tinker-operator/tinker-operator/internal/plugin/transcripts"
 	"github.com/tinker-operator/tinker-operator/internal/plugin/ui/guard"
 	"github.com/tinker-operator/tinker-operator/internal/plugin/ui/site"
-	"github.com/tinker-operator/tinker-operator/internal/transcript"
 )
 
 const uiHelp = `kubectl tinker ui shows runs, curves, conversations and comparisons in a browser. The pages are
@@ -35,7 +33,7 @@ served on this machine, with your own permissions in the cluster, until Ctrl-C e
 
 The address that it prints admits one browser. Press Enter for another address.
 
-Conversations are read from the runs' artifacts by pods, as kubectl tinker transcripts reads them; that requires
+Conversations are read from the runs' artifacts by a pod of each run, which is deleted with the command; that requires
 Kubernetes' role edit. Whoever lacks it sees everything else.
 
 --listen serves to other machines, which requires a certificate: whoever has the address that is printed acts with your
@@ -69,7 +67,9 @@ func New(env cli.IO, cluster *cli.Cluster) *cobra.Command {
 			if err != nil {
 				return fmt.Errorf("connecting to the cluster: %w", err)
 			}
-			return f.run(command.Context(), env, f.site(env, connection, watcher))
+			readers := transcripts.NewReaders(env, connection)
+			err = f.run(command.Context(), env, f.site(env, connection, watcher, readers))
+			return errors.Join(err, readers.Close(command.Context()))
 		},
 	}
 	set := command.Flags()
@@ -104,17 +104,14 @@ func isLoopback(host string) bool {
 }
 
 // site returns the pages of a cluster.
-func (f flags) site(env cli.IO, connection *cli.Connection, watcher client.WithWatch) *site.Site {
+func (f flags) site(env cli.IO, connection *cli.Connection, watcher client.WithWatch,
+	readers *transcripts.Readers) *site.Site {
 	namespace := connection.Namespace
 	if f.all {
 		namespace = ""
 	}
 	return site.New(site.Config{
-		Connection: connection, Watcher: watcher, Namespace: namespace, Now: env.Now,
-		Read: func(ctx context.Context, run *v1alpha1.TrainingRun, step int64,
-			evaluation bool) (transcript.Step, []int64, error) {
-			return transcripts.Read(ctx, env, connection, run, step, evaluation)
-		},
+		Connection: connection, Watcher: watcher, Namespace: namespace, Now: env.Now, Read: readers.Read,
 		Pieces: func(ctx context.Context, model string) (func([]int32) []string, error) {
 			return tokens.Pieces(ctx, env, model)
 		},
@@ -147,14 +144,13 @@ func (f flags) run(ctx context.Context, env cli.IO, pages *site.Site) error {
 	select {
 	case err = <-ended:
 	case <-ctx.Done():
-		// Pods that read artifacts are deleted before the command ends.
 		closing, stop := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
 		defer stop()
 		err = server.Shutdown(closing)
 	}
 	cancel()
 	<-watched
-	pages.Wait()
+	pages.Wait() // A pod that reads is deleted before the command ends.
 	if err != nil && !errors.Is(err, http.ErrServerClosed) && !errors.Is(err, context.DeadlineExceeded) {
 		return fmt.Errorf("serving the pages: %w", err)
 	}

@@ -1,0 +1,155 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package transcripts
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
+	"github.com/tinker-operator/tinker-operator/internal/plugin/artifacts"
+	"github.com/tinker-operator/tinker-operator/internal/plugin/cli"
+	"github.com/tinker-operator/tinker-operator/internal/transcript"
+	"github.com/tinker-operator/tinker-operator/internal/transcript/delivery"
+)
+
+// mostPods is how many pods wait for questions at once, each of another run.
+const mostPods = 3
+
+// session is a pod that answers questions.
+type session interface {
+	Ask(ctx context.Context, step int64, evaluation bool) (delivery.Delivery, error)
+	Close(ctx context.Context) error
+}
+
+// Readers read transcripts by a pod of each run that stays until it is not needed.
+type Readers struct {
+	// open starts a pod, and once has one answer a single question.
+	open func(ctx context.Context, run *v1alpha1.TrainingRun) (session, error)
+	once func(ctx context.Context, run *v1alpha1.TrainingRun, asked question) (delivery.Delivery, error)
+
+	mu   sync.Mutex
+	pods map[types.UID]*pod
+}
+
+// pod is the pod of a run. mu is held while it is used.
+type pod struct {
+	mu      sync.Mutex
+	session session
+	// unserved says that no pod of the run answers questions.
+	unserved bool
+	used     time.Time
+}
+
+// NewReaders returns readers without a pod. Close deletes those that they start.
+func NewReaders(env cli.IO, connection *cli.Connection) *Readers {
+	return &Readers{pods: map[types.UID]*pod{},
+		open: func(ctx context.Context, run *v1alpha1.TrainingRun) (session, error) {
+			reader, err := artifacts.NewReader(env, connection, "")
+			if err != nil {
+				return nil, err
+			}
+			return reader.Open(ctx, run)
+		},
+		once: func(ctx context.Context, run *v1alpha1.TrainingRun, asked question) (delivery.Delivery, error) {
+			return ask(ctx, env, connection, run, "", asked)
+		},
+	}
+}
+
+// Read returns the transcript of a step of training, or of the evaluation after it, and the steps that have one. The
+// newest step is Newest. A step without a transcript is an error with the steps.
+func (r *Readers) Read(ctx context.Context, run *v1alpha1.TrainingRun, step int64,
+	evaluation bool) (transcript.Step, []int64, error) {
+	if err := written(run); err != nil {
+		return transcript.Step{}, nil, err
+	}
+	found, err := r.ask(ctx, run, question{step: step, evaluation: evaluation})
+	if err != nil {
+		return transcript.Step{}, nil, err
+	}
+	if found.Problem != "" {
+		return transcript.Step{}, nil, fmt.Errorf("reading the artifacts of run %q: %s", run.Name, found.Problem)
+	}
+	decoded, err := chosen(run, step, found)
+	return decoded, found.Steps, err
+}
+
+func (r *Readers) ask(ctx context.Context, run *v1alpha1.TrainingRun, asked question) (delivery.Delivery, error) {
+	p := r.of(ctx, run.UID)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.unserved {
+		return r.once(ctx, run, asked)
+	}
+	// A pod ends where nobody has asked for a while, and another one takes its place.
+	if p.session != nil {
+		found, err := p.session.Ask(ctx, asked.step, asked.evaluation)
+		if err == nil || ctx.Err() != nil {
+			return found, err
+		}
+		_ = p.session.Close(ctx)
+		p.session = nil
+	}
+	opened, err := r.open(ctx, run)
+	if errors.Is(err, artifacts.ErrUnserved) {
+		p.unserved = true
+		return r.once(ctx, run, asked)
+	}
+	if err != nil {
+		return delivery.Delivery{}, err
+	}
+	p.session = opened
+	return opened.Ask(ctx, asked.step, asked.evaluation)
+}
+
+// of returns the pod of a run, and has the one that was used least lately deleted where there are too many.
+func (r *Readers) of(ctx context.Context, uid types.UID) *pod {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for r.pods[uid] == nil && len(r.pods) >= mostPods {
+		var oldest types.UID
+		for other, p := range r.pods {
+			if r.pods[oldest] == nil || p.used.Before(r.pods[oldest].used) {
+				oldest = other
+			}
+		}
+		dropped := r.pods[oldest]
+		delete(r.pods, oldest)
+		_ = dropped.close(ctx)
+	}
+	if r.pods[uid] == nil {
+		r.pods[uid] = &pod{}
+	}
+	r.pods[uid].used = time.Now()
+	return r.pods[uid]
+}
+
+// close deletes the pod once it has answered.
+func (p *pod) close(ctx context.Context) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.session == nil {
+		return nil
+	}
+	err := p.session.Close(ctx)
+	p.session = nil
+	return err
+}
+
+// Close deletes all pods, also where the context has ended.
+func (r *Readers) Close(ctx context.Context) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	var errs []error
+	for _, p := range r.pods {
+		errs = append(errs, p.close(ctx))
+	}
+	return errors.Join(errs...)
+}
