@@ -21,7 +21,9 @@ const idle = 2 * time.Minute
 
 // Serve answers questions for transcripts at a listener, one delivery for each, until nobody has asked for a while or
 // the context ends. A question is a GET with the values step and evaluation.
-func Serve(ctx context.Context, r Request, listener net.Listener) error { return serve(ctx, r, listener, idle) }
+func Serve(ctx context.Context, r Request, listener net.Listener) error {
+	return serve(ctx, r, listener, idle)
+}
 
 func serve(ctx context.Context, r Request, listener net.Listener, after time.Duration) error {
 	ctx, cancel := context.WithCancel(ctx)
