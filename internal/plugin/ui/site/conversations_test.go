@@ -12,7 +12,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -84,22 +83,14 @@ func TestATranscriptIsReadOnce(t *testing.T) {
 	c := &counted{release: make(chan struct{})}
 	f := newFixture(t, interceptor.Funcs{}, c.read)
 	for range 3 {
-		answer, page := f.get(t, stuck+"/conversations?step=3")
+		answer, page := f.do(t, http.MethodGet, stuck+"/conversations?step=3")
 		if answer.Header.Get("X-Pending") == "" || !strings.Contains(page, "A pod reads the artifacts of the run, since") {
 			t.Fatalf("while it is read the page is:\n%s", page)
 		}
 	}
-	f.get(t, stuck+"/conversations?step=4")
+	f.do(t, http.MethodGet, stuck+"/conversations?step=4")
 	close(c.release)
-	for deadline := time.Now().Add(10 * time.Second); ; {
-		_, page := f.get(t, stuck+"/conversations?step=4")
-		if strings.Contains(page, "24 of 24") {
-			break
-		}
-		if time.Now().After(deadline) {
-			t.Fatalf("the page is:\n%s", page)
-		}
-	}
+	f.expect(t, stuck+"/conversations?step=4", "24 of 24")
 	f.expect(t, stuck+"/conversations?step=3", "24 of 24")
 	if c.reads != 2 || c.together != 1 {
 		t.Errorf("%d reads were made, %d at once, want 2, one at a time", c.reads, c.together)

@@ -47,10 +47,18 @@ func serve(t testing.TB, cluster client.WithWatch, read ReadFunc) *fixture {
 	return &fixture{cluster: cluster, site: s}
 }
 
-// get returns the answer to a request, and its text.
+// get returns the answer to a request, and its text, once no transcript is read for it any more.
 func (f *fixture) get(t testing.TB, target string, headers ...string) (*http.Response, string) {
 	t.Helper()
-	return f.do(t, http.MethodGet, target, headers...)
+	for deadline := time.Now().Add(time.Minute); ; {
+		answer, page := f.do(t, http.MethodGet, target, headers...)
+		if answer.Header.Get("X-Pending") == "" {
+			return answer, page
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("%s is not read within a minute", target)
+		}
+	}
 }
 
 func (f *fixture) do(t testing.TB, method, target string, headers ...string) (*http.Response, string) {
@@ -62,6 +70,7 @@ func (f *fixture) do(t testing.TB, method, target string, headers ...string) (*h
 	w := httptest.NewRecorder()
 	f.site.ServeHTTP(w, r)
 	answer := w.Result()
+	defer func() { _ = answer.Body.Close() }()
 	data, err := io.ReadAll(answer.Body)
 	if err != nil {
 		t.Fatal(err)
