@@ -48,6 +48,7 @@ require (
 	google.golang.org/api v0.297.0
 	k8s.io/apiextensions-apiserver v0.37.0
 	k8s.io/apiserver v0.37.0
+	k8s.io/streaming v0.37.2
 )
 
 require (
@@ -195,7 +196,6 @@ require (
 	k8s.io/component-base v0.37.0 // indirect
 	k8s.io/klog/v2 v2.140.0 // indirect
 	k8s.io/kube-openapi v0.0.0-20260721132016-d427ff9ee9ad // indirect
-	k8s.io/streaming v0.37.2 // indirect
 	kernel.org/pub/linux/libs/security/libcap/psx v1.2.77 // indirect
 	sigs.k8s.io/json v0.0.0-20250730193827-2d320260d730 // indirect
 	sigs.k8s.io/randfill v1.0.0 // indirect

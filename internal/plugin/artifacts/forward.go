@@ -13,11 +13,11 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/util/httpstream"
 	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/portforward"
 	"k8s.io/client-go/transport/spdy"
+	"k8s.io/streaming/pkg/httpstream"
 )
 
 // tunnel has connections to a port of a pod over one connection to the API server. No port of this machine is opened,
@@ -26,8 +26,9 @@ type tunnel struct {
 	streams httpstream.Connection
 	port    string
 
-	mu   sync.Mutex
-	next int
+	mu     sync.Mutex
+	next   int
+	closed bool
 }
 
 // forward connects to a port of a pod through the API server, as kubectl port-forward does.
@@ -38,8 +39,9 @@ func forward(config *rest.Config, core rest.Interface, namespace, pod string, po
 	}
 	address := core.Post().Resource("pods").Namespace(namespace).Name(pod).SubResource("portforward").
 		VersionedParams(&corev1.PodPortForwardOptions{}, scheme.ParameterCodec).URL()
-	streams, _, err := spdy.NewDialer(upgrader, &http.Client{Transport: transport, Timeout: dialPatience}, http.MethodPost,
-		address).Dial(portforward.PortForwardProtocolV1Name)
+	asking := &http.Client{Transport: transport, Timeout: dialPatience}
+	streams, _, err := spdy.NewDialerForStreaming(upgrader, asking, http.MethodPost, address).
+		Dial(portforward.PortForwardProtocolV1Name)
 	if err != nil {
 		return nil, fmt.Errorf("forwarding a port of pod %q: %w", pod, err)
 	}
@@ -51,6 +53,9 @@ const dialPatience = 30 * time.Second
 
 // Dial returns a connection to the port.
 func (t *tunnel) Dial() (net.Conn, error) {
+	if t.isClosed() {
+		return nil, net.ErrClosed // A stream of a connection that has ended would be waited for.
+	}
 	t.mu.Lock()
 	t.next++
 	headers := http.Header{corev1.PortHeader: {t.port}, corev1.PortForwardRequestIDHeader: {strconv.Itoa(t.next)}}
@@ -79,8 +84,25 @@ func (t *tunnel) Dial() (net.Conn, error) {
 	return c, nil
 }
 
+// isClosed reports whether the connection to the API server has ended.
+func (t *tunnel) isClosed() bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	select {
+	case <-t.streams.CloseChan():
+		return true
+	default:
+		return t.closed
+	}
+}
+
 // Close ends all connections.
-func (t *tunnel) Close() error { return t.streams.Close() }
+func (t *tunnel) Close() error {
+	t.mu.Lock()
+	t.closed = true
+	t.mu.Unlock()
+	return t.streams.Close()
+}
 
 // streamConn is a stream as a connection. The context of a request bounds it in the place of deadlines.
 type streamConn struct {

@@ -16,11 +16,11 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/util/httpstream"
-	"k8s.io/apimachinery/pkg/util/httpstream/spdy"
 	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/portforward"
+	"k8s.io/streaming/pkg/httpstream"
+	"k8s.io/streaming/pkg/httpstream/spdy"
 
 	"github.com/tinker-operator/tinker-operator/internal/transcript/delivery"
 )
@@ -52,10 +52,11 @@ func newAPIServer(t *testing.T, address string) (*rest.Config, *[]string) {
 			return
 		}
 		streams := make(chan httpstream.Stream, 16)
-		connection := spdy.NewResponseUpgrader().UpgradeResponse(w, r, func(s httpstream.Stream, replied <-chan struct{}) error {
+		keep := func(s httpstream.Stream, _ <-chan struct{}) error {
 			streams <- s
 			return nil
-		})
+		}
+		connection := spdy.NewResponseUpgrader().UpgradeResponse(w, r, keep)
 		if connection == nil {
 			return
 		}

@@ -31,8 +31,15 @@ func newFixture(secure bool) *fixture {
 	return f
 }
 
+// answer is an answer of the guard.
+type answer struct {
+	StatusCode int
+	Status     string
+	Header     http.Header
+}
+
 // do sends a request with headers, given as name and value in turn.
-func (f *fixture) do(method, target string, headers ...string) *http.Response {
+func (f *fixture) do(method, target string, headers ...string) answer {
 	r := httptest.NewRequest(method, target, nil)
 	r.Host = "127.0.0.1:4000"
 	for i := 0; i < len(headers); i += 2 {
@@ -44,17 +51,17 @@ func (f *fixture) do(method, target string, headers ...string) *http.Response {
 	}
 	w := httptest.NewRecorder()
 	f.handler.ServeHTTP(w, r)
-	return w.Result()
+	return answer{StatusCode: w.Code, Status: http.StatusText(w.Code), Header: w.Header()}
 }
 
 // enter exchanges a token for the cookie, and returns what a browser sends back.
 func (f *fixture) enter(t *testing.T) string {
 	t.Helper()
-	answer := f.do(http.MethodGet, path(t, f.guard.Address()))
-	if answer.StatusCode != http.StatusSeeOther || answer.Header.Get("Location") != "/" {
-		t.Fatalf("the entry answers %s to %q", answer.Status, answer.Header.Get("Location"))
+	entered := f.do(http.MethodGet, path(t, f.guard.Address()))
+	if entered.StatusCode != http.StatusSeeOther || entered.Header.Get("Location") != "/" {
+		t.Fatalf("the entry answers %s to %q", entered.Status, entered.Header.Get("Location"))
 	}
-	name, _, _ := strings.Cut(answer.Header.Get("Set-Cookie"), ";")
+	name, _, _ := strings.Cut(entered.Header.Get("Set-Cookie"), ";")
 	return name
 }
 
@@ -167,17 +174,17 @@ func TestRequestsOfOthersAreRefused(t *testing.T) {
 // TestEachAnswerHasThePolicy also of refusals, which a browser shows as well.
 func TestEachAnswerHasThePolicy(t *testing.T) {
 	f := newFixture(true)
-	for _, answer := range []*http.Response{f.do(http.MethodGet, "/"), f.do(http.MethodGet, "/", "Host", "evil.example"),
+	for _, each := range []answer{f.do(http.MethodGet, "/"), f.do(http.MethodGet, "/", "Host", "evil.example"),
 		f.do(http.MethodGet, "/", "Cookie", f.enter(t))} {
-		got := answer.Header
+		got := each.Header
 		csp := got.Get("Content-Security-Policy")
 		if !strings.HasPrefix(csp, "default-src 'none'; script-src 'self';") || strings.Contains(csp, "unsafe") ||
 			!strings.Contains(csp, "form-action 'self'") || !strings.Contains(csp, "frame-ancestors 'none'") {
-			t.Errorf("%s has the policy %q", answer.Status, csp)
+			t.Errorf("%s has the policy %q", each.Status, csp)
 		}
 		if got.Get("X-Content-Type-Options") != "nosniff" || got.Get("Referrer-Policy") != "same-origin" ||
 			got.Get("Cache-Control") != "no-store" || got.Get("X-Frame-Options") != "DENY" {
-			t.Errorf("%s has the headers %v", answer.Status, got)
+			t.Errorf("%s has the headers %v", each.Status, got)
 		}
 	}
 }

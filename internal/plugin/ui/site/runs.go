@@ -67,7 +67,7 @@ type column struct {
 // orders compare two rows by a column. Figures come with the greatest first, and texts in their order.
 var orders = map[string]func(a, b listedRun) int{
 	"name":     func(a, b listedRun) int { return cmp.Compare(a.ID, b.ID) },
-	"state":    func(a, b listedRun) int { return cmp.Compare(a.Summary.State, b.Summary.State) },
+	"state":    func(a, b listedRun) int { return cmp.Compare(a.State, b.State) },
 	"progress": func(a, b listedRun) int { return cmp.Compare(b.Share(), a.Share()) },
 	"reward":   func(a, b listedRun) int { return compareFigures(a.Reward, b.Reward) },
 	"pass":     func(a, b listedRun) int { return compareFigures(a.PassAt1, b.PassAt1) },
@@ -102,7 +102,7 @@ func (s *Site) serveRuns(r *http.Request) (view, error) {
 	var rows []listedRun
 	for _, run := range all {
 		row := s.listed(run)
-		page.States = appendNew(page.States, row.Summary.State)
+		page.States = appendNew(page.States, row.State)
 		page.Namespaces = appendNew(page.Namespaces, run.Namespace)
 		if row.Sweep != "" {
 			page.Sweeps = appendNew(page.Sweeps, row.Sweep)
@@ -158,7 +158,7 @@ func (l *list) cut(r *http.Request, rows []listedRun) {
 // shows reports whether a row fits the filters.
 func (l *list) shows(row listedRun) bool {
 	text := strings.ToLower(l.Text)
-	return (l.State == "" || row.Summary.State == l.State) && (l.In == "" || row.Run.Namespace == l.In) &&
+	return (l.State == "" || row.State == l.State) && (l.In == "" || row.Run.Namespace == l.In) &&
 		(l.Sweep == "" || row.Sweep == l.Sweep) && (text == "" ||
 		strings.Contains(strings.ToLower(row.ID+" "+row.Run.Spec.Model.Name+" "+row.WaitsFor+" "+row.Learning), text))
 }

@@ -5,7 +5,6 @@ package site
 
 import (
 	"context"
-	"io"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -47,8 +46,15 @@ func serve(t testing.TB, cluster client.WithWatch, read ReadFunc) *fixture {
 	return &fixture{cluster: cluster, site: s}
 }
 
+// reply is an answer without its text.
+type reply struct {
+	StatusCode int
+	Status     string
+	Header     http.Header
+}
+
 // get returns the answer to a request, and its text, once no transcript is read for it any more.
-func (f *fixture) get(t testing.TB, target string, headers ...string) (*http.Response, string) {
+func (f *fixture) get(t testing.TB, target string, headers ...string) (*reply, string) {
 	t.Helper()
 	for deadline := time.Now().Add(time.Minute); ; {
 		answer, page := f.do(t, http.MethodGet, target, headers...)
@@ -61,7 +67,7 @@ func (f *fixture) get(t testing.TB, target string, headers ...string) (*http.Res
 	}
 }
 
-func (f *fixture) do(t testing.TB, method, target string, headers ...string) (*http.Response, string) {
+func (f *fixture) do(t testing.TB, method, target string, headers ...string) (*reply, string) {
 	t.Helper()
 	r := httptest.NewRequest(method, target, nil)
 	for i := 0; i < len(headers); i += 2 {
@@ -69,13 +75,7 @@ func (f *fixture) do(t testing.TB, method, target string, headers ...string) (*h
 	}
 	w := httptest.NewRecorder()
 	f.site.ServeHTTP(w, r)
-	answer := w.Result()
-	defer func() { _ = answer.Body.Close() }()
-	data, err := io.ReadAll(answer.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return answer, string(data)
+	return &reply{StatusCode: w.Code, Status: http.StatusText(w.Code), Header: w.Header()}, w.Body.String()
 }
 
 // expect fails unless a page has texts, and has not the texts that follow "!".

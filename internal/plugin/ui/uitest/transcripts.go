@@ -121,7 +121,7 @@ func Pieces(context.Context, string) (func([]int32) []string, error) {
 	return func(ids []int32) []string {
 		all := make([]string, len(ids))
 		for i, id := range ids {
-			all[i] = string(rune(id))
+			all[i] = string(id)
 		}
 		return all
 	}, nil
