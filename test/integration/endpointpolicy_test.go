@@ -1,6 +1,8 @@
 // Copyright 2026 The tinker-operator authors.
 // SPDX-License-Identifier: Apache-2.0
 
+//go:build integration
+
 package integration
 
 import (
