@@ -14,6 +14,7 @@ import (
 
 	"github.com/tinker-operator/tinker-operator/internal/contract"
 	"github.com/tinker-operator/tinker-operator/internal/environment/dataset/source"
+	"github.com/tinker-operator/tinker-operator/internal/environment/pythonreward"
 	"github.com/tinker-operator/tinker-operator/internal/environment/registry"
 	"github.com/tinker-operator/tinker-operator/internal/exchange"
 	"github.com/tinker-operator/tinker-operator/internal/rl"
@@ -29,6 +30,8 @@ type learningSample struct {
 	// tasks that are evaluated, and samples of each.
 	tasks   int64
 	samples int
+	// python says that the sample's environment is code in Python.
+	python bool
 	// change, if there is one, changes the run, and rows, if there are some, are those of its ConfigMap.
 	change func(*contract.RunFile)
 	rows   string
@@ -45,6 +48,23 @@ func BenchmarkSolverJudge(b *testing.B) {
 // BenchmarkRubrics measures what the policy of the sample rlvr.yaml learns by its judge.
 func BenchmarkRubrics(b *testing.B) {
 	learningSample{file: "rlvr.yaml", metrics: []string{"env/rlvr/pass_rate"}, tasks: 128, samples: 4}.measure(b)
+}
+
+// BenchmarkPythonReward measures what the policy of the sample python-reward.yaml learns by a function in Python.
+func BenchmarkPythonReward(b *testing.B) {
+	learningSample{file: "python-reward.yaml", metrics: []string{"pass@1"}, tasks: 512, samples: 1, python: true}.measure(b)
+}
+
+// BenchmarkPythonEnvironment measures what the policy of the sample python-environment.yaml learns in its episodes.
+func BenchmarkPythonEnvironment(b *testing.B) {
+	learningSample{
+		file: "python-environment.yaml", metrics: []string{"pass@1"}, tasks: 64, samples: 8, python: true,
+	}.measure(b)
+}
+
+// BenchmarkSelfPlay measures what the policy of the sample self-play.yaml learns by playing against itself.
+func BenchmarkSelfPlay(b *testing.B) {
+	learningSample{file: "self-play.yaml", metrics: []string{"pass@1"}, tasks: 64, samples: 8, python: true}.measure(b)
 }
 
 // BenchmarkDistillation measures the gain of half the steps of the sample distillation.yaml, with three seeds, and as a
@@ -127,6 +147,11 @@ func (l learningSample) train(b *testing.B, seed int64, shuffled bool) map[strin
 	s, root := sample.Read(b, l.file), b.TempDir()
 	s.WriteConfigMaps(b, root)
 	builder := registry.Builder{Data: source.New(source.Config{Root: root, Dir: b.TempDir(), Space: 1 << 24}).Open}
+	if l.python {
+		host := &pythonreward.Host{Socket: startRunner(b).socket(), InheritEnv: true}
+		b.Cleanup(host.Close)
+		builder.Programs = func(contract.Definition) *pythonreward.Host { return host }
+	}
 	file := s.RunFile(b, s.Pins(b, builder))
 	w := newFixture(b, func(f *contract.RunFile) {
 		f.Fixed, f.Evaluation, f.Concurrency, f.Steps = file.Fixed, file.Evaluation, file.Concurrency, file.Steps
