@@ -145,8 +145,8 @@ func TestOptionsIgnored(t *testing.T) {
 		names[i] = fmt.Sprintf("b%02d", i)
 	}
 	for want, metrics := range map[string]map[string]float64{
-		"Agents ask for response_format and tool_choice, which the gateway does not have, and are answered without.": ignoring(
-			"tool_choice", "response_format"),
+		"Agents ask for response_format and tool_choice, which the gateway does not have, and are answered " +
+			"without.": ignoring("tool_choice", "response_format"),
 		"Agents ask for b00, b01, b02, b03, b04 and 15 more, which the gateway does not have, and are answered " +
 			"without.": ignoring(names...),
 		`Agents ask for "a\n` + strings.Repeat("x", 38) + `", which the gateway does not have, and are answered ` +

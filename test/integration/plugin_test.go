@@ -183,7 +183,8 @@ var _ = Describe("kubectl tinker", func() {
 		w := emptyEnv()
 		arguments := []string{"create", "-f", filepath.Join("..", "..", "config", "samples", "arithmetic.yaml"), "--name",
 			"searched", "--search", "halving", "--samples", "3", "--max-running", "2", "--rungs", "20", "--grid",
-			"spec.algorithm.optimizer.learningRate=loguniform(1e-6,1e-4)", "--kubeconfig", kubeconfig, "--namespace", w.namespace}
+			"spec.algorithm.optimizer.learningRate=loguniform(1e-6,1e-4)", "--kubeconfig", kubeconfig, "--namespace",
+			w.namespace}
 		run := &v1alpha1.TrainingRun{}
 		get := func(name string) *v1alpha1.TrainingRun {
 			*run = v1alpha1.TrainingRun{}

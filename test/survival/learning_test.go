@@ -52,7 +52,9 @@ func BenchmarkRubrics(b *testing.B) {
 
 // BenchmarkPythonReward measures what the policy of the sample python-reward.yaml learns by a function in Python.
 func BenchmarkPythonReward(b *testing.B) {
-	learningSample{file: "python-reward.yaml", metrics: []string{"pass@1"}, tasks: 512, samples: 1, python: true}.measure(b)
+	learningSample{
+		file: "python-reward.yaml", metrics: []string{"pass@1"}, tasks: 512, samples: 1, python: true,
+	}.measure(b)
 }
 
 // BenchmarkPythonEnvironment measures what the policy of the sample python-environment.yaml learns in its episodes.

@@ -42,8 +42,8 @@ type Agent struct {
 	// +kubebuilder:validation:XValidation:rule="self.all(role, role.matches('^[a-z][a-z0-9_-]*$'))",message="a role has at most 63 lower-case letters, digits, hyphens and underscores, and begins with a letter"
 	// +optional
 	Roles []string `json:"roles,omitempty"`
-	// frozen are models that the agent may ask beside the policy, by the names frozen/NAME: a judge, or a teacher. They are
-	// not trained, and their tokens are counted as those of judges.
+	// frozen are models that the agent may ask beside the policy, by the names frozen/NAME: a judge, or a teacher. They
+	// are not trained, and their tokens count as tokens of judges.
 	// +listType=map
 	// +listMapKey=name
 	// +kubebuilder:validation:MaxItems=8

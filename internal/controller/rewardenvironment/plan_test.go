@@ -259,7 +259,8 @@ func TestComputeStatus(t *testing.T) {
 		t.Errorf("digest = %q", got.Digest)
 	}
 	warned := strings.Replace(good, `{`, `{"message":"2 rows are odd.",`, 1)
-	if again := computeStatus(env, makePlan(env, seen(1, terminatedPod(warned, 0)), now), now); again.Digest != got.Digest ||
+	again := computeStatus(env, makePlan(env, seen(1, terminatedPod(warned, 0)), now), now)
+	if again.Digest != got.Digest ||
 		again.Conditions[0].Message != "The probe found tasks and graded a reply. Warning: 2 rows are odd." {
 		t.Errorf("with a warning the status is %+v", again)
 	}

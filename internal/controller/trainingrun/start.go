@@ -131,13 +131,21 @@ func (r *Reconciler) fileInput(run *v1alpha1.TrainingRun, seen observe.State, fi
 			blocked = &problem.Problem{Code: problem.InitFromCycle, Evidence: seen.Cycle}
 		}
 	}
-	if blocked == nil {
-		blocked = seen.Endpoint.Problem
+	return input, r.firstProblem(blocked, seen, input.Pins)
+}
+
+// firstProblem returns what blocks a run: what the resolution of its references found, its TinkerEndpoint, or servers
+// that this installation does not share.
+func (r *Reconciler) firstProblem(blocked *problem.Problem, seen observe.State, pins desired.Pins) *problem.Problem {
+	switch {
+	case blocked != nil:
+		return blocked
+	case seen.Endpoint.Problem != nil:
+		return seen.Endpoint.Problem
+	case !r.Settings.SharedServers:
+		return resolve.SharedServers(pins)
 	}
-	if blocked == nil && !r.Settings.SharedServers {
-		blocked = resolve.SharedServers(input.Pins)
-	}
-	return input, blocked
+	return nil
 }
 
 // withBlock gives the plan without its start.
