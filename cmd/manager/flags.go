@@ -97,13 +97,7 @@ func parse(set *flag.FlagSet, args []string) (options, error) {
 	var broker brokerFlags
 	set.StringVar(&namespaces, "namespaces", "",
 		"Namespaces to watch, separated by commas; without it all, which needs a ClusterRole.")
-	set.StringVar(&o.image, "image", "", "Image of learner, worker and probe pods; it holds /learner and /rollout. "+
-		"Required.")
-	set.StringVar(&o.pythonImage, "python-image", "",
-		"Image of the functions of environments whose execution names no image; it has python3. Without it the name of "+
-			"--image with -python behind it, and its tag.")
-	set.StringVar(&o.packageIndex, "package-index", "",
-		"Address of the package index of execution.requirements of environments that name none; without it pip's own.")
+	addImages(set, &o)
 	set.StringVar(&o.defaultBaseURL, "default-base-url", hostedBaseURL,
 		"Endpoint of runs that name none in tinker.baseURL.")
 	set.StringVar(&podDefaults, "pod-defaults", "{}",
@@ -151,6 +145,17 @@ func parse(set *flag.FlagSet, args []string) (options, error) {
 	}
 	o.managerKey, err = readKey(o.managerKeyFile)
 	return o, err
+}
+
+// addImages adds the flags of the images of pods, and of what is installed into them.
+func addImages(set *flag.FlagSet, o *options) {
+	set.StringVar(&o.image, "image", "", "Image of learner, worker and probe pods; it holds /learner and /rollout. "+
+		"Required.")
+	set.StringVar(&o.pythonImage, "python-image", "",
+		"Image of the functions of environments whose execution names no image; it has python3. Without it the name of "+
+			"--image with -python behind it, and its tag.")
+	set.StringVar(&o.packageIndex, "package-index", "",
+		"Address of the package index of execution.requirements of environments that name none; without it pip's own.")
 }
 
 // list returns the names in a text that has commas between them.

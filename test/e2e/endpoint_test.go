@@ -26,7 +26,7 @@ const sharedEndpoint = "shared"
 
 // TestTinkerEndpoint trains behind the broker of a TinkerEndpoint. The pod that serves is killed, and the endpoint is
 // deleted and created again: the run ends with the weights of one that has a key of its own and that nothing disturbed,
-// and the broker has counted what the run has, to the token.
+// and the broker has counted all that the run used.
 func TestTinkerEndpoint(t *testing.T) {
 	want := baseline(t)
 	key := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: systemNamespace, Name: "shared-key"},
@@ -84,8 +84,9 @@ func TestTinkerEndpoint(t *testing.T) {
 		return len(counted.Status.Usage) == 1 && counted.Status.Usage[0].Tokens != nil &&
 			*counted.Status.Usage[0].Tokens >= spent
 	})
-	if used := *counted.Status.Usage[0].Tokens; used != spent {
-		t.Errorf("the broker counts %d tokens, and the run %d", used, spent)
+	// A broker that is killed counts one second too much at most, and never too little.
+	if used, more := *counted.Status.Usage[0].Tokens, 2*spent/int64(steps); used > spent+more {
+		t.Errorf("the broker counts %d tokens, and the run %d, want at most those of two steps more", used, spent)
 	}
 	if ready := meta.FindStatusCondition(counted.Status.Conditions, v1alpha1.ConditionReady); ready == nil ||
 		ready.Status != metav1.ConditionTrue {
