@@ -53,7 +53,7 @@ type TinkerEndpointSpec struct {
 	// +required
 	APIKeySecretKeyRef ref.SecretKey `json:"apiKeySecretKeyRef"`
 	// caBundleConfigMapKeyRef is the ConfigMap key with the certificates, in PEM, of authorities that the broker trusts
-	// besides those of the image.
+	// besides the image's authorities.
 	// +optional
 	CABundleConfigMapKeyRef *ref.ConfigMapKey `json:"caBundleConfigMapKeyRef,omitempty"`
 	// clientCertificateSecretRef is the Secret of type kubernetes.io/tls with the certificate that the broker shows to the
@@ -93,7 +93,7 @@ type TinkerEndpointSpec struct {
 	// +kubebuilder:validation:MaxItems=64
 	// +optional
 	Budgets []EndpointBudget `json:"budgets,omitempty"`
-	// weights share the limits among namespaces. The weight of a run is that of the first entry that selects its
+	// weights share the limits among namespaces. The weight of a run is the weight of the first entry that selects its
 	// namespace, multiplied by the run's tinker.weight. A namespace that no entry selects has the weight 1.
 	// +listType=map
 	// +listMapKey=name
@@ -178,7 +178,7 @@ type EndpointBudget struct {
 	// +kubebuilder:validation:XValidation:rule="self.matches('^[a-z0-9]([-a-z0-9]*[a-z0-9])?$')",message="name must have characters of a-z, 0-9 and '-', and begin and end with a letter or digit"
 	// +required
 	Name string `json:"name"`
-	// namespaceSelector selects the namespaces whose runs count. If it is absent, those of all namespaces count.
+	// namespaceSelector selects the namespaces whose runs count. If it is absent, the runs of all namespaces count.
 	// +optional
 	NamespaceSelector *metav1.LabelSelector `json:"namespaceSelector,omitempty"`
 	// labelSelector selects the runs that count by their labels. If it is absent, all runs of the namespaces count. The

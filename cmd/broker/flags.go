@@ -14,7 +14,7 @@ type options struct {
 	endpoint, namespace string
 	// dir has the records, tlsDir the certificate of the server, and keyDir the keys.
 	dir, tlsDir, keyDir string
-	// listen is the address for runs, and healthListen that of probes and metrics.
+	// listen is the address for runs, and healthListen the address for probes and metrics.
 	listen, healthListen string
 	// caFile has authorities of the Tinker endpoint, and clientCertDir the certificate that the endpoint requires.
 	caFile, clientCertDir string
@@ -35,7 +35,8 @@ func parse(args []string) (options, error) {
 	set.StringVar(&o.listen, "listen", ":8443", "`address` for runs, with TLS 1.3; it has /healthz and /readyz, too")
 	set.StringVar(&o.healthListen, "health-listen", ":8081", "`address` of /healthz, /readyz and /metrics, without TLS; "+
 		"empty for none")
-	set.StringVar(&o.caFile, "ca-file", "", "`file` with authorities of the Tinker endpoint, besides those of the system")
+	set.StringVar(&o.caFile, "ca-file", "", "`file` with authorities of the Tinker endpoint, "+
+		"besides the system's authorities")
 	set.StringVar(&o.clientCertDir, "client-cert-dir", "",
 		"`folder` with tls.crt and tls.key, the client certificate for the Tinker endpoint")
 	set.StringVar(&o.kubeconfig, "kubeconfig", "", "`file` that says how to reach the API server; empty within a cluster")

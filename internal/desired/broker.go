@@ -24,9 +24,9 @@ import (
 type BrokerSettings struct {
 	// Pod is what the pods of brokers have, such as imagePullSecrets and tolerations.
 	Pod v1alpha1.PodOverrides
-	// StorageClass is that of the records' claims; empty for the cluster's default.
+	// StorageClass is the storage class of the records' claims; empty for the cluster's default.
 	StorageClass string
-	// AccessMode is that of the records' claims. With ReadWriteOnce the replicas prefer one node.
+	// AccessMode is the access mode of the records' claims. With ReadWriteOnce the replicas prefer one node.
 	AccessMode corev1.PersistentVolumeAccessMode
 	// StorageSize is what the records' claims request.
 	StorageSize resource.Quantity

@@ -29,7 +29,7 @@ type FileInput struct {
 	Pins Pins
 	// DefaultBaseURL is the endpoint's, for a run that names none.
 	DefaultBaseURL string
-	// Prices are those of the run's TinkerEndpoint, by model; nil without one.
+	// Prices are the prices of the run's TinkerEndpoint, by model; nil without one.
 	Prices map[string]spending.Price
 	// InitFrom is the checkpoint that initFrom refers to; empty without.
 	InitFrom string

@@ -40,7 +40,7 @@ func UsageName(endpoint string, day time.Time) string {
 // Settings is what a broker does for which runs. The API key and the key of the tokens are not in it: they are in
 // Secrets that the broker's pod mounts.
 type Settings struct {
-	// Endpoint is the name of the TinkerEndpoint, and Generation that of its spec.
+	// Endpoint is the name of the TinkerEndpoint, and Generation the generation of its spec.
 	Endpoint   string `json:"endpoint"`
 	Generation int64  `json:"generation"`
 	// BaseURL is the address of the server, without /api/v1.
@@ -105,7 +105,7 @@ type Run struct {
 	User string `json:"user,omitempty"`
 	// Labels are the labels of the run.
 	Labels map[string]string `json:"labels,omitempty"`
-	// Weight is the run's share of the limits beside those of others; at least 1.
+	// Weight is the run's share of the limits beside the shares of others; at least 1.
 	Weight int `json:"weight"`
 	// Budgets are the names of the budgets that count what the run uses.
 	Budgets []string `json:"budgets,omitempty"`
@@ -113,12 +113,12 @@ type Run struct {
 
 // Tokens is what a server bills, by the way in which a token was used.
 type Tokens struct {
-	// Prefill are the tokens of prompts, those of the cache among them.
+	// Prefill are the tokens of prompts, cached tokens among them.
 	Prefill int64 `json:"prefill,omitempty"`
 	// CachedPrefill are the tokens of prompts that the server says it had in its cache.
 	CachedPrefill int64 `json:"cachedPrefill,omitempty"`
 	Sample        int64 `json:"sample,omitempty"`
-	// Train are the tokens of forward_backward, and Forward those of forward.
+	// Train are the tokens of forward_backward, and Forward the tokens of forward.
 	Train   int64 `json:"train,omitempty"`
 	Forward int64 `json:"forward,omitempty"`
 }
@@ -144,7 +144,7 @@ type Report struct {
 	// Time is when the report was made, by which identity of the Lease.
 	Time     time.Time `json:"time"`
 	Identity string    `json:"identity"`
-	// Generation is that of the settings in force.
+	// Generation is the generation of the settings in force.
 	Generation int64 `json:"generation"`
 	// KeyRefused is the server's message while it refuses the API key, and Unreachable the error while it does not answer.
 	KeyRefused  string `json:"keyRefused,omitempty"`

@@ -18,7 +18,7 @@ type AgentPolicy interface {
 	// Complete returns the reply to a request. The error is a *LimitError where a limit forbids the request, and a
 	// *RequestError where the request cannot be answered. After any other error the episode is over.
 	Complete(ctx context.Context, request Completion) (Completed, error)
-	// CountTokens returns the number of tokens that the prompt of a request has. Errors are as those of Complete.
+	// CountTokens returns the number of tokens that the prompt of a request has. Errors are as the errors of Complete.
 	CountTokens(request Completion) (int, error)
 	// Last returns the last reply. It is a permanent *Fault where the last request was made while another was open, so
 	// that their order would decide, and where there is none.
@@ -94,7 +94,7 @@ type FrozenModel interface {
 	// Complete returns the reply to a request, without an ID, and whose tokens are those of a judge. The same request with
 	// the same seed has the same reply. The error is a *RequestError, a *Fault or the context's.
 	Complete(ctx context.Context, asked Completion, seed uint64) (Completed, error)
-	// CountTokens returns the number of tokens that the prompt of a request has. Errors are as those of Complete.
+	// CountTokens returns the number of tokens that the prompt of a request has. Errors are as the errors of Complete.
 	CountTokens(ctx context.Context, asked Completion) (int, error)
 }
 

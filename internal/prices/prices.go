@@ -111,7 +111,7 @@ func Parse(data []byte) (map[string]spending.Price, error) {
 // All returns the prices of all models by name.
 func All() map[string]spending.Price { return maps.Clone(current.Load().prices) }
 
-// Extend adds a table to the embedded one, in the form of the service. Its rows replace those of the same models.
+// Extend adds a table to the embedded one, in the form of the service. Its rows replace the rows of the same models.
 func Extend(data []byte) error {
 	further, err := parseRows(data)
 	if err != nil {

@@ -46,7 +46,8 @@ type Server struct {
 	Version string
 	// Isolation is how programs can be confined.
 	Isolation isolation.Found
-	// PythonPath is a directory of Python modules that programs find before those of the variable PYTHONPATH; or empty.
+	// PythonPath is a directory of Python modules that programs find before the modules of the
+	// variable PYTHONPATH; or empty.
 	PythonPath string
 
 	mu          sync.Mutex

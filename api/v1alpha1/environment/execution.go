@@ -57,7 +57,7 @@ type PackageIndex struct {
 	// +optional
 	SecretRef *ref.Secret `json:"secretRef,omitempty"`
 	// caBundleConfigMapKeyRef is the ConfigMap key with the certificates, in PEM, of the authorities that are trusted for
-	// the index in place of those of the image.
+	// the index in place of the image's authorities.
 	// +optional
 	CABundleConfigMapKeyRef *ref.ConfigMapKey `json:"caBundleConfigMapKeyRef,omitempty"`
 }

@@ -42,7 +42,7 @@ type Meter struct {
 	journal *journal.Journal[record]
 
 	mu sync.Mutex
-	// runs are those of the settings, which are present, and others that have rows. Their weights are 0.
+	// runs are the runs of the settings, which are present, and others that have rows. Their weights are 0.
 	runs    map[string]endpoint.Run
 	present map[string]bool
 	prices  map[string]spending.Price

@@ -38,7 +38,7 @@ type grantRecord struct {
 type openedRecord struct {
 	account
 	ID string `json:"id"`
-	// Tokens are those of the request, and Samples how many tokens may be sampled.
+	// Tokens are the tokens of the request, and Samples how many tokens may be sampled.
 	Tokens  endpoint.Tokens `json:"tokens,omitzero"`
 	Samples int64           `json:"samples,omitempty"`
 	// Sampling says that the request is one for samples.

@@ -14,9 +14,9 @@ import (
 
 // Request is a request that the server bills.
 type Request struct {
-	// Run is the UID of the run, and Model the base model; that of the run if it is empty.
+	// Run is the UID of the run, and Model the base model; the run's model if it is empty.
 	Run, Model string
-	// Tokens are those of the prompt or of the data.
+	// Tokens are the tokens of the prompt or of the data.
 	Tokens endpoint.Tokens
 	// Sampling says that the request is one for samples, and Samples how many tokens may be sampled in all.
 	Sampling bool
@@ -172,11 +172,11 @@ type Outcome int
 
 // The outcomes.
 const (
-	// Delivered is that of a result.
+	// Delivered is the delivery of a result.
 	Delivered Outcome = iota
-	// Failed is that of an operation that failed.
+	// Failed is the failure of an operation.
 	Failed
-	// Lost is that of a future that the server does not have any more.
+	// Lost is the loss of a future that the server does not have any more.
 	Lost
 )
 

@@ -10,7 +10,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/endpoint"
 )
 
-// combine returns tokens whose counters follow from those of two others.
+// combine returns tokens whose counters follow from the counters of two others.
 func combine(a, b endpoint.Tokens, of func(a, b int64) int64) endpoint.Tokens {
 	return endpoint.Tokens{
 		Prefill: of(a.Prefill, b.Prefill), CachedPrefill: of(a.CachedPrefill, b.CachedPrefill),

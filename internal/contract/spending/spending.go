@@ -43,7 +43,7 @@ func (u *Usage) fields() []*int64 {
 	}
 }
 
-// combine returns a usage whose counters follow from those of two others.
+// combine returns a usage whose counters follow from the counters of two others.
 func (u Usage) combine(v Usage, of func(a, b int64) int64) Usage {
 	others := v.fields()
 	for i, field := range u.fields() {

@@ -18,7 +18,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/problem"
 )
 
-// Use is what a run may do at its TinkerEndpoint. The zero value is that of a run with a key of its own.
+// Use is what a run may do at its TinkerEndpoint. The zero value is the use of a run with a key of its own.
 type Use struct {
 	// Problem is why the run may not use the endpoint; nil if it may.
 	Problem *problem.Problem

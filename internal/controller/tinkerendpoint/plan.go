@@ -99,7 +99,7 @@ func runOf(spec v1alpha1.TinkerEndpointSpec, r namespacedRun) endpoint.Run {
 	return run
 }
 
-// pricesOf returns the prices of the broker: those of the operator, and before them the endpoint's own. Where these
+// pricesOf returns the prices of the broker: the operator's prices, and before them the endpoint's own. Where these
 // cannot be read, they stay as they were.
 func pricesOf(seen observed, known map[string]spending.Price) map[string]spending.Price {
 	all := maps.Clone(known)

@@ -25,8 +25,8 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/plugin/output"
 )
 
-const usageHelp = `kubectl tinker usage shows what runs used of a TinkerEndpoint, those of deleted runs too: the
-tokens that the server bills, and what they cost by the prices of the time. Days are those of UTC, and the day of
+const usageHelp = `kubectl tinker usage shows the use of a TinkerEndpoint by runs, also by deleted runs: the
+tokens that the server bills, and their cost by the prices of the time. Days are days of UTC, and the day of
 --since counts as a whole.
 
 --by groups by namespace, run, model, user, day and label=KEY, in this order of columns.`
@@ -57,7 +57,7 @@ func NewUsage(env cli.IO, cluster *cli.Cluster) *cobra.Command {
 		"`FIELDS` to group by, separated by commas: namespace, run, model, user, day, label=KEY")
 	command.Flags().StringVar(&f.since, "since", "30d", "`TIME` to look back, such as 7d or 36h")
 	command.Flags().StringVar(&f.namespace, "operator-namespace", "",
-		"`NAMESPACE` of the operator; without it that of the endpoint's status")
+		"`NAMESPACE` of the operator. Defaults to the namespace in the endpoint's status")
 	return command
 }
 
@@ -115,7 +115,7 @@ func (f usageFlags) locate(ctx context.Context, connection *cli.Connection) (nam
 	return all[i].Name, namespace, nil
 }
 
-// readUsage reads the usage of all days from the day of one time to that of another.
+// readUsage reads the usage of all days from the day of one time to the day of another.
 func readUsage(ctx context.Context, reader client.Reader, namespace, name string, from, to time.Time) ([]endpoint.Usage,
 	error) {
 	var all []endpoint.Usage

@@ -43,8 +43,8 @@ func run(arguments []string, log *slog.Logger) error {
 	socket := flags.String("socket", "", "the Unix socket at which a worker is served")
 	directory := flags.String("scratch", "", "the directory that has a directory of each process and each episode, and "+
 		"nothing else")
-	modules := flags.String("python-path", "", "a directory of Python modules, which the programs find before those of "+
-		"PYTHONPATH")
+	modules := flags.String("python-path", "", "a directory of Python modules, which the programs find before the "+
+		"modules of PYTHONPATH")
 	install := flags.String("install", "", "copy this program to a file, and end")
 	if err := flags.Parse(arguments); err != nil {
 		return err

@@ -56,7 +56,7 @@ func TestRowsAreDifferentAndFound(t *testing.T) {
 	}
 }
 
-// TestDocumentationHasTheTables compares the tables of docs/endpoints.md with those of the package.
+// TestDocumentationHasTheTables compares the tables of docs/endpoints.md with the package's tables.
 func TestDocumentationHasTheTables(t *testing.T) {
 	page := filepath.Join("..", "..", "..", "docs", "endpoints.md")
 	content, err := os.ReadFile(page)

@@ -85,7 +85,7 @@ func (c *Counters) CountOperation(op string, kind Work, took time.Duration) {
 	c.stats.SavingSeconds += took.Seconds()
 }
 
-// CountPass counts the tokens of a pass over training data. A bill has those of both kinds of passes.
+// CountPass counts the tokens of a pass over training data. A bill has the tokens of both kinds of passes.
 func (c *Counters) CountPass(to Payer, tokens int, forwardOnly bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -266,7 +266,7 @@ func with(r *http.Request, pairs ...string) string {
 	return r.URL.Path + "?" + query.Encode()
 }
 
-// functions are those of the templates.
+// functions are the functions of the templates.
 var functions = template.FuncMap{
 	"lower":    strings.ToLower,
 	"number":   func(v *float64) string { return output.Number(v) },
