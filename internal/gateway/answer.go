@@ -88,6 +88,7 @@ func (x *exchange) read() ([]byte, *dialect.Error) {
 func (x *exchange) decode(body []byte) *dialect.Error {
 	request, err := dialect.Decode(x.endpoint, body, dialect.Options{
 		Unsupported: x.options.Unsupported, Limits: x.server.config.Limits, Verify: x.server.verify,
+		NoAlternatives: true,
 	})
 	if err == nil {
 		x.request = request

@@ -540,6 +540,29 @@ func TestOptionsAreCounted(t *testing.T) {
 	}
 }
 
+// TestAlternativesAreUnsupported counts or refuses the likeliest tokens that a request asks for in the place of each
+// token, those of an echoed prompt included: an episode has none. Log-probabilities without them are given.
+func TestAlternativesAreUnsupported(t *testing.T) {
+	text := `{"model": "m", "prompt": "xy", "echo": true, "max_tokens": 1, "logprobs": %d}`
+	chats := strings.Replace(chatBody, "{", `{"logprobs": true, "top_logprobs": %d,`, 1)
+	_, e := served(t, Config{}, &scripted{}, Options{})
+	_, strict := served(t, Config{}, &scripted{}, Options{Unsupported: dialect.Refuse})
+	for path, body := range map[string]string{"/completions": text, "/chat/completions": chats} {
+		for alternatives, refused := range map[int]int{0: http.StatusOK, 3: http.StatusBadRequest} {
+			if status, _, answer := ask(t, e, path, fmt.Sprintf(body, alternatives)); status != http.StatusOK {
+				t.Errorf("%s with %d: got status %d: %s", path, alternatives, status, answer)
+			}
+			if status, _, answer := ask(t, strict, path, fmt.Sprintf(body, alternatives)); status != refused {
+				t.Errorf("%s with %d, which is refused: got status %d: %s", path, alternatives, status, answer)
+			}
+		}
+	}
+	want := map[string]float64{"ignored_logprobs": 1, "ignored_top_logprobs": 1, "options_ignored": 2}
+	if diff := cmp.Diff(want, e.Counts()); diff != "" {
+		t.Errorf("counts (-want +got):\n%s", diff)
+	}
+}
+
 // TestResponsesContinue has requests name the response that they continue.
 func TestResponsesContinue(t *testing.T) {
 	policy := &scripted{}

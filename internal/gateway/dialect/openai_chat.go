@@ -37,6 +37,14 @@ func (d *decoder) chatCompletions(request *Request, top object) {
 		if alternatives := d.integer(top, "top_logprobs", 0); alternatives != nil {
 			request.Logprobs = alternatives
 		}
+		d.alternatives(request, top, "top_logprobs")
+	}
+}
+
+// alternatives notes a request for tokens in the place of others where there are none.
+func (d *decoder) alternatives(request *Request, top object, name string) {
+	if d.err == nil && d.options.NoAlternatives && request.Logprobs != nil && *request.Logprobs > 0 {
+		d.unsupported(name, top.get(name).path)
 	}
 }
 

@@ -12,6 +12,7 @@ func (d *decoder) completions(request *Request, top object) {
 	request.MaxTokens = d.integer(top, "max_tokens", 0)
 	request.Echo = d.boolean(top, "echo")
 	request.Logprobs = d.integer(top, "logprobs", 0)
+	d.alternatives(request, top, "logprobs")
 	d.choices(request, top, len(request.Prompts))
 	d.stream(request, top)
 }

@@ -170,6 +170,9 @@ type Options struct {
 	// CallerSamples says that requests decide on their sampling. What Request.Sampling has no place for is unsupported.
 	// Otherwise all of it is overruled.
 	CallerSamples bool
+	// NoAlternatives says that replies have the tokens that were sampled, and none that could have been in their place.
+	// A request for some has an unsupported option.
+	NoAlternatives bool
 	// Verify reports whether a signature is the signature of a thinking block with this text. A request with a
 	// thinking block is refused when it is nil.
 	Verify func(thinking, signature string) bool
