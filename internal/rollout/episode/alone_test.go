@@ -71,3 +71,22 @@ func TestTranscriptOfAFaultyMember(t *testing.T) {
 		t.Errorf("the transcript is %q, want the reason", got)
 	}
 }
+
+// TestReasonOfAGroupIsAFault names the member that is a fault, and not one before it that a limit has ended: a run shows
+// the reason as the newest fault of its environment.
+func TestReasonOfAGroupIsAFault(t *testing.T) {
+	members := []rl.Member{{Index: 0}, {Index: 1, Outcome: rl.Deadline}, {Index: 2, Outcome: rl.EnvironmentFault},
+		{Index: 3, Outcome: rl.JudgeFault}}
+	reasons := []string{"", "too slow", faultyReason, "no judgement"}
+	for _, floor := range []int{1, 2} {
+		spec := game(func(g *Spec) { g.MinMembers = floor })
+		group := conclude(spec, members, reasons)
+		if !strings.Contains(group.Reason, "member 2: workers died") || strings.Contains(group.Reason, "too slow") {
+			t.Errorf("with %d needed members the reason is %q, want the first fault", floor, group.Reason)
+		}
+	}
+	if group := conclude(game(func(g *Spec) { g.MinMembers = 1 }), members[:2], reasons); !strings.Contains(group.Reason,
+		"member 1: too slow") {
+		t.Errorf("without a fault the reason is %q, want the first member that is left out", group.Reason)
+	}
+}

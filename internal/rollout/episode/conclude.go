@@ -5,6 +5,7 @@ package episode
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/tinker-operator/tinker-operator/internal/rl"
 )
@@ -21,9 +22,8 @@ func conclude(spec Spec, members []rl.Member, reasons []string) rl.Group {
 }
 
 // outcomeOfGroup decides the outcome of a group with these members. A group that lacks members for a single
-// cause has that outcome, and otherwise BelowFloor. The reason names the task and the first member that is not usable,
-// in
-// a usable group as well.
+// cause has that outcome, and otherwise BelowFloor. The reason names the task and the first member with a fault, or else
+// the first that is not usable, in a usable group as well.
 func outcomeOfGroup(spec Spec, members []rl.Member, reasons []string) (rl.Outcome, string) {
 	usable, cause, first := 0, rl.Usable, -1
 	for i, m := range members {
@@ -39,6 +39,10 @@ func outcomeOfGroup(spec Spec, members []rl.Member, reasons []string) (rl.Outcom
 	}
 	if first < 0 {
 		return rl.Usable, ""
+	}
+	isFault := func(m rl.Member) bool { return m.Outcome == rl.EnvironmentFault || m.Outcome == rl.JudgeFault }
+	if fault := slices.IndexFunc(members, isFault); fault >= 0 {
+		first = fault
 	}
 	reason := fmt.Sprintf("task %d of split %s, member %d: %s", spec.Task, spec.Split, members[first].Index,
 		reasons[first])
