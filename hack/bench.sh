@@ -67,6 +67,8 @@ echo "== calls of a Python reward with replies of 2 kB, runner and Python on one
 bench '^BenchmarkReward$' 1x ./cmd/runner
 echo "== 200 calls at once of a Python reward that awaits 100 ms (goal: a median of 250 ms)"
 bench '^BenchmarkAsync$' 1x ./cmd/runner
+echo "== an episode of a command that imports openai: CPU and memory of its own with a fork, against a process that starts afresh (goal: forked/afresh of 0.25)"
+RUNNER_BENCH_PYTHON=$(test/conformance/venv dialects)/bin/python bench '^BenchmarkForkedCommand$' 1x ./cmd/runner
 echo "== a request of an agent that extends 4,000 tokens by 200 (goal: a median of 2 ms of CPU)"
 bench '^BenchmarkExtension$' 200x ./internal/gateway
 echo "== 500 conversations of 20 turns of agents at once, clients and gateway on one core (goal: the sampled tokens are kept in 100%)"

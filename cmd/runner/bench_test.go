@@ -9,9 +9,12 @@ import (
 	"bufio"
 	"encoding/json"
 	"io"
+	"os"
 	"os/exec"
+	"path/filepath"
 	"runtime"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -22,6 +25,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/runner/client"
 	"github.com/tinker-operator/tinker-operator/internal/runner/protocol"
 	"github.com/tinker-operator/tinker-operator/internal/runner/python"
+	"github.com/tinker-operator/tinker-operator/internal/runner/spawn"
 )
 
 // onOneCore has what f starts run on one core.
@@ -145,4 +149,77 @@ func BenchmarkAsync(b *testing.B) {
 		b.ReportMetric(float64(took[n/2])/float64(wait), "median/await")
 		b.ReportMetric(0, "ns/op")
 	}
+}
+
+// benchPython is an interpreter that has the package openai.
+const benchPython = "RUNNER_BENCH_PYTHON"
+
+// preforkAgent makes a client, and prints the memory in KiB that its process shares with no other.
+const preforkAgent = `
+import os
+from openai import OpenAI
+OpenAI(base_url="http://127.0.0.1:9/v1", api_key="key").chat.completions
+lines = [line.split() for line in open("/proc/self/smaps_rollup")]
+print(sum(int(line[1]) for line in lines if line[0] in ("Private_Clean:", "Private_Dirty:")))
+`
+
+// BenchmarkForkedCommand starts an agent that imports openai, by a fork for each episode and afresh.
+func BenchmarkForkedCommand(b *testing.B) {
+	interpreter := os.Getenv(benchPython)
+	if interpreter == "" {
+		b.Skipf("give %s, an interpreter that has the package openai", benchPython)
+	}
+	dir := writeModules(b, map[string]string{"agent.py": preforkAgent})
+	command := []string{interpreter, filepath.Join(dir, "agent.py")}
+	h := tryRunner(b, false, "") // with the user of the test, whose interpreter it is
+	if h == nil {
+		b.Fatal("the runner does not start")
+	}
+	c := h.dial(b)
+	for range b.N {
+		forked, said := startCommand(b, c, "forked", spawn.Config{Command: command, Variables: []string{"TASK"}}, nil)
+		if !slices.Contains(said.Modules, "openai") {
+			b.Fatalf("the program says %+v, want that openai was imported", said)
+		}
+		afresh, _ := startCommand(b, c, "afresh", spawn.Config{Command: command}, nil)
+		forkedCPU, forkedMiB := costOf(b, forked)
+		afreshCPU, afreshMiB := costOf(b, afresh)
+		b.ReportMetric(1000*afreshCPU, "afresh-cpu-ms")
+		b.ReportMetric(1000*forkedCPU, "forked-cpu-ms")
+		b.ReportMetric(forkedCPU/afreshCPU, "forked/afresh")
+		b.ReportMetric(afreshMiB, "afresh-MiB")
+		b.ReportMetric(forkedMiB, "forked-MiB")
+		b.ReportMetric(0, "ns/op")
+		for _, p := range []*client.Program{forked, afresh} {
+			if err := p.Stop(b.Context()); err != nil {
+				b.Fatal(describe(err))
+			}
+		}
+	}
+}
+
+// costOf returns the processor time and the memory of its own that a call of a command has, as medians.
+func costOf(b *testing.B, p *client.Program) (seconds, mebibytes float64) {
+	b.Helper()
+	const calls = 7
+	params, err := json.Marshal(spawn.Params{Env: map[string]string{"TASK": ""}})
+	if err != nil {
+		b.Fatal(err)
+	}
+	var all, private []float64
+	for range calls {
+		result, err := callWith(b, p.Try, client.Call{Method: spawn.Method, Params: params})
+		var left spawn.Result
+		if err == nil {
+			err = json.Unmarshal(result.Value, &left)
+		}
+		kib, notNumber := strconv.ParseFloat(strings.TrimSpace(left.Output), 64)
+		if err != nil || left.Exit != 0 || notNumber != nil {
+			b.Fatalf("got %+v, %v", left, describe(err))
+		}
+		all, private = append(all, result.Evidence.CPUSeconds), append(private, kib/1024)
+	}
+	slices.Sort(all)
+	slices.Sort(private)
+	return all[calls/2], private[calls/2]
 }

@@ -118,7 +118,7 @@ func (s *slot) ready(m *protocol.Message) {
 	if err != nil {
 		p.conn.server.Log.Error("The processes cannot be read.", "err", err)
 	}
-	s.running.watch.ready(table)
+	s.running.watch.ready(table, m.Forks)
 	s.state, s.cancels, s.capacity = slotReady, m.Cancels, p.spec.Concurrency
 	if m.Concurrency > 0 {
 		s.capacity = min(s.capacity, m.Concurrency)

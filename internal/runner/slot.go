@@ -8,7 +8,6 @@ package runner
 import (
 	"time"
 
-	"github.com/tinker-operator/tinker-operator/internal/runner/process"
 	"github.com/tinker-operator/tinker-operator/internal/runner/protocol"
 )
 
@@ -283,5 +282,5 @@ func (s *slot) cpu() time.Duration {
 	if s.capacity > 1 {
 		return 0
 	}
-	return process.CPU(s.running.child.PID)
+	return s.running.watch.ownCPU()
 }

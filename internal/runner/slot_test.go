@@ -69,3 +69,31 @@ func TestClockLeavesQuestionsOut(t *testing.T) {
 		t.Errorf("while a question is open: got %s, want 1 s", got)
 	}
 }
+
+// TestSharedMemoryCountsOnce adds up a tree with a process that calls are forks of: up to what that had when the program
+// was ready.
+func TestSharedMemoryCountsOnce(t *testing.T) {
+	process1 := func(pid, parent int, resident int64) process.Process {
+		return process.Process{PID: pid, Parent: parent, Resident: resident}
+	}
+	ready := process.NewTable([]process.Process{process1(7, 1, 8), process1(8, 7, 50), process1(9, 1, 100)})
+	for name, tc := range map[string]struct {
+		forks bool
+		tree  []process.Process
+		want  int64
+	}{
+		"a call":                {true, []process.Process{process1(7, 1, 8), process1(8, 7, 50), process1(10, 8, 60)}, 68},
+		"no forks":              {false, []process.Process{process1(7, 1, 8), process1(8, 7, 50), process1(10, 8, 60)}, 118},
+		"a process that grows":  {true, []process.Process{process1(7, 1, 8), process1(8, 7, 90), process1(10, 8, 60)}, 108},
+		"a process that shrank": {true, []process.Process{process1(7, 1, 8), process1(8, 7, 20), process1(10, 8, 60)}, 68},
+		"nothing to do":         {true, []process.Process{process1(7, 1, 8), process1(8, 7, 50)}, 8},
+		"another that has its pid": {true, []process.Process{process1(7, 1, 8), {PID: 8, Parent: 7, Started: 1,
+			Resident: 50}}, 58},
+	} {
+		w := &watch{child: &process.Child{PID: 7}}
+		w.ready(ready, tc.forks)
+		if got := process.Sum(tc.tree).Resident - w.sharedBy(tc.tree); got != tc.want {
+			t.Errorf("%s: got %d bytes, want %d", name, got, tc.want)
+		}
+	}
+}

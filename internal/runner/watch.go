@@ -38,6 +38,8 @@ type watch struct {
 	dirs    map[string]bool
 	kept    map[process.Identity]bool // what the process had started when it was ready
 	dirty   bool                      // it has been seen to have started more
+	// shared is the resident memory of what it had started when it was ready, where its calls are forks of that.
+	shared int64
 
 	// These are of the sampler alone.
 	cpuEpisode int64
@@ -100,6 +102,7 @@ func (w *watch) look(table process.Table) {
 		return
 	}
 	usage := process.Sum(tree)
+	usage.Resident -= w.sharedBy(tree)
 	w.zombies.Store(int64(usage.Zombies))
 	w.cpu.Store(int64(usage.CPU))
 	if usage.Resident > w.peak.Load() {
@@ -154,14 +157,51 @@ func (w *watch) killLeft() int {
 	return killed
 }
 
-// ready remembers what a process has started before its first call: that is a part of it.
-func (w *watch) ready(table process.Table) {
+// ready remembers what a process has started before its first call: that is a part of it. With forks its calls share
+// the memory of that.
+func (w *watch) ready(table process.Table, forks bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.kept = map[process.Identity]bool{}
 	for _, p := range table.Tree(w.child.PID) {
 		w.kept[p.Identity()] = true
+		if forks && p.PID != w.child.PID {
+			w.shared += p.Resident
+		}
 	}
+}
+
+// sharedBy returns the memory of a tree that counts for its calls already: that of the process that they are forks of,
+// as far as it has not grown.
+func (w *watch) sharedBy(tree []process.Process) int64 {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.shared == 0 {
+		return 0
+	}
+	var resident int64
+	for _, p := range tree[1:] {
+		if w.kept[p.Identity()] {
+			resident += p.Resident
+		}
+	}
+	return min(resident, w.shared)
+}
+
+// ownCPU is the processor time of the process, with that of the process that its calls are forks of.
+func (w *watch) ownCPU() time.Duration {
+	spent := process.CPU(w.child.PID)
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.shared == 0 {
+		return spent
+	}
+	for kept := range w.kept {
+		if kept.PID != w.child.PID {
+			spent += process.CPU(kept.PID)
+		}
+	}
+	return spent
 }
 
 // setDir notes whether a scratch directory counts for the process.

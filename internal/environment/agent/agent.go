@@ -48,6 +48,18 @@ const (
 	resultFile = "result.json"
 )
 
+// Variables are the names of the variables that each command has of its own.
+var Variables = []string{openAIURL, openAIKey, anthropicURL, anthropicKey, taskVariable, resultVariable}
+
+const (
+	openAIURL      = "OPENAI_BASE_URL"
+	openAIKey      = "OPENAI_API_KEY"
+	anthropicURL   = "ANTHROPIC_BASE_URL"
+	anthropicKey   = "ANTHROPIC_API_KEY"
+	taskVariable   = "TASK_FILE"
+	resultVariable = "RESULT_FILE"
+)
+
 // Options are those of the environment.
 type Options struct {
 	// Command says that the program is a command, and not a function in Python.
@@ -310,15 +322,15 @@ func (e *episode) params(served *gateway.Episode) (json.RawMessage, error) {
 		return nil, fmt.Errorf("encoding a task: %w", err)
 	}
 	params := spawn.Params{Files: map[string]string{taskFile: string(text)}, Env: map[string]string{
-		"OPENAI_BASE_URL": served.URL(dialect.OpenAI), "OPENAI_API_KEY": served.Token(),
-		"ANTHROPIC_BASE_URL": served.URL(dialect.Anthropic), "ANTHROPIC_API_KEY": served.Token(),
-		"TASK_FILE": "$(DIR)/" + taskFile,
+		openAIURL: served.URL(dialect.OpenAI), openAIKey: served.Token(),
+		anthropicURL: served.URL(dialect.Anthropic), anthropicKey: served.Token(),
+		taskVariable: "$(DIR)/" + taskFile,
 	}}
 	switch e.options.Source {
 	case File:
 		params.Read = []string{e.options.File}
 	case Agent:
-		params.Read, params.Env["RESULT_FILE"] = []string{resultFile}, "$(DIR)/"+resultFile
+		params.Read, params.Env[resultVariable] = []string{resultFile}, "$(DIR)/"+resultFile
 	}
 	return json.Marshal(params)
 }

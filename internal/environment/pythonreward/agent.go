@@ -30,6 +30,8 @@ const (
 type AgentOptions struct {
 	// Command is a program for each episode. Without it the agent is a function in Python.
 	Command []string
+	// Variables are the names of the variables that each command has of its own.
+	Variables []string
 	// Code, Module and Function are as in Options.
 	Code, Module, Function string
 	// Processes run episodes at once, and each process of Python runs Concurrency episodes at once.
@@ -58,7 +60,7 @@ func NewAgent(host *Host, o AgentOptions) (*Agent, error) {
 		spec.Env[name] = value
 	}
 	if len(o.Command) > 0 {
-		config, err := json.Marshal(spawn.Config{Command: o.Command})
+		config, err := json.Marshal(spawn.Config{Command: o.Command, Variables: o.Variables})
 		if err != nil {
 			return nil, fmt.Errorf("encoding a command: %w", err)
 		}

@@ -8,6 +8,8 @@ import (
 	"encoding/json"
 	"net/http"
 	"net/http/httptest"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -99,6 +101,34 @@ func TestAgentsThatAreCommands(t *testing.T) {
 	cancel()
 	if _, end, err := a.Play(ctx, params, 7, false); end != Lost || err == nil {
 		t.Errorf("Play of a call that was given up: %v, %v", end, err)
+	}
+}
+
+// TestCommandsInPythonAreForked has the episodes of a command share what it imports, where its variables are known.
+func TestCommandsInPythonAreForked(t *testing.T) {
+	r := startRunner(t)
+	dir := t.TempDir()
+	for name, text := range map[string]string{
+		"shared.py": "import os\nIMPORTED_BY = os.getpid()\n",
+		"agent.py":  "import shared, os\nprint(shared.IMPORTED_BY != os.getpid(), os.environ['TASK_FILE'])\n",
+	} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	params, err := json.Marshal(spawn.Params{Env: map[string]string{"TASK_FILE": "a task"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for want, variables := range map[string][]string{"True a task\n": {"TASK_FILE"}, "False a task\n": nil} {
+		a := r.agent(t, AgentOptions{Command: []string{"python3", filepath.Join(dir, "agent.py")}, Variables: variables})
+		for range 2 {
+			var left spawn.Result
+			value, end, err := a.Play(t.Context(), params, 7, false)
+			if err != nil || end != Ended || json.Unmarshal(value, &left) != nil || left.Output != want {
+				t.Errorf("with the variables %v: got %s, %v, %v; want %q", variables, value, end, err, want)
+			}
+		}
 	}
 }
 

@@ -18,6 +18,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/runner/client"
 	"github.com/tinker-operator/tinker-operator/internal/runner/protocol"
 	"github.com/tinker-operator/tinker-operator/internal/runner/python"
+	"github.com/tinker-operator/tinker-operator/internal/runner/spawn"
 	"github.com/tinker-operator/tinker-operator/internal/wait"
 )
 
@@ -112,7 +113,7 @@ func (f *function) begin(ctx context.Context, s *start) {
 		s.err = f.probe(ctx, s)
 		return
 	}
-	var said struct{ Entry string }
+	var said spawn.Start
 	if err := json.Unmarshal(s.Value, &said); err != nil || !slices.Contains(f.entries, said.Entry) {
 		s.err = &CodeError{Code: protocol.CodeWrongSignature, text: fmt.Sprintf("The code defines %s: define %s.",
 			cmp.Or(said.Entry, "no function"), f.wanted)}
@@ -120,6 +121,9 @@ func (f *function) begin(ctx context.Context, s *start) {
 		return
 	}
 	f.entry.Store(said.Entry)
+	if said.Afresh != "" || len(said.Left) > 0 {
+		f.log().Info("each episode imports modules itself", "modules", said.Left, "reason", said.Afresh)
+	}
 }
 
 // probe makes the call that shows whether a program can be called.

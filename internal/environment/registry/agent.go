@@ -48,8 +48,8 @@ func (b Builder) newAgent(ctx context.Context, f *functions, definition contract
 			return nil, err
 		}
 	}
-	program := pythonreward.AgentOptions{Command: agentOf.Command, Processes: int(agentOf.Processes),
-		Concurrency: int(agentOf.Concurrency)}
+	program := pythonreward.AgentOptions{Command: agentOf.Command, Variables: agent.Variables,
+		Processes: int(agentOf.Processes), Concurrency: int(agentOf.Concurrency)}
 	if definition.Execution != nil {
 		program.MemoryBytes = definition.Execution.AgentBytes
 	}

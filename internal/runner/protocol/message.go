@@ -79,6 +79,10 @@ type Message struct {
 	// Concurrency is, in a ready, how many calls the program takes at once, if that is less than its spec says.
 	Concurrency int `json:"concurrency,omitempty"`
 
+	// Forks says, in a ready, that each call of the program is a fork of a process that it has started: the pages that
+	// they share count once.
+	Forks bool `json:"forks,omitempty"`
+
 	// Session names a session of a program.
 	Session string `json:"session,omitempty"`
 	Seed    uint64 `json:"seed,omitempty"`

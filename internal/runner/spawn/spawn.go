@@ -16,6 +16,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -40,6 +41,9 @@ const outputPatience = 500 * time.Millisecond
 // Config is what the program reads of its hello.
 type Config struct {
 	Command []string `json:"command"`
+	// Variables are the names of the variables that calls have of their own. A module that reads one of them as it is
+	// imported is imported by each call.
+	Variables []string `json:"variables,omitempty"`
 }
 
 // Params are those of a call.
@@ -64,6 +68,10 @@ type Result struct {
 
 // Main is the main function of the program. It returns the exit code.
 func Main(in io.Reader, out io.Writer) int {
+	if err := protect(); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
 	p := &program{out: json.NewEncoder(out)}
 	lines := bufio.NewReader(in)
 	for {
@@ -86,6 +94,8 @@ func Main(in io.Reader, out io.Writer) int {
 type program struct {
 	out    *json.Encoder
 	config Config
+	// forks starts the command; nil for a command that is started afresh for each call.
+	forks *forks
 }
 
 func (p *program) take(m protocol.Message) error {
@@ -100,12 +110,21 @@ func (p *program) take(m protocol.Message) error {
 			return p.out.Encode(protocol.Message{Type: protocol.TypeFailed, Error: &protocol.Error{
 				Code: protocol.CodeMissingFunction, Message: fmt.Sprintf("The image has no program %s.", name)}})
 		}
+		var start Start
+		p.forks, start = prefork(p.config)
+		value, err := json.Marshal(start)
+		if err != nil {
+			return fmt.Errorf("encoding how commands start: %w", err)
+		}
 		return p.out.Encode(protocol.Message{Type: protocol.TypeReady, Version: protocol.Version, Concurrency: 1,
-			Value: json.RawMessage(`{"entry":"` + Method + `"}`)})
+			Forks: p.forks != nil, Value: value})
 	case protocol.TypeOpen, protocol.TypeClose:
 		return p.out.Encode(protocol.Message{Type: protocol.TypeResult, ID: m.ID, Value: json.RawMessage("{}")})
 	case protocol.TypeCall:
 		value, err := p.call(m)
+		if errors.Is(err, errLost) {
+			return err
+		}
 		if err != nil {
 			return p.out.Encode(protocol.Message{Type: protocol.TypeError, ID: m.ID, Error: &protocol.Error{
 				Code: protocol.CodeException, Message: err.Error()}})
@@ -127,20 +146,11 @@ func (p *program) call(m protocol.Message) (json.RawMessage, error) {
 		}
 	}
 	output, last := &tail{}, &tail{}
-	cmd := exec.Command(p.config.Command[0], p.config.Command[1:]...) //nolint:noctx // The runner ends it.
-	cmd.Dir, cmd.Stdout, cmd.Stderr = m.Scratch, output, io.MultiWriter(os.Stderr, last)
-	cmd.Env = append(os.Environ(), "HOME="+m.Scratch, "TMPDIR="+m.Scratch, "PWD="+m.Scratch)
-	for name, value := range params.Env {
-		cmd.Env = append(cmd.Env, name+"="+strings.ReplaceAll(value, "$(DIR)", m.Scratch))
+	exit, err := p.run(m.Scratch, params.Env, output, io.MultiWriter(os.Stderr, last))
+	if err != nil {
+		return nil, err
 	}
-	// What the command has left behind may hold its output open.
-	cmd.WaitDelay = outputPatience
-	err := cmd.Run()
-	var exit *exec.ExitError
-	if err != nil && !errors.As(err, &exit) && !errors.Is(err, exec.ErrWaitDelay) {
-		return nil, fmt.Errorf("running %s: %w", p.config.Command[0], err)
-	}
-	result := Result{Exit: cmd.ProcessState.ExitCode(), Output: output.String(), Last: last.line()}
+	result := Result{Exit: exit, Output: output.String(), Last: last.line()}
 	for _, name := range params.Read {
 		if text, ok := readFile(filepath.Join(m.Scratch, filepath.Base(name))); ok {
 			if result.Files == nil {
@@ -150,6 +160,48 @@ func (p *program) call(m protocol.Message) (json.RawMessage, error) {
 		}
 	}
 	return json.Marshal(result)
+}
+
+// errLost says that a call cannot be told how it has ended. This program ends then, and all of the call with it.
+var errLost = errors.New("the process that forks has ended during a call")
+
+// run runs the command in a directory, and returns its exit code.
+func (p *program) run(dir string, own map[string]string, output, errs io.Writer) (int, error) {
+	env := append(os.Environ(), "HOME="+dir, "TMPDIR="+dir, "PWD="+dir)
+	for name, value := range own {
+		env = append(env, name+"="+strings.ReplaceAll(value, "$(DIR)", dir))
+	}
+	if p.forks != nil && p.areKnown(own) {
+		exit, err := p.forks.run(dir, env, output, errs)
+		switch {
+		case err == nil:
+			return exit, nil
+		case !errors.Is(err, errNoFork):
+			return 0, fmt.Errorf("%w: %w", errLost, err)
+		}
+		p.forks.end()
+		p.forks = nil
+	}
+	cmd := exec.Command(p.config.Command[0], p.config.Command[1:]...) //nolint:noctx // The runner ends it.
+	cmd.Dir, cmd.Stdout, cmd.Stderr, cmd.Env = dir, output, errs, env
+	// What the command has left behind may hold its output open.
+	cmd.WaitDelay = outputPatience
+	err := cmd.Run()
+	var exit *exec.ExitError
+	if err != nil && !errors.As(err, &exit) && !errors.Is(err, exec.ErrWaitDelay) {
+		return 0, fmt.Errorf("running %s: %w", p.config.Command[0], err)
+	}
+	return cmd.ProcessState.ExitCode(), nil
+}
+
+// areKnown reports whether a call has only those variables of its own for which imports were checked.
+func (p *program) areKnown(own map[string]string) bool {
+	for name := range own {
+		if !slices.Contains(p.config.Variables, name) {
+			return false
+		}
+	}
+	return true
 }
 
 // readFile returns the text of a regular file that a command has left. A link is none.

@@ -1,0 +1,66 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package spawn
+
+import (
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// pythonName is what the interpreters are called whose commands can be forked.
+var pythonName = regexp.MustCompile(`^python[0-9.]*$`)
+
+// pythonFlags are the flags of an interpreter that change nothing for a process that forks.
+var pythonFlags = []string{"-u", "-B"}
+
+// preforked is the configuration of prefork.py: a script or a module with its arguments.
+type preforked struct {
+	Command   []string `json:"command"`
+	Script    string   `json:"script,omitempty"`
+	Module    string   `json:"module,omitempty"`
+	Arguments []string `json:"arguments"`
+	// Variables are the names of the variables that calls have of their own.
+	Variables []string `json:"variables"`
+	// Exclude are modules that the forks import themselves.
+	Exclude []string `json:"exclude"`
+
+	flags []string
+}
+
+// readPython returns how a command is forked. It reports false for a command that is no python FILE or python -m
+// MODULE. FILE is an absolute path, since a command begins in an empty directory.
+func readPython(c Config) (preforked, bool) {
+	p := preforked{Command: c.Command, Variables: append([]string{}, c.Variables...), Exclude: []string{},
+		Arguments: []string{}}
+	if !pythonName.MatchString(filepath.Base(c.Command[0])) {
+		return p, false
+	}
+	rest := c.Command[1:]
+	for len(rest) > 0 && slices.Contains(pythonFlags, rest[0]) {
+		p.flags, rest = append(p.flags, rest[0]), rest[1:]
+	}
+	switch {
+	case len(rest) > 1 && rest[0] == "-m":
+		p.Module, rest = rest[1], rest[2:]
+	case len(rest) > 0 && filepath.IsAbs(rest[0]) && strings.HasSuffix(rest[0], ".py"):
+		p.Script, rest = rest[0], rest[1:]
+	default:
+		return p, false
+	}
+	p.Arguments = append(p.Arguments, rest...)
+	return p, true
+}
+
+// Start is what the program says of itself: how the processes of its calls begin.
+type Start struct {
+	Entry string `json:"entry"`
+	// Modules are those that were imported before all calls, and Left those that each call imports itself, with the
+	// reasons.
+	Modules []string          `json:"modules,omitempty"`
+	Left    map[string]string `json:"left,omitempty"`
+	// Afresh is why the processes of a command in Python are not forked.
+	Afresh string `json:"afresh,omitempty"`
+}
