@@ -78,8 +78,9 @@ func (w *fixture) startAgentWorker(a agentWorker, reached func(n int64)) (kill f
 	host := &pythonreward.Host{Socket: a.runner.socket(), InheritEnv: true, Logger: w.logger()}
 	w.t.Cleanup(host.Close)
 	return w.startRolloutWorkerWith(a.name, func(c *rollout.Config) {
+		c.Judges = teachersOf()
 		c.Environments = registry.Builder{Gateway: setup.Gateway(w.logger()),
-			Agents: func(contract.Definition) *pythonreward.Host { return host }}
+			Agents: func(contract.Definition) *pythonreward.Host { return host }, Frozen: c.Judges.Frozen}
 		c.Endpoint = &countingEndpoint{Endpoint: c.Endpoint, reached: reached}
 		c.Groups = keep
 	})

@@ -158,9 +158,13 @@ func TestReplyThatEndsItsWorker(t *testing.T) {
 	m := &mortals{fixture: newFixture(t, byLength), poison: bad}
 	m.start("w0", 0)
 	m.start("w1", 0)
-	got := m.weights(m.waitFor(m.startLearner(1, nil), contract.CauseCompleted))
-	if got != want {
+	verdict = m.waitFor(m.startLearner(1, nil), contract.CauseCompleted)
+	if got := m.weights(verdict); got != want {
 		t.Errorf("final adapter is %s, want %s of a run whose environment faults", got, want)
+	}
+	fault := verdict.Progress.Environments[0].Fault // kubectl tinker why quotes it
+	if !strings.Contains(fault, "member 2: workers died while this member alone was played") {
+		t.Errorf("the newest fault is %q, want the member that ends its workers", fault)
 	}
 	if diff := cmp.Diff(withoutTokens(reference.timelessMetrics()), withoutTokens(m.timelessMetrics())); diff != "" {
 		t.Errorf("metrics.jsonl (-faulted +died):\n%s", diff)
