@@ -184,11 +184,14 @@ func TestErrorsOfForkedCommands(t *testing.T) {
 		"import.py": "import shared\nimport fails\n",
 		"none.py":   "import no_such_package, shared\n",
 		"syntax.py": "import shared\ndef f(:\n",
+		"ends.py":   "import os\nos._exit(5)\n",
+		"ended.py":  "import shared, ends\n",
 		"text.py":   "import shared, sys\nsys.exit('a text')\n",
 	})
 	c := startRunner(t).dial(t)
 	for name, forked := range map[string]bool{"raises": true, "killed": true, "import": true, "none": true, "text": true,
-		"syntax": false, "absent": false} {
+		"syntax": false, "absent": false,
+		"ended": false} {
 		command := []string{python3, filepath.Join(dir, name+".py")}
 		afresh, _ := startCommand(t, c, name+"-afresh", spawn.Config{Command: command}, nil)
 		program, said := startCommand(t, c, name, spawn.Config{Command: command, Variables: []string{"TASK"}}, nil)

@@ -4,12 +4,17 @@
 package integration
 
 import (
+	"context"
 	"time"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
+	"github.com/tinker-operator/tinker-operator/api/v1alpha1/environment"
 	"github.com/tinker-operator/tinker-operator/internal/contract"
 )
 
@@ -63,6 +68,49 @@ var _ = Describe("The status of a run that trains", func() {
 		Expect(len(versions)).To(BeNumerically(">=", 11), "every step is written")
 		Expect(transitions(versions)).To(BeEmpty())
 		Expect(w.eventReasons(run)).To(HaveLen(events), "no event follows from a failover")
+		Expect(w.attemptsWithJobs()).To(Equal([]string{"1"}))
+	})
+
+	It("leaves the pods in which agents play alone over failovers", func() {
+		w := newEnv()
+		w.environment(func(env *v1alpha1.RewardEnvironment) {
+			env.Spec.Interaction = &environment.Interaction{Agent: &environment.Agent{Command: []string{"python3", "/agent.py"}}}
+			env.Spec.Execution = &v1alpha1.Execution{FunctionImage: environment.FunctionImage{Image: "registry.example/agent:1"}}
+		})
+		run := w.create()
+		first := w.attempt(run, 1, progress(0))
+		w.reaches(run, first.ip, 1)
+		job := w.rolloutJob(nil)
+		images := func(pod corev1.PodSpec) (list []string) {
+			for _, c := range append(pod.InitContainers, pod.Containers...) {
+				list = append(list, c.Image)
+			}
+			return list
+		}
+		Expect(images(job.Spec.Template.Spec)).To(ContainElement("registry.example/agent:1"))
+		pods := func() (list []types.UID) {
+			all := &corev1.PodList{}
+			Expect(kube.List(context.Background(), all, client.InNamespace(w.namespace),
+				client.MatchingLabels(job.Spec.Template.Labels))).To(Succeed())
+			for _, pod := range all.Items {
+				Expect(pod.DeletionTimestamp).To(BeNil())
+				list = append(list, pod.UID)
+			}
+			return list
+		}
+		w.eventually(run, func(g Gomega) {
+			g.Expect(condition(run, v1alpha1.ConditionPodsReady)).To(Equal("True Running"))
+		})
+		playing, from := pods(), w.statuses.at(run)
+		for n := range int64(4) {
+			w.stop()
+			w.advance(10 * time.Minute)
+			w.startManager(nil)
+			w.reaches(run, first.ip, n+2)
+		}
+		Expect(pods()).To(ConsistOf(playing), "an episode that is played goes on")
+		Expect(w.rolloutJob(nil).UID).To(Equal(job.UID))
+		Expect(transitions(w.statuses.since(from))).To(BeEmpty())
 		Expect(w.attemptsWithJobs()).To(Equal([]string{"1"}))
 	})
 

@@ -25,10 +25,10 @@ import (
 //go:embed prefork.py
 var preforkText string
 
-// The bounds of imports before the first call: the time of each round, which the start of a program has to leave room
-// for, and how many rounds may find modules that no fork may have.
+// The bounds of imports before the first call: their time, which the start of a program has to leave room for, and how
+// many rounds may find modules that no fork may have. All processes of a program import at once.
 const (
-	preforkPatience = 15 * time.Second
+	preforkPatience = 40 * time.Second
 	preforkRounds   = 3
 )
 
@@ -55,8 +55,9 @@ func prefork(c Config) (*forks, Start) {
 	if !isPython {
 		return nil, start
 	}
+	deadline := time.Now().Add(preforkPatience)
 	for range preforkRounds {
-		f, said, err := begin(config)
+		f, said, err := begin(config, deadline)
 		if f != nil {
 			start.Modules = said.Modules
 			return f, start
@@ -87,7 +88,7 @@ type saying struct {
 }
 
 // begin starts the process and waits for its imports. It returns no forks if modules are left or none was imported.
-func begin(config preforked) (*forks, saying, error) {
+func begin(config preforked, deadline time.Time) (*forks, saying, error) {
 	var said saying
 	text, err := json.Marshal(config)
 	if err != nil {
@@ -107,7 +108,7 @@ func begin(config preforked) (*forks, saying, error) {
 	}
 	theirs.Close()
 	f := &forks{process: cmd, control: ours}
-	if said, err = f.imported(); err != nil || len(said.Left) > 0 || len(said.Modules) == 0 {
+	if said, err = f.imported(deadline); err != nil || len(said.Left) > 0 || len(said.Modules) == 0 {
 		f.end()
 		return nil, said, err
 	}
@@ -115,10 +116,10 @@ func begin(config preforked) (*forks, saying, error) {
 }
 
 // imported waits for the imports.
-func (f *forks) imported() (saying, error) {
+func (f *forks) imported(deadline time.Time) (saying, error) {
 	var said saying
 	buffer := make([]byte, 1<<16)
-	if err := f.control.SetReadDeadline(time.Now().Add(preforkPatience)); err != nil {
+	if err := f.control.SetReadDeadline(deadline); err != nil {
 		return said, fmt.Errorf("waiting for the imports: %w", err)
 	}
 	n, err := f.control.Read(buffer)
