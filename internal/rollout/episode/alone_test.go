@@ -72,8 +72,8 @@ func TestTranscriptOfAFaultyMember(t *testing.T) {
 	}
 }
 
-// TestReasonOfAGroupIsAFault names the member that is a fault, and not one before it that a limit has ended: a run shows
-// the reason as the newest fault of its environment.
+// TestReasonOfAGroupIsAFault names the member that is a fault, and not one before it that a limit has ended: a run
+// shows the reason as the newest fault of its environment.
 func TestReasonOfAGroupIsAFault(t *testing.T) {
 	members := []rl.Member{{Index: 0}, {Index: 1, Outcome: rl.Deadline}, {Index: 2, Outcome: rl.EnvironmentFault},
 		{Index: 3, Outcome: rl.JudgeFault}}

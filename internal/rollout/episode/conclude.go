@@ -22,8 +22,8 @@ func conclude(spec Spec, members []rl.Member, reasons []string) rl.Group {
 }
 
 // outcomeOfGroup decides the outcome of a group with these members. A group that lacks members for a single
-// cause has that outcome, and otherwise BelowFloor. The reason names the task and the first member with a fault, or else
-// the first that is not usable, in a usable group as well.
+// cause has that outcome, and otherwise BelowFloor. The reason names the task and the first member with a fault, or
+// else the first that is not usable, in a usable group as well.
 func outcomeOfGroup(spec Spec, members []rl.Member, reasons []string) (rl.Outcome, string) {
 	usable, cause, first := 0, rl.Usable, -1
 	for i, m := range members {

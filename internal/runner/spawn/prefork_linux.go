@@ -103,7 +103,7 @@ func begin(config preforked, deadline time.Time) (*forks, saying, error) {
 		[]string{"-c", preforkText, string(text)})...)
 	cmd.Stdout, cmd.Stderr, cmd.ExtraFiles = os.Stderr, os.Stderr, []*os.File{theirs}
 	if err := cmd.Start(); err != nil {
-		ours.Close()
+		_ = ours.Close()
 		return nil, said, fmt.Errorf("starting %s: %w", config.Command[0], err)
 	}
 	theirs.Close()
@@ -140,7 +140,7 @@ func (f *forks) imported(deadline time.Time) (saying, error) {
 
 // end ends the process.
 func (f *forks) end() {
-	f.control.Close()
+	_ = f.control.Close()
 	_ = f.process.Process.Kill()
 	_ = f.process.Wait() // what it says is known
 }
