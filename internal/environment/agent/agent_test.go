@@ -10,8 +10,10 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"maps"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -215,6 +217,32 @@ func TestTasks(t *testing.T) {
 				t.Errorf("the task (-want +got):\n%s", diff)
 			}
 		})
+	}
+}
+
+// TestVariablesOfCommands gives a command its variables, all of which are known before its imports are shared. Only a
+// command that says its reward has a file for it.
+func TestVariablesOfCommands(t *testing.T) {
+	always := []string{"ANTHROPIC_API_KEY", "ANTHROPIC_BASE_URL", "OPENAI_API_KEY", "OPENAI_BASE_URL", "TASK_FILE"}
+	for source, more := range map[Source][]string{LastMessage: nil, Output: nil, File: nil, Agent: {"RESULT_FILE"}} {
+		var given spawn.Params
+		program := func(_ context.Context, params json.RawMessage, _ bool) (json.RawMessage, pythonreward.Ending, error) {
+			left := `{"exit": 0, "output": "2", "files": {"answer": "2", "result.json": "{\"reward\": 1}"}}`
+			return json.RawMessage(left), pythonreward.Ended, json.Unmarshal(params, &given)
+		}
+		options := Options{Command: true, Source: source, File: "answer"}
+		if _, err := begin(t, program, gateway.Config{}, options).Run(t.Context(), &counting{}); err != nil {
+			t.Fatal(err)
+		}
+		got := slices.Sorted(maps.Keys(given.Env))
+		if diff := cmp.Diff(slices.Sorted(slices.Values(slices.Concat(always, more))), got); diff != "" {
+			t.Errorf("source %d: the variables (-want +got):\n%s", source, diff)
+		}
+		for _, name := range got {
+			if !slices.Contains(Variables, name) {
+				t.Errorf("Variables lacks %s: no command would be forked", name)
+			}
+		}
 	}
 }
 
