@@ -50,6 +50,8 @@ var bounded = map[string]bound{
 		"the process: SIGTERM once no caller is connected"},
 	"internal/runner/spawn/spawn.go exec.Command": {1,
 		"the runner ends the process with its call"},
+	"internal/runner/spawn/prefork_linux.go exec.Command": {1,
+		"40 s for its imports; the runner ends it with the process above, and each fork with its call"},
 	"internal/runner/client/client.go net.Dialer":                         {1, "10 s, and the call's context"},
 	"internal/controller/poller/post.go http.Client":                      {1, "the poller's Timeout of a heartbeat"},
 	"internal/controller/poller/post.go http.Transport":                   {1, "the poller's Timeout of a heartbeat"},
