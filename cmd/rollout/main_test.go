@@ -218,7 +218,7 @@ func (g *idleLearner) Directive(string) exchange.Directive               { retur
 func (g *idleLearner) Submit(string, rl.Group, rl.Digest) *exchange.SubmitReply {
 	return &exchange.SubmitReply{}
 }
-func (*idleLearner) Report(string, exchange.Spent) {}
+func (*idleLearner) Report(string, exchange.Spent, []rl.Key) {}
 
 func (g *idleLearner) Disconnected(string) {}
 

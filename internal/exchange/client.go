@@ -139,7 +139,7 @@ func submitTimeout(bytes int) time.Duration {
 	return callTimeout + time.Duration(bytes>>20)*5*time.Second
 }
 
-// Release releases leases without a group. The reason is drain, policy_gone or environment_down.
+// Release releases leases without a group. The reason is drain, policy_gone, environment_down or not_played.
 func (c *Client) Release(ctx context.Context, keys []rl.Key, reason string) error {
 	err := c.call(ctx, callTimeout, func(ctx context.Context, api pb.ExchangeClient) error {
 		_, err := api.Release(ctx, &pb.ReleaseRequest{

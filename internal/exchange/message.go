@@ -80,6 +80,9 @@ type Spent struct {
 	Used    spending.Usage
 	// Uncovered is the part of Used that belongs to groups that no saved state covers yet.
 	Uncovered spending.Usage
+	// Sequence rises with each message of the process, by when its counters were read: messages may arrive in another
+	// order. It is 0 for a process that does not number its messages.
+	Sequence int64
 }
 
 // StoredGroup is a finished group, or a tombstone, that a worker keeps.
@@ -142,6 +145,8 @@ const (
 	PolicyMissing = "policy_gone"
 	// EnvironmentDown means that the group was not played, as its environment could not be prepared.
 	EnvironmentDown = "environment_down"
+	// NotPlayed means that the group was not played, as the worker has said Hello since it asked for the lease.
+	NotPlayed = "not_played"
 	// SamplesUnanswered means that the worker does not know whether the endpoint has drawn all samples of the group, or
 	// will draw one later. The worker keeps the lease, and submits the group next.
 	SamplesUnanswered = "samples_unanswered"

@@ -100,7 +100,7 @@ func (l *learner) Disconnected(worker string) {
 	}
 }
 
-func (l *learner) Report(worker string, spent Spent) {
+func (l *learner) Report(worker string, spent Spent, _ []rl.Key) {
 	select {
 	case l.spent <- spent:
 	default:

@@ -36,8 +36,9 @@ type Handler interface {
 	Acquire(ctx context.Context, worker string, free int) ([]Lease, error)
 	// Renew receives what the worker reports and gives it a directive. It does not block.
 	Renew(worker string, renewal Renewal) Directive
-	// Report receives what the worker has spent, which comes with Submit and Release and is received before them.
-	Report(worker string, spent Spent)
+	// Report receives what the worker has spent, which comes with Submit and Release and is received before them. The
+	// worker had ended some groups by then: it asks nothing more for them.
+	Report(worker string, spent Spent, ended []rl.Key)
 	// Directive gives a directive when the server sends one by itself: after Notify, and once a second. The call
 	// does not mean that the worker is alive. It does not block.
 	Directive(worker string) Directive
@@ -46,7 +47,7 @@ type Handler interface {
 	// Disconnected reports that a worker's Renew stream broke, or that the worker ended it. A live worker says Hello
 	// within seconds, or has done so already on another connection, and continues to renew.
 	Disconnected(worker string)
-	// Release returns leases without a group. The reason is drain, policy_gone or environment_down.
+	// Release returns leases without a group. The reason is drain, policy_gone, environment_down or not_played.
 	Release(worker string, keys []rl.Key, reason string)
 }
 

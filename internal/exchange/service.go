@@ -55,7 +55,11 @@ func (s *Server) Release(_ context.Context, request *pb.ReleaseRequest) (*pb.Rel
 	if d.err != nil {
 		return nil, status.Error(codes.InvalidArgument, d.err.Error())
 	}
-	s.report(request.GetWorker(), request.GetSpent())
+	ended := keys
+	if request.GetReason() == SamplesUnanswered {
+		ended = nil // the worker keeps the leases
+	}
+	s.report(request.GetWorker(), request.GetSpent(), ended)
 	s.handler.Release(request.GetWorker(), keys, request.GetReason())
 	return &pb.ReleaseReply{Epoch: s.epoch}, nil
 }
@@ -87,7 +91,7 @@ func (s *Server) Submit(stream grpc.ClientStreamingServer[pb.SubmitFrame, pb.Sub
 	if err != nil {
 		return err
 	}
-	s.report(header.GetWorker(), header.GetSpent())
+	s.report(header.GetWorker(), header.GetSpent(), []rl.Key{group.Key})
 	reply := s.handler.Submit(header.GetWorker(), group, digest)
 	reply.Epoch = s.epoch
 	return stream.SendAndClose(reply)

@@ -6,13 +6,16 @@ package exchange
 import (
 	"github.com/tinker-operator/tinker-operator/internal/contract/spending"
 	pb "github.com/tinker-operator/tinker-operator/internal/exchange/exchangepb"
+	"github.com/tinker-operator/tinker-operator/internal/rl"
 )
 
 func spentToProto(s Spent) *pb.Spent {
 	if s.Process == "" {
 		return nil
 	}
-	return &pb.Spent{Process: s.Process, Tokens: tokensToProto(s.Used), Uncovered: tokensToProto(s.Uncovered)}
+	return &pb.Spent{
+		Process: s.Process, Tokens: tokensToProto(s.Used), Uncovered: tokensToProto(s.Uncovered), Sequence: s.Sequence,
+	}
 }
 
 func tokensToProto(u spending.Usage) *pb.Tokens {
@@ -25,7 +28,10 @@ func tokensToProto(u spending.Usage) *pb.Tokens {
 }
 
 func (d *decoder) spent(s *pb.Spent) Spent {
-	return Spent{Process: s.GetProcess(), Used: d.tokens(s.GetTokens()), Uncovered: d.tokens(s.GetUncovered())}
+	return Spent{
+		Process: s.GetProcess(), Used: d.tokens(s.GetTokens()), Uncovered: d.tokens(s.GetUncovered()),
+		Sequence: max(0, s.GetSequence()),
+	}
 }
 
 func groupSpentToProto(g GroupSpent) *pb.GroupSpent {
@@ -54,10 +60,10 @@ func (c *Client) spent() *pb.Spent {
 	return spentToProto(c.config.Spent())
 }
 
-// report hands over what came with another message.
-func (s *Server) report(worker string, message *pb.Spent) {
+// report hands over what came with another message, which says that the worker has ended some groups.
+func (s *Server) report(worker string, message *pb.Spent, ended []rl.Key) {
 	var d decoder
 	if spent := d.spent(message); spent.Process != "" {
-		s.handler.Report(worker, spent)
+		s.handler.Report(worker, spent, ended)
 	}
 }

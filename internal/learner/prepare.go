@@ -215,11 +215,12 @@ func newTable(config Config, spent leases.Spending) (*leases.Table, error) {
 	if file.Evaluation != nil {
 		share = file.Evaluation.SamplingShare
 	}
+	request, largest := mostOfRequests(file)
 	return leases.NewTable(leases.Config{
 		Play: encoded, Concurrency: file.Concurrency, Silence: config.Timing.Silence, Barrier: barrier,
 		DropConstant: constantIn(file), StepRewards: alg != nil && alg.Grouping == algorithm.GroupingStep,
-		References: alg != nil && alg.KL != nil, Teachers: taught(file), Spending: spent, Request: mostOfRequests(file),
-		Logger: config.Logger, Now: config.Now,
+		References: alg != nil && alg.KL != nil, Teachers: taught(file), Spending: spent,
+		Request: request, LargestGroup: largest, Logger: config.Logger, Now: config.Now,
 		Environments: skippable(file), SkipAfter: config.Timing.SkipAfter, EvaluationShare: share,
 	}), nil
 }
@@ -240,10 +241,11 @@ func (l *learner) prepareBatches() error {
 	return nil
 }
 
-// mostOfRequests says of each environment what the prompt and the reply of one request may come to.
-func mostOfRequests(file contract.RunFile) map[string]int64 {
+// mostOfRequests says of each environment what the prompt and the reply of one request may come to, and what those of
+// one request of each member of a group may.
+func mostOfRequests(file contract.RunFile) (most map[string]int64, largestGroup int64) {
 	const longestPrompt = 4096 // where nothing limits it
-	most := map[string]int64{}
+	most = map[string]int64{}
 	environments := file.Fixed.Environments
 	if file.Evaluation != nil {
 		environments = slices.Concat(environments, file.Evaluation.Environments)
@@ -253,8 +255,9 @@ func mostOfRequests(file contract.RunFile) map[string]int64 {
 		prompt := int64(cmp.Or(limits.PromptTokens, longestPrompt))
 		request := cmp.Or(int64(limits.TrajectoryTokens), prompt+int64(env.Sampling.MaxTokens))
 		most[env.Name] = max(most[env.Name], request)
+		largestGroup = max(largestGroup, int64(env.GroupSize)*request)
 	}
-	return most
+	return most, largestGroup
 }
 
 // skippable says of each environment of training whether its groups are dropped while it is unavailable.

@@ -202,7 +202,7 @@ func (b *scriptedLearner) Submit(_ string, group rl.Group, _ rl.Digest) *exchang
 
 func (b *scriptedLearner) Disconnected(string) {}
 
-func (b *scriptedLearner) Report(string, exchange.Spent) {}
+func (b *scriptedLearner) Report(string, exchange.Spent, []rl.Key) {}
 
 func (b *scriptedLearner) Release(_ string, keys []rl.Key, reason string) {
 	b.change(func() {

@@ -23,6 +23,8 @@ type Spending struct {
 	process string
 
 	mu sync.Mutex
+	// sequence counts how often the meter was read.
+	sequence int64
 	// accounts are those of the groups that no state covers yet. listed is what the learner was told of each.
 	accounts map[rl.Key]*client.Account
 	listed   map[rl.Key]spending.Usage
@@ -56,7 +58,9 @@ func (s *Spending) read() (exchange.Spent, map[rl.Key]client.Account) {
 		accounts[i] = s.accounts[key]
 	}
 	used, each := s.meter.Read(accounts...)
-	spent, groups := exchange.Spent{Process: s.process, Used: used}, map[rl.Key]client.Account{}
+	s.sequence++
+	spent := exchange.Spent{Process: s.process, Used: used, Sequence: s.sequence}
+	groups := map[rl.Key]client.Account{}
 	for i, account := range each {
 		groups[keys[i]] = account
 		spent.Uncovered = spent.Uncovered.Add(account.Used)

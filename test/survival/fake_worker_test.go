@@ -31,6 +31,7 @@ type fakeWorker struct {
 	endpoint *client.Client
 	meter    *client.Meter
 	process  string
+	sequence int64
 	cancel   context.CancelFunc
 	done     chan struct{}
 	// ended is closed when the worker has ended and does not connect again.
@@ -214,7 +215,8 @@ func (p *fakeWorker) spentLocked() (exchange.Spent, []exchange.GroupSpent) {
 		accounts[i] = p.accounts[key]
 	}
 	used, each := p.meter.Read(accounts...)
-	spent := exchange.Spent{Process: p.process, Used: used}
+	p.sequence++
+	spent := exchange.Spent{Process: p.process, Used: used, Sequence: p.sequence}
 	groups := make([]exchange.GroupSpent, len(keys))
 	for i, account := range each {
 		groups[i] = exchange.GroupSpent{Key: keys[i], Used: account.Used}

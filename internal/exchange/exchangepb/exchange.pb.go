@@ -498,7 +498,10 @@ type Spent struct {
 	Process string  `protobuf:"bytes,1,opt,name=process,proto3" json:"process,omitempty"`
 	Tokens  *Tokens `protobuf:"bytes,2,opt,name=tokens,proto3" json:"tokens,omitempty"`
 	// The part of them that belongs to groups that no state covers yet.
-	Uncovered     *Tokens `protobuf:"bytes,3,opt,name=uncovered,proto3" json:"uncovered,omitempty"`
+	Uncovered *Tokens `protobuf:"bytes,3,opt,name=uncovered,proto3" json:"uncovered,omitempty"`
+	// Rises with each message of the process, by when its counters were read: messages may arrive in another order. It is
+	// 0 for a process that does not number its messages.
+	Sequence      int64 `protobuf:"varint,4,opt,name=sequence,proto3" json:"sequence,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -552,6 +555,13 @@ func (x *Spent) GetUncovered() *Tokens {
 		return x.Uncovered
 	}
 	return nil
+}
+
+func (x *Spent) GetSequence() int64 {
+	if x != nil {
+		return x.Sequence
+	}
+	return 0
 }
 
 // GroupSpent is what one group has used; it is among the tokens of the worker.
@@ -2695,7 +2705,7 @@ type ReleaseRequest struct {
 	Epoch  *Epoch                 `protobuf:"bytes,1,opt,name=epoch,proto3" json:"epoch,omitempty"`
 	Worker string                 `protobuf:"bytes,2,opt,name=worker,proto3" json:"worker,omitempty"`
 	Keys   []*GroupKey            `protobuf:"bytes,3,rep,name=keys,proto3" json:"keys,omitempty"`
-	// drain, policy_gone, environment_down.
+	// drain, policy_gone, environment_down, not_played.
 	Reason        string `protobuf:"bytes,4,opt,name=reason,proto3" json:"reason,omitempty"`
 	Spent         *Spent `protobuf:"bytes,5,opt,name=spent,proto3" json:"spent,omitempty"`
 	unknownFields protoimpl.UnknownFields
@@ -2836,11 +2846,12 @@ const file_internal_exchange_exchangepb_exchange_proto_rawDesc = "" +
 	"\x06stored\x18\x03 \x03(\v2(.tinker_operator.exchange.v1.StoredGroupR\x06stored\x12?\n" +
 	"\aplaying\x18\x04 \x03(\v2%.tinker_operator.exchange.v1.GroupKeyR\aplaying\x128\n" +
 	"\x05spent\x18\x05 \x01(\v2\".tinker_operator.exchange.v1.SpentR\x05spent\x12?\n" +
-	"\x06groups\x18\x06 \x03(\v2'.tinker_operator.exchange.v1.GroupSpentR\x06groups\"\xa1\x01\n" +
+	"\x06groups\x18\x06 \x03(\v2'.tinker_operator.exchange.v1.GroupSpentR\x06groups\"\xbd\x01\n" +
 	"\x05Spent\x12\x18\n" +
 	"\aprocess\x18\x01 \x01(\tR\aprocess\x12;\n" +
 	"\x06tokens\x18\x02 \x01(\v2#.tinker_operator.exchange.v1.TokensR\x06tokens\x12A\n" +
-	"\tuncovered\x18\x03 \x01(\v2#.tinker_operator.exchange.v1.TokensR\tuncovered\"~\n" +
+	"\tuncovered\x18\x03 \x01(\v2#.tinker_operator.exchange.v1.TokensR\tuncovered\x12\x1a\n" +
+	"\bsequence\x18\x04 \x01(\x03R\bsequence\"~\n" +
 	"\n" +
 	"GroupSpent\x127\n" +
 	"\x03key\x18\x01 \x01(\v2%.tinker_operator.exchange.v1.GroupKeyR\x03key\x127\n" +

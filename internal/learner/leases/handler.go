@@ -39,7 +39,7 @@ func (h *Handler) Hello(ctx context.Context, name string, request exchange.Hello
 	w := t.workers.observe(name, now)
 	t.meet(name, w, request.Spent.Process)
 	w.hello(request)
-	t.config.Spending.Hello(name, request.Spent, request.Groups)
+	t.helloSpending(name, w, request, now)
 	t.holders.hello(name, request)
 	if t.workers.arrived(name) {
 		t.leaseAfter = now
@@ -118,6 +118,7 @@ func (h *Handler) lease(e *entry, name string, w *worker, now time.Time) exchang
 	t.holders.grant(name, e.lease.Key)
 	e.granted, e.sampler = now, e.lease.Sampler
 	w.playing[e.lease.Key] = true
+	t.openLease(w, e.lease.Key, now)
 	return t.suspects.leaseOf(e)
 }
 
@@ -133,7 +134,7 @@ func (h *Handler) Renew(name string, renewal exchange.Renewal) exchange.Directiv
 	for _, progress := range renewal.Progress {
 		t.suspects.progress(progress.Key, progress.MembersDone)
 	}
-	t.renewSpending(name, w, renewal)
+	t.renewSpending(name, w, renewal, now)
 	t.load.observe(renewal.State, now)
 	t.outages.refresh(&t.workers, now)
 	t.demands.moveAway(name, &t.workers, now)
@@ -173,7 +174,7 @@ func (h *Handler) Release(name string, keys []rl.Key, reason string) {
 		case exchange.SamplesUnanswered:
 			t.holders.lose(name, key)
 			continue // the worker keeps the lease, and submits its group next
-		case exchange.EnvironmentDown:
+		case exchange.EnvironmentDown, exchange.NotPlayed:
 			t.holders.end(name, key) // it was not played
 		}
 		delete(w.playing, key)
@@ -199,7 +200,5 @@ func (h *Handler) Disconnected(name string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.workers.disconnect(name, t.now())
-	if w := t.workers.byName[name]; w != nil {
-		t.lose(name, w)
-	}
+	t.config.Spending.Lose(name)
 }

@@ -6,7 +6,7 @@ package leases
 import (
 	"context"
 	"fmt"
-	"slices"
+	"maps"
 	"time"
 
 	"github.com/tinker-operator/tinker-operator/internal/exchange"
@@ -15,17 +15,21 @@ import (
 
 // Spending adds up what workers spend. Its methods are called with the lock of the table.
 type Spending interface {
-	// Report receives what a worker has spent. Hello and Renew also receive on which groups.
-	Report(worker string, spent exchange.Spent)
-	Hello(worker string, spent exchange.Spent, groups []exchange.GroupSpent)
+	// Report receives what a worker has spent, and the groups that it had ended by then. Hello and Renew also receive on
+	// which groups, and the open leases: those of all groups that the worker may play, with what each may cost until the
+	// worker reports again.
+	Report(worker string, spent exchange.Spent, ended []rl.Key)
+	Hello(worker string, spent exchange.Spent, groups []exchange.GroupSpent, open []exchange.Progress)
 	Renew(worker string, renewal exchange.Renewal)
-	// Lease is called when a process of a worker is to play a group.
+	// Lease is called when a process of a worker is to play a group, which it may play already, and OpenLease when the
+	// lease is sent to it, with what the group may cost until the process reports.
 	Lease(worker, process string, key rl.Key)
+	OpenLease(process string, key rl.Key, most int64)
 	// Cover is called when the training slots below an index are covered, and CoverEvaluation when an evaluation is.
 	Cover(index int64)
 	CoverEvaluation(e exchange.Evaluation)
-	// Lose is called when a worker is lost, with what the leases may have cost that it has not reported.
-	Lose(worker string, unreported int64)
+	// Lose is called when a worker is lost.
+	Lose(worker string)
 	// Settle is called once no worker of an earlier attempt is waited for any longer, with what all leases together may
 	// have cost that no record knows of.
 	Settle(unrecorded int64)
@@ -34,45 +38,84 @@ type Spending interface {
 // nobody is a Spending that nobody reads.
 type nobody struct{}
 
-func (nobody) Report(string, exchange.Spent)                       {}
-func (nobody) Hello(string, exchange.Spent, []exchange.GroupSpent) {}
-func (nobody) Renew(string, exchange.Renewal)                      {}
-func (nobody) Lease(string, string, rl.Key)                        {}
-func (nobody) Cover(int64)                                         {}
-func (nobody) CoverEvaluation(exchange.Evaluation)                 {}
-func (nobody) Lose(string, int64)                                  {}
-func (nobody) Settle(int64)                                        {}
+func (nobody) Report(string, exchange.Spent, []rl.Key)                                  {}
+func (nobody) Hello(string, exchange.Spent, []exchange.GroupSpent, []exchange.Progress) {}
+func (nobody) Renew(string, exchange.Renewal)                                           {}
+func (nobody) Lease(string, string, rl.Key)                                             {}
+func (nobody) OpenLease(string, rl.Key, int64)                                          {}
+func (nobody) Cover(int64)                                                              {}
+func (nobody) CoverEvaluation(exchange.Evaluation)                                      {}
+func (nobody) Lose(string)                                                              {}
+func (nobody) Settle(int64)                                                             {}
 
 // Report implements exchange.Handler.
-func (h *Handler) Report(name string, spent exchange.Spent) {
+func (h *Handler) Report(name string, spent exchange.Spent, ended []rl.Key) {
 	t := h.table
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.workers.observe(name, t.now())
-	t.config.Spending.Report(name, spent)
+	w := t.workers.observe(name, t.now())
+	for _, key := range ended {
+		delete(w.granted, key)
+	}
+	t.config.Spending.Report(name, spent, ended)
 }
 
-// renewSpending hands over what a worker has spent. What its leases may cost next is not known before their first
-// requests.
-func (t *Table) renewSpending(name string, w *worker, renewal exchange.Renewal) {
-	w.reported = map[rl.Key]bool{}
-	renewal.Progress = slices.Clone(renewal.Progress)
-	for i, lease := range renewal.Progress {
-		w.reported[lease.Key] = true
-		if lease.Next == 0 {
-			renewal.Progress[i].Next = t.mostNext(lease.Key)
+// helloSpending hands over what a worker that says Hello has spent, and its open leases. A group that is both in
+// progress and stored has ended before the message was made.
+func (t *Table) helloSpending(name string, w *worker, request exchange.HelloRequest, now time.Time) {
+	var open []exchange.Progress
+	for _, key := range request.Playing {
+		if _, stored := w.stored[key]; !stored {
+			open = append(open, exchange.Progress{Key: key, Next: t.mostNext(key, 0)})
 		}
 	}
+	open = w.withGranted(open, now, helloPatience)
+	t.config.Spending.Hello(name, request.Spent, request.Groups, open)
+}
+
+// renewSpending hands over what a worker has spent, and its open leases. What a lease may cost next is not known before
+// the first request of its group. A group whose submission has arrived may still be listed.
+func (t *Table) renewSpending(name string, w *worker, renewal exchange.Renewal, now time.Time) {
+	var open []exchange.Progress
+	for _, lease := range renewal.Progress {
+		if _, stored := w.stored[lease.Key]; stored {
+			continue
+		}
+		if lease.Next == 0 {
+			lease.Next = t.mostNext(lease.Key, lease.MembersDone)
+		}
+		open = append(open, lease)
+	}
+	renewal.Progress = w.withGranted(open, now, renewPatience)
 	t.config.Spending.Renew(name, renewal)
 }
 
-// mostNext is what the next requests of each member of a lease may cost.
-func (t *Table) mostNext(key rl.Key) int64 {
-	e := t.demands.entries[key]
-	if e == nil {
-		return 0
+// openLease notes that a lease is sent to a worker.
+func (t *Table) openLease(w *worker, key rl.Key, now time.Time) {
+	most := t.mostNext(key, 0)
+	w.granted[key] = granted{at: now, most: w.granted[key].most + most}
+	t.config.Spending.OpenLease(w.process, key, most)
+}
+
+// withGranted adds leases to those that a worker lists: those that were granted so lately that the worker may have
+// received them since it made its list.
+func (w *worker) withGranted(listed []exchange.Progress, now time.Time, patience time.Duration) []exchange.Progress {
+	for _, lease := range listed {
+		delete(w.granted, lease.Key)
 	}
-	return exchange.UnreportedRequests * int64(e.lease.GroupSize) * t.config.Request[e.lease.Environment]
+	maps.DeleteFunc(w.granted, func(_ rl.Key, g granted) bool { return now.Sub(g.at) >= patience })
+	for key, g := range w.granted {
+		listed = append(listed, exchange.Progress{Key: key, Next: g.most})
+	}
+	return listed
+}
+
+// mostNext is what the next requests of each member of a group that is not done may cost.
+func (t *Table) mostNext(key rl.Key, done int) int64 {
+	if e := t.demands.entries[key]; e != nil {
+		return exchange.UnreportedRequests * int64(e.lease.GroupSize-done) * t.config.Request[e.lease.Environment]
+	}
+	return exchange.UnreportedRequests * t.config.LargestGroup // nobody demands it any more
 }
 
 // mostLeased is what the next requests of all leases that workers may have had may cost.
@@ -84,22 +127,11 @@ func (t *Table) mostLeased() int64 {
 	return exchange.UnreportedRequests * int64(t.config.Concurrency) * most
 }
 
-// lose notes that a worker may not report any more. It is no longer lost once it does.
-func (t *Table) lose(name string, w *worker) {
-	unreported := int64(0)
-	for key := range w.playing {
-		if !w.reported[key] {
-			unreported += t.mostNext(key)
-		}
-	}
-	t.config.Spending.Lose(name, unreported)
-}
-
 // loseWorkers notes which workers are lost, before others are given their leases.
 func (t *Table) loseWorkers(now time.Time) {
-	for name, w := range t.workers.byName {
+	for name := range t.workers.byName {
 		if !t.workers.isAlive(name, now) {
-			t.lose(name, w)
+			t.config.Spending.Lose(name)
 		}
 	}
 	if t.isBarrierOver(now) {

@@ -203,6 +203,7 @@ func (t *Table) bury(dead process) {
 func (t *Table) meet(name string, w *worker, named string) {
 	if w.process != "" && w.process != named {
 		t.bury(process{name, w.process})
+		clear(w.granted)
 		for key, e := range t.demands.entries {
 			if e.isLeased(name) {
 				t.demands.assign(e, "")

@@ -58,11 +58,12 @@ type Config struct {
 	// Teachers are the environments whose training groups have log-probabilities of a teacher.
 	Teachers map[string]bool
 	// Spending receives what workers have spent; nil for nobody. Request is what one request of an environment may cost at
-	// most.
-	Spending Spending
-	Request  map[string]int64
-	Logger   *slog.Logger
-	Now      func() time.Time
+	// most, and LargestGroup what one request of each member of a group may.
+	Spending     Spending
+	Request      map[string]int64
+	LargestGroup int64
+	Logger       *slog.Logger
+	Now          func() time.Time
 }
 
 // Table holds the leases of a run. Its methods may be called concurrently.

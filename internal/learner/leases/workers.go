@@ -40,13 +40,19 @@ type worker struct {
 	// stored and playing are what it reported to have, and what it submitted or was leased since.
 	stored  map[rl.Key]rl.Outcome
 	playing map[rl.Key]bool
-	// reported are the keys of its last renewal.
-	reported map[rl.Key]bool
+	// granted are leases that its process was sent, and that no message of the process has told of yet.
+	granted map[rl.Key]granted
 	// requested is since when a stored group is awaited.
 	requested map[rl.Key]time.Time
 	data      data
 	// state is that of its last renewal; nil before the first one.
 	state *exchange.WorkerState
+}
+
+// granted is a lease that was sent to a worker, and what its group may cost until the worker reports.
+type granted struct {
+	at   time.Time
+	most int64
 }
 
 // redial is how long a worker whose connection broke has to come back: it tries after 0.1 s, and then every
@@ -64,6 +70,7 @@ func (ws *workers) get(name string, now time.Time) *worker {
 		w = &worker{
 			storing: ws.storing, seen: now,
 			stored: map[rl.Key]rl.Outcome{}, playing: map[rl.Key]bool{}, requested: map[rl.Key]time.Time{},
+			granted: map[rl.Key]granted{},
 		}
 		ws.byName[name] = w
 		at, _ := slices.BinarySearch(ws.names, name)

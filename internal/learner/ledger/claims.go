@@ -101,13 +101,6 @@ func (c *claims) isCovered(key rl.Key) (covered, here bool) {
 	return key.Slot < c.covered, key.Slot < c.covered && key.Slot >= c.first
 }
 
-// isOver reports whether a group is covered and no other process was given it: its process has reported all that the
-// group has used.
-func (c *claims) isOver(key rl.Key) bool {
-	covered, _ := c.isCovered(key)
-	return covered && len(c.byKey[key]) <= 1
-}
-
 // cover notes which training slots are covered. It returns the groups that it forgets, with their process.
 func (c *claims) cover(index int64) map[rl.Key]string {
 	if !c.begun {

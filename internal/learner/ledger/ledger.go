@@ -5,8 +5,11 @@
 // answered, whatever became of it. All counters are monotone.
 //
 // The sum is never above what was asked and executed, and with the unconfirmed tokens never below. What a learner may
-// ask is durable before it asks, so that the next attempt knows what is unconfirmed. A worker that is lost has asked at
-// most one further request for each member of its leases since its last report.
+// ask is durable before it asks, so that the next attempt knows what is unconfirmed. Since its last report a worker has
+// asked at most two further requests for each member of its open leases. A lease is open from when it is granted until
+// a message arrives that the worker made after the end of the group. Open leases are unconfirmed once the worker is
+// lost, and at the end of the run. A learner that is drained does not count them, since its workers play on and report to the
+// next one, which knows them from the record.
 //
 // A worker that plays the group of another makes the same requests, which the endpoint may answer without executing
 // them again. What a process has used of a group that another was given after it is therefore held: it counts as
@@ -39,6 +42,7 @@ type Config struct {
 // Ledger is safe for concurrent use.
 type Ledger struct {
 	config Config
+	joined chan struct{}
 
 	// writing is held while a record is written. It guards granted.
 	writing sync.Mutex
@@ -58,12 +62,13 @@ type Ledger struct {
 	// before is how many tokens were trained on when this attempt began. opened is set once it has opened a version.
 	before           int64
 	restored, opened bool
-	// ended is set once no group is leased any more.
+	// ended is set once the run is complete.
 	ended bool
 }
 
-// End notes that no group is leased any more: what the workers have reported is all that there will be, should the run
-// be continued by another attempt.
+// End notes that the run is complete and no group is leased any more. Nobody waits for what the workers report next,
+// and what they may have asked since their last reports is unconfirmed. If another attempt continues the run, the
+// record has all leases that were given to workers.
 func (l *Ledger) End() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -73,9 +78,14 @@ func (l *Ledger) End() {
 // New returns a ledger of a run that has spent nothing.
 func New(config Config) *Ledger {
 	return &Ledger{
-		config: config, workers: map[string]*worker{}, claims: newClaims(), trained: map[rl.Version]int64{},
+		config: config, joined: make(chan struct{}, 1), workers: map[string]*worker{}, claims: newClaims(),
+		trained: map[rl.Version]int64{},
 	}
 }
+
+// Joined receives a value once a process reports that the last record does not have, or has as one that is lost. The
+// next attempt would not know that leases were given to the process.
+func (l *Ledger) Joined() <-chan struct{} { return l.joined }
 
 // Usage returns what the run has spent, and the seconds of training.
 func (l *Ledger) Usage() (used spending.Usage, seconds float64) {
@@ -90,8 +100,8 @@ func (l *Ledger) usage() spending.Usage {
 	contested := l.claims.contested()
 	for process, w := range l.workers {
 		all, held = all.Add(w.used), held.Add(w.held(contested[process]))
-		if w.away || w.lost {
-			all.UnconfirmedTokens += w.mostNext(&l.claims)
+		if w.away || w.lost || l.ended {
+			all.UnconfirmedTokens += w.mostNext()
 		}
 	}
 	all.BoughtTwiceTokens = l.lost
@@ -115,7 +125,9 @@ func (l *Ledger) Restore(record artifacts.Spending) {
 	l.held, l.shown, l.seconds = record.Held, record.Shown, record.Seconds
 	l.lost, l.checked, l.before = record.Shown.BoughtTwiceTokens, record.Checked, l.earlier.TrainedTokens
 	for process, w := range record.Workers {
-		l.workers[process] = &worker{name: w.Name, used: w.Used, recorded: w, next: w.Next, away: true}
+		l.workers[process] = &worker{
+			name: w.Name, used: w.Used, leases: map[rl.Key]int64{}, recorded: w, next: w.Next, away: true,
+		}
 	}
 }
 
@@ -244,7 +256,7 @@ func (l *Ledger) record(granted int64) artifacts.Spending {
 	}
 	contested, open := l.claims.contested(), l.claims.open()
 	for process, w := range l.workers {
-		known := w.record(contested[process], !open[process], &l.claims)
+		known := w.record(contested[process], !open[process], l.claims.gave)
 		known.Lost = known.Lost || l.ended
 		if known.Among = w.recorded.Among; !w.away {
 			known.Among = l.reporting()

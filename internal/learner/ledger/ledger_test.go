@@ -69,7 +69,7 @@ func (f *fixture) hello(name string, spent exchange.Spent, used map[int64]int64)
 	for slot, tokens := range used {
 		groups = append(groups, exchange.GroupSpent{Key: key(slot), Used: sampled(tokens)})
 	}
-	f.Hello(name, spent, groups)
+	f.Hello(name, spent, groups, nil)
 }
 
 func key(slot int64) rl.Key { return rl.Key{Slot: slot} }
@@ -89,21 +89,22 @@ func TestWorkers(t *testing.T) {
 	f.own = sampled(1)
 	f.hello("w0", report("p0", 10, 3), nil)
 	f.expect(t, "a first report", 11, 3)
-	f.Report("w0", report("p0", 8, 9))
+	f.Report("w0", report("p0", 8, 9), nil)
 	f.expect(t, "an older report that comes later", 11, 3)
 	f.Lease("w0", "p0", key(1))
 	f.Lease("w0", "p0", key(2))
 	f.renew("w0", report("p0", 20, 0), leased{1, 4, 50}, leased{2, 5, 60})
 	f.expect(t, "a worker that lives asks what it wants", 21, 0)
-	f.Report("w0", report("p0", 22, 0))
-	f.Lose("w0", 7)
-	f.Lose("w0", 1000)
+	f.Report("w0", report("p0", 22, 0), nil)
+	f.Lose("w0")
+	f.OpenLease("p0", key(4), 7)
+	f.Lose("w0")
 	f.expect(t, "a lost worker may have asked more", 23, 117)
 	f.Lease("w1", "p1", key(1))
 	f.expect(t, "what it reported of a lease is given to another", 23, 117)
 	f.hello("w1", report("p1", 6, 0), map[int64]int64{1: 6})
 	f.expect(t, "the other is given it", 23, 123)
-	f.Report("w1", report("p1", 10, 0))
+	f.Report("w1", report("p1", 10, 0), nil)
 	f.expect(t, "the other samples more", 27, 123)
 	f.renew("w0", report("p0", 23, 0))
 	f.expect(t, "the worker comes back", 30, 4)
@@ -111,7 +112,7 @@ func TestWorkers(t *testing.T) {
 	f.expect(t, "another process of its name", 32, 4)
 	f.renew("w0", report("p3", 0, 0))
 	f.expect(t, "and a third, after which the second is lost", 32, 44)
-	f.Report("old", exchange.Spent{Used: sampled(1000)})
+	f.Report("old", exchange.Spent{Used: sampled(1000)}, nil)
 	f.expect(t, "a worker that does not count", 32, 44)
 }
 
@@ -123,7 +124,7 @@ func TestGroupOfTwoProcesses(t *testing.T) {
 	f.Lease("w0", "p0", key(1))
 	f.Lease("w0", "p0", key(2))
 	f.renew("w0", report("p0", 20, 0), leased{1, 4, 50}, leased{2, 5, 60})
-	f.Report("w0", report("p0", 22, 0))
+	f.Report("w0", report("p0", 22, 0), nil)
 	f.expect(t, "before", 22, 0)
 	f.Lease("w1", "p1", key(1))
 	f.expect(t, "nothing falls", 22, 0)
@@ -135,12 +136,12 @@ func TestGroupOfTwoProcesses(t *testing.T) {
 	f.Renew("w0", exchange.Renewal{Spent: report("p0", 25, 0), Groups: late})
 	f.expect(t, "an answer that comes late", 118, 7)
 	f.Cover(2)
-	f.Report("w0", report("p0", 26, 0))
+	f.Report("w0", report("p0", 26, 0), nil)
 	f.expect(t, "what is asked once the group is covered", 119, 7)
 	f.renew("w0", report("p0", 20, 0), leased{1, 1, 0})
 	f.expect(t, "an older list that comes later", 119, 7)
 	f.Lease("w0", "p0", key(2))
-	f.Lose("w0", 0)
+	f.Lose("w0")
 	f.Lease("w0", "p0", key(2))
 	f.expect(t, "a group that its own process is given again", 119, 7)
 }
@@ -152,8 +153,8 @@ func TestWorkerThatDiesBeforeItListsItsGroups(t *testing.T) {
 	f.hello("w0", report("p0", 0, 0), nil)
 	f.hello("w1", report("p1", 0, 0), nil)
 	f.Lease("w0", "p0", key(1))
-	f.Report("w0", report("p0", 9, 0))
-	f.Lose("w0", 0)
+	f.Report("w0", report("p0", 9, 0), nil)
+	f.Lose("w0")
 	f.Lease("w1", "p1", key(1))
 	f.renew("w1", report("p1", 9, 0), leased{1, 9, 0})
 	f.expect(t, "the group counts once", 9, 9)
@@ -275,7 +276,7 @@ func TestNextAttempt(t *testing.T) {
 	f.expect(t, "a worker reports", 52, 100+slack+60+57-52)
 	f.Settle(80)
 	f.expect(t, "another is given up", 52, 100+slack+60+57-52+40)
-	f.Report("w1", report("p1", 31, 0))
+	f.Report("w1", report("p1", 31, 0), nil)
 	f.expect(t, "it comes back, and others may have been given its groups", 58-6, 100+slack+6)
 	f.hello("w1", report("p1", 31, 0), map[int64]int64{2: 6})
 	f.expect(t, "nobody was given them", 58, 100+slack)
@@ -300,8 +301,8 @@ func TestWorkerLostBefore(t *testing.T) {
 		t.Fatal(err)
 	}
 	f = start(t, f)
-	f.Report("w1", report("p1", 7, 0))
-	f.Report("w0", report("p0", 22, 3))
+	f.Report("w1", report("p1", 7, 0), nil)
+	f.Report("w0", report("p0", 22, 3), nil)
 	f.expect(t, "it comes back and knows all", 29, 3)
 }
 
@@ -309,7 +310,7 @@ func TestWorkerLostBefore(t *testing.T) {
 func TestEndedRun(t *testing.T) {
 	for ended, want := range map[bool]int64{false: 500, true: 0} {
 		first := start(t, nil)
-		first.Hello("w0", report("a", 100, 0), nil)
+		first.Hello("w0", report("a", 100, 0), nil, nil)
 		if ended {
 			first.End()
 		}
@@ -327,13 +328,17 @@ func TestEndedRun(t *testing.T) {
 // TestCoveredAfterTheLastReport continues a run whose worker reported a group before a state covered it, and is gone.
 func TestCoveredAfterTheLastReport(t *testing.T) {
 	for name, tt := range map[string]struct {
-		// covered is the first slot that no state covers. held and next are the tokens of the worker's groups that stay
-		// unconfirmed: those that another may have been given, and those that it may have asked for.
-		covered, held, next int64
+		// covered is the first slot that no state covers, and ended is set if the report came with the last group. held and
+		// next are the tokens of the worker's groups that stay unconfirmed: those that another may have been given, and those
+		// that it may have asked for.
+		covered    int64
+		ended      bool
+		held, next int64
 	}{
-		"all groups":   {covered: 2},
-		"not the last": {covered: 1, held: 12, next: 50},
-		"no group":     {covered: 0, held: 12, next: 50},
+		"all groups":             {covered: 2, ended: true},
+		"not the last":           {covered: 1, ended: true, held: 12},
+		"no group":               {covered: 0, ended: true, held: 12},
+		"a group is in progress": {covered: 0, held: 12, next: 50},
 	} {
 		t.Run(name, func(t *testing.T) {
 			first := start(t, nil)
@@ -344,7 +349,11 @@ func TestCoveredAfterTheLastReport(t *testing.T) {
 			spent := report("a", 100, 0)
 			spent.Uncovered = sampled(12)
 			first.renew("w0", report("a", 94, 0), leased{1, 6, 50})
-			first.Report("w0", spent)
+			var ended []rl.Key
+			if tt.ended {
+				ended = []rl.Key{key(1)}
+			}
+			first.Report("w0", spent, ended)
 			first.Cover(tt.covered)
 			first.End()
 			if err := first.Write(t.Context()); err != nil {
@@ -364,19 +373,19 @@ func TestCoveredAfterTheLastReport(t *testing.T) {
 // gave after its record are shared among its own workers.
 func TestWorkersOfOtherAttempts(t *testing.T) {
 	first := start(t, nil)
-	first.Hello("w0", report("a", 10, 0), nil)
+	first.Hello("w0", report("a", 10, 0), nil, nil)
 	if err := first.Write(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	second := start(t, first)
-	second.Hello("w1", report("b", 20, 0), nil)
+	second.Hello("w1", report("b", 20, 0), nil, nil)
 	if err := second.Write(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	third := start(t, second)
 	third.Settle(80)
 	third.expect(t, "both are gone", 30, 160)
-	third.Hello("w1", report("b", 21, 0), nil)
+	third.Hello("w1", report("b", 21, 0), nil, nil)
 	third.expect(t, "one comes back", 31, 80)
 }
 

@@ -21,9 +21,12 @@ type worker struct {
 	met    bool
 	listed spending.Usage
 	groups map[rl.Key]spending.Usage
-	leases map[rl.Key]exchange.Progress
+	// leases are the open ones, with what the group of each may have cost since the worker's last report.
+	leases map[rl.Key]int64
+	// reported and renewed are the sequence numbers of the last message, and of the last one that lists all leases.
+	reported, renewed int64
 	// away is set while a worker of an earlier attempt has not reported to this one, and lost once it is not expected any
-	// more. recorded is what the earlier attempt knew of it, and next what its leases may cost that it has not reported.
+	// more. recorded is what the earlier attempt knew of it, and next what leases of that attempt may have cost.
 	away, lost bool
 	recorded   artifacts.WorkerSpending
 	next       int64
@@ -51,13 +54,11 @@ func (w *worker) held(contested []claimed) spending.Usage {
 	return held.Min(w.used)
 }
 
-// mostNext returns what the leases of a worker may have cost since it reported them.
-func (w *worker) mostNext(claims *claims) int64 {
+// mostNext returns what the worker may have asked since its last report.
+func (w *worker) mostNext() int64 {
 	next := w.next
-	for key, lease := range w.leases {
-		if !claims.isOver(key) {
-			next += lease.Next
-		}
+	for _, most := range w.leases {
+		next += most
 	}
 	return next
 }
@@ -66,11 +67,11 @@ func (w *worker) mostNext(claims *claims) int64 {
 func (w *worker) isLost() bool { return w.lost || w.away && w.recorded.Lost }
 
 // record returns what the next attempt has to know of the worker. covered reports whether a state covers all groups of
-// the worker that this learner knows.
-func (w *worker) record(contested []claimed, covered bool, claims *claims) artifacts.WorkerSpending {
+// the worker that this learner knows, and gave whether it gave any group to a process that had not played it.
+func (w *worker) record(contested []claimed, covered, gave bool) artifacts.WorkerSpending {
 	record := artifacts.WorkerSpending{
-		Name: w.name, Used: w.used, Uncovered: w.uncovered, Next: w.mostNext(claims), Lost: w.isLost(),
-		Absent: !w.met && (w.recorded.Absent || claims.gave),
+		Name: w.name, Used: w.used, Uncovered: w.uncovered, Next: w.mostNext(), Lost: w.isLost(),
+		Absent: !w.met && (w.recorded.Absent || gave),
 	}
 	record.Held = w.held(contested)
 	switch {
@@ -82,11 +83,15 @@ func (w *worker) record(contested []claimed, covered bool, claims *claims) artif
 	return record
 }
 
-// Report receives what a worker has spent. Reports may come out of order.
-func (l *Ledger) Report(name string, spent exchange.Spent) {
+// Report receives what a worker has spent, and the groups that it had ended by then. Reports may come out of order.
+func (l *Ledger) Report(name string, spent exchange.Spent, ended []rl.Key) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.report(name, spent)
+	if w := l.report(name, spent); w != nil {
+		for _, key := range ended {
+			delete(w.leases, key)
+		}
+	}
 }
 
 // report returns the worker, nil if it does not count. The lock is held.
@@ -96,28 +101,52 @@ func (l *Ledger) report(name string, spent exchange.Spent) *worker {
 	}
 	w := l.workers[spent.Process]
 	if w == nil {
-		w = &worker{}
+		w = &worker{leases: map[rl.Key]int64{}}
 		l.workers[spent.Process] = w
 		for _, other := range l.workers {
 			other.lost = other.lost || other.name == name // one process of a name follows another
 		}
+		w.lost = true
+	}
+	if w.lost {
+		select {
+		case l.joined <- struct{}{}:
+		default:
+		}
 	}
 	w.name, w.away, w.lost, w.next = name, false, false, 0
-	if spent.Used.Spent() >= w.used.Spent() {
-		w.used, w.uncovered = spent.Used, spent.Uncovered
+	newer := spent.Sequence >= w.reported
+	if spent.Sequence == 0 {
+		newer = spent.Used.Spent() >= w.used.Spent()
+	}
+	if newer {
+		w.used, w.uncovered, w.reported = spent.Used, spent.Uncovered, spent.Sequence
 	}
 	return w
 }
 
-// Hello receives what a worker has spent, and on which groups that no state covers. From now on no more of it is held
-// than what it used of the groups that others were given.
-func (l *Ledger) Hello(name string, spent exchange.Spent, groups []exchange.GroupSpent) {
+// open takes over which leases are open after a message, and what the group of each may cost until the next one.
+func (w *worker) open(sequence int64, leases []exchange.Progress) {
+	if sequence < w.renewed {
+		return // It is older than what is known.
+	}
+	w.renewed = sequence
+	clear(w.leases)
+	for _, lease := range leases {
+		w.leases[lease.Key] = lease.Next
+	}
+}
+
+// Hello receives what a worker has spent, on which groups that no state covers, and its open leases. From now on no
+// more of it is held than what it used of the groups that others were given.
+func (l *Ledger) Hello(name string, spent exchange.Spent, groups []exchange.GroupSpent, open []exchange.Progress) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	w := l.report(name, spent)
 	if w == nil {
 		return
 	}
+	w.open(spent.Sequence, open)
 	met, absent := w.met, w.recorded.Absent
 	if !met {
 		w.met, w.kept, w.recorded = true, w.recorded.Held, artifacts.WorkerSpending{}
@@ -146,7 +175,7 @@ func (w *worker) list(spent exchange.Spent, groups []exchange.GroupSpent) {
 	}
 }
 
-// Renew receives what a worker has spent, with all its leases and the groups that have used more than it listed last.
+// Renew receives what a worker has spent, its open leases, and the groups that have used more than it listed last.
 func (l *Ledger) Renew(name string, renewal exchange.Renewal) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -154,12 +183,18 @@ func (l *Ledger) Renew(name string, renewal exchange.Renewal) {
 	if w == nil {
 		return
 	}
-	w.leases = map[rl.Key]exchange.Progress{}
-	for _, lease := range renewal.Progress {
-		w.leases[lease.Key] = lease
-	}
+	w.open(renewal.Spent.Sequence, renewal.Progress)
 	if w.met {
 		w.list(renewal.Spent, renewal.Groups)
+	}
+}
+
+// OpenLease notes that a process is sent a lease, and what its group may cost until the next report.
+func (l *Ledger) OpenLease(process string, key rl.Key, most int64) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if w := l.workers[process]; w != nil {
+		w.leases[key] += most // it may have played the group before, and not have reported that
 	}
 }
 
@@ -194,15 +229,12 @@ func (l *Ledger) forget(groups map[rl.Key]string) {
 	}
 }
 
-// Lose notes that a worker is lost, with leases of which it has reported nothing yet, and what these may have cost.
-func (l *Ledger) Lose(name string, unreported int64) {
+// Lose notes that a worker is lost.
+func (l *Ledger) Lose(name string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, w := range l.workers {
-		if w.name == name && !w.lost {
-			w.lost = true
-			w.next += unreported
-		}
+		w.lost = w.lost || w.name == name
 	}
 }
 
