@@ -26,6 +26,7 @@ func (w *Worker) acquireAll(ctx context.Context) error {
 		if err != nil {
 			return nil
 		}
+		hellos := w.active.saidHello()
 		leases, err := w.config.Learner.Acquire(ctx, free)
 		if exchange.IsFinal(err) {
 			return err
@@ -34,7 +35,7 @@ func (w *Worker) acquireAll(ctx context.Context) error {
 			return nil
 		}
 		for _, lease := range leases {
-			w.start(ctx, lease)
+			w.start(ctx, lease, hellos)
 		}
 	}
 }

@@ -58,22 +58,54 @@ type activeGroups struct {
 
 	mu    sync.Mutex
 	byKey map[rl.Key]*activeGroup
+	// hellos counts how often the groups were listed for a Hello.
+	hellos int
 }
 
 func newActiveGroups(changes *wait.Signal) *activeGroups {
 	return &activeGroups{changes: changes, byKey: map[rl.Key]*activeGroup{}}
 }
 
-// add adds a group. It renews the lease instead and returns false when the group is in progress already.
-func (a *activeGroups) add(group *activeGroup) bool {
+// addition is what became of a group that was to be added.
+type addition int
+
+const (
+	added addition = iota
+	// renewed has the lease of the group, which was in progress, renewed instead.
+	renewed
+	// crossed has not added the group: its lease was on its way while the worker said Hello, perhaps to another learner,
+	// which does not know that the group is played.
+	crossed
+)
+
+// add adds a group whose lease was asked for after so many Hellos.
+func (a *activeGroups) add(group *activeGroup, hellos int) addition {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if known, ok := a.byKey[group.key]; ok {
 		known.take(*group.lease.Load())
-		return false
+		return renewed
+	}
+	if hellos != a.hellos {
+		return crossed
 	}
 	a.byKey[group.key] = group
-	return true
+	return added
+}
+
+// hello lists the groups for a Hello, as keys does.
+func (a *activeGroups) hello() []rl.Key {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.hellos++
+	return a.sorted()
+}
+
+// saidHello counts the Hellos.
+func (a *activeGroups) saidHello() int {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.hellos
 }
 
 // renew replaces the lease of a group, if that is in progress.
@@ -127,6 +159,11 @@ func (a *activeGroups) stop(keys []rl.Key) (stopped []rl.Key) {
 func (a *activeGroups) keys() []rl.Key {
 	a.mu.Lock()
 	defer a.mu.Unlock()
+	return a.sorted()
+}
+
+// sorted does what keys does. The lock is held.
+func (a *activeGroups) sorted() []rl.Key {
 	return slices.SortedFunc(maps.Keys(a.byKey), func(a, b rl.Key) int { return cmp.Compare(rank(a), rank(b)) })
 }
 

@@ -28,7 +28,7 @@ var _ exchange.Worker = (*exchangeWorker)(nil)
 func (a *exchangeWorker) Hello() exchange.HelloRequest {
 	w := a.worker
 	// The groups in progress are listed first: a group that ends in between is in both lists, never in neither.
-	playing := w.active.keys()
+	playing := w.active.hello()
 	stored := w.groups.List()
 	a.reportedStored, a.reportedPlaying = map[rl.Key]bool{}, map[rl.Key]bool{}
 	for _, group := range stored {

@@ -42,7 +42,7 @@ func TestHelloLeavesFinishedGroupsOfKeptLeasesInTheOutbox(t *testing.T) {
 	for _, key := range []rl.Key{kept, dropped} {
 		w.submitter.store(rl.Group{Key: key, Environment: "sums", Outcome: rl.EnvironmentFault, Reason: "no server"})
 	}
-	w.active.add(newActiveGroup(exchange.Lease{Key: kept}, func() {}))
+	w.active.add(newActiveGroup(exchange.Lease{Key: kept}, func() {}), 0)
 	play, err := contract.EncodePlay(contract.Play{Version: contract.FormatVersion,
 		Model: contract.Model{Name: "tinkersim/byte-136k"}})
 	if err != nil {

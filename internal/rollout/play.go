@@ -15,8 +15,10 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/wait"
 )
 
-// start begins to play a lease, unless the group is stored or in progress already.
-func (w *Worker) start(ctx context.Context, lease exchange.Lease) {
+// start begins to play a lease that was asked for after so many Hellos, unless the group is stored or in progress
+// already. It releases a lease that was on its way while the worker said Hello: nothing would be known of what the
+// group costs before the next renewal.
+func (w *Worker) start(ctx context.Context, lease exchange.Lease, hellos int) {
 	if w.isStored(lease.Key) {
 		w.submitter.outbox.add(lease.Key)
 		return
@@ -33,8 +35,13 @@ func (w *Worker) start(ctx context.Context, lease exchange.Lease) {
 	if s := w.config.Spending; s != nil {
 		group.account = s.account(lease.Key)
 	}
-	if !w.active.add(group) {
+	switch w.active.add(group, hellos) {
+	case renewed:
 		cancel()
+		return
+	case crossed:
+		cancel()
+		w.release([]rl.Key{lease.Key}, exchange.NotPlayed)
 		return
 	}
 	own := &policy{worker: w, group: group}

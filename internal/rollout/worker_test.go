@@ -4,10 +4,12 @@
 package rollout
 
 import (
+	"context"
 	"errors"
 	"log/slog"
 	"os"
 	"slices"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -363,6 +365,42 @@ func TestLeasesThatCannotBePlayed(t *testing.T) {
 			arrive(t, b, trainKey(1))
 		})
 	}
+}
+
+// crossing is a learner to which the worker says Hello while a lease is on its way, once.
+type crossing struct {
+	Learner
+	hello func()
+}
+
+func (c *crossing) Acquire(ctx context.Context, free int) ([]exchange.Lease, error) {
+	leases, err := c.Learner.Acquire(ctx, free)
+	if len(leases) > 0 && c.hello != nil {
+		c.hello()
+		c.hello = nil
+	}
+	return leases, err
+}
+
+// TestLeaseThatCrossesAHello has a worker say Hello after a lease was sent to it and before it begins to play: what the
+// Hello does not list is not played.
+func TestLeaseThatCrossesAHello(t *testing.T) {
+	b, s := newScriptedLearner(trainKey(0)), newLearnerService(t)
+	var worker atomic.Pointer[Worker]
+	c := &crossing{hello: func() {
+		for worker.Load() == nil {
+			time.Sleep(time.Millisecond)
+		}
+		(&exchangeWorker{worker: worker.Load()}).Hello()
+	}}
+	api := newEndpoint()
+	worker.Store(s.start("worker-0", api, func(config *Config) { c.Learner, config.Learner = config.Learner, c }).worker)
+	s.serve(b, 1)
+	eventually(t, "the lease is released", func() bool {
+		return see(b, func() string { return b.released[trainKey(0)] }) == exchange.NotPlayed
+	})
+	b.change(func() { b.open = append(b.open, b.leased[trainKey(0)]) })
+	arrive(t, b, trainKey(0))
 }
 
 func TestWorkerEndsForAnUnsupportedRun(t *testing.T) {
