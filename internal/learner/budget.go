@@ -116,19 +116,25 @@ func (l spent) record(ctx context.Context) {
 	}
 }
 
-// recordSpending records what was spent from time to time, for an attempt that begins after a learner and a worker died
-// together.
+// joinedPause has the records of workers that join together written once.
+const joinedPause = time.Second
+
+// recordSpending records what was spent from time to time, and soon after a worker has joined, for an attempt that
+// begins after a learner and a worker died together.
 func recordSpending(ctx context.Context, l *learner) {
 	tick := time.NewTicker(spendingInterval)
 	defer tick.Stop()
 	var recorded spending.Usage
 	for {
+		joined := false
 		select {
 		case <-tick.C:
+		case <-l.ledger.Joined():
+			joined = wait.Sleep(ctx, joinedPause) == nil
 		case <-ctx.Done():
 			return
 		}
-		if used, _ := l.ledger.Usage(); used != recorded && l.ledger.Write(ctx) == nil {
+		if used, _ := l.ledger.Usage(); (joined || used != recorded) && l.ledger.Write(ctx) == nil {
 			recorded = used
 		}
 	}
