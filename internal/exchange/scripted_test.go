@@ -32,13 +32,14 @@ type learner struct {
 	released     chan []rl.Key
 	disconnected chan string
 	spent        chan Spent
+	ended        chan []rl.Key
 }
 
 func newLearner() *learner {
 	return &learner{
 		hellos: make(chan HelloRequest, 1000), renewed: make(chan Renewal, 10000),
 		submitted: make(chan rl.Group, 10000), released: make(chan []rl.Key, 10), disconnected: make(chan string, 10),
-		spent: make(chan Spent, 100),
+		spent: make(chan Spent, 100), ended: make(chan []rl.Key, 100),
 		acquire: func(ctx context.Context, _ string, _ int) ([]Lease, error) {
 			<-ctx.Done()
 			return nil, ctx.Err()
@@ -100,9 +101,10 @@ func (l *learner) Disconnected(worker string) {
 	}
 }
 
-func (l *learner) Report(worker string, spent Spent, _ []rl.Key) {
+func (l *learner) Report(worker string, spent Spent, ended []rl.Key) {
 	select {
 	case l.spent <- spent:
+		l.ended <- ended
 	default:
 	}
 }

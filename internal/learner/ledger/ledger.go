@@ -8,8 +8,8 @@
 // ask is durable before it asks, so that the next attempt knows what is unconfirmed. Since its last report a worker has
 // asked at most two further requests for each member of its open leases. A lease is open from when it is granted until
 // a message arrives that the worker made after the end of the group. Open leases are unconfirmed once the worker is
-// lost, and at the end of the run. A learner that is drained does not count them, since its workers play on and report to the
-// next one, which knows them from the record.
+// lost, and at the end of the run. A learner that is drained does not count them, since its workers play on and report
+// to the next one, which knows them from the record.
 //
 // A worker that plays the group of another makes the same requests, which the endpoint may answer without executing
 // them again. What a process has used of a group that another was given after it is therefore held: it counts as
