@@ -54,11 +54,21 @@ func runAll(m *testing.M) int {
 		log.Printf("connecting: %v", err)
 		return 1
 	}
+	recorder, err := recordConnections()
+	if err != nil {
+		log.Printf("recording connections: %v", err)
+		return 1
+	}
 	if err := errors.Join(clear(ctx), publishVocabulary(ctx), install(ctx)); err != nil {
 		log.Printf("installing: %v", err)
 		return 1
 	}
-	return m.Run()
+	code := m.Run()
+	if err := checkConnections(context.Background(), recorder); err != nil {
+		log.Printf("connections between pods: %v", err)
+		return max(code, 1)
+	}
+	return code
 }
 
 // startCluster starts a cluster of two nodes, or adds a node to one that runs already, such as the demo's.

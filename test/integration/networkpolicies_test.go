@@ -14,91 +14,30 @@ import (
 	. "github.com/onsi/gomega"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
-	networkingv1 "k8s.io/api/networking/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/util/yaml"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
 	"github.com/tinker-operator/tinker-operator/internal/desired"
+	"github.com/tinker-operator/tinker-operator/test/networkpolicy"
 )
 
-// peer is a pod as NetworkPolicies see it, with the ports that it listens on.
+// peer is a pod with the ports that it listens on.
 type peer struct {
-	namespace string
-	labels    map[string]string
-	ports     []int32
+	networkpolicy.Pod
+	ports []int32
 }
 
 // network is what a cluster that enforces NetworkPolicies knows.
 type network struct {
-	policies []networkingv1.NetworkPolicy
+	policies networkpolicy.Policies
 	peers    map[string]peer
 }
 
-// permits reports whether one pod may connect to a port of another: a policy of each permits it, or it has no policy.
+// permits reports whether one pod may connect to a port of another.
 func (n network) permits(from, to string, port int32) bool {
-	GinkgoHelper()
-	ingress, egress := true, true
-	for i, side := range []string{to, from} {
-		selected, permitted := false, false
-		for _, policy := range n.policies {
-			if policy.Namespace != n.peers[side].namespace || !selects(policy.Spec.PodSelector, n.peers[side].labels) {
-				continue
-			}
-			selected = true
-			if i == 0 {
-				for _, rule := range policy.Spec.Ingress {
-					permitted = permitted || hasPort(rule.Ports, port) && n.isPeer(rule.From, from, policy.Namespace)
-				}
-				continue
-			}
-			for _, rule := range policy.Spec.Egress {
-				permitted = permitted || hasPort(rule.Ports, port) && n.isPeer(rule.To, to, policy.Namespace)
-			}
-		}
-		if i == 0 {
-			ingress = !selected || permitted
-		} else {
-			egress = !selected || permitted
-		}
-	}
-	return ingress && egress
-}
-
-func hasPort(ports []networkingv1.NetworkPolicyPort, port int32) bool {
-	for _, p := range ports {
-		if p.Port.IntVal == port && string(*p.Protocol) == "TCP" {
-			return true
-		}
-	}
-	return len(ports) == 0
-}
-
-// isPeer reports whether a pod is one of the peers of a rule of a policy in a namespace. No rule of the chart has a
-// block of addresses unless a value gives it.
-func (n network) isPeer(peers []networkingv1.NetworkPolicyPeer, name, namespace string) bool {
-	GinkgoHelper()
-	pod := n.peers[name]
-	for _, p := range peers {
-		Expect(p.IPBlock).To(BeNil())
-		within := pod.namespace == namespace
-		if p.NamespaceSelector != nil {
-			within = selects(*p.NamespaceSelector, map[string]string{"kubernetes.io/metadata.name": pod.namespace})
-		}
-		if within && (p.PodSelector == nil || selects(*p.PodSelector, pod.labels)) {
-			return true
-		}
-	}
-	return len(peers) == 0
-}
-
-func selects(selector metav1.LabelSelector, of map[string]string) bool {
-	GinkgoHelper()
-	parsed, err := metav1.LabelSelectorAsSelector(&selector)
-	Expect(err).NotTo(HaveOccurred())
-	return parsed.Matches(labels.Set(of))
+	return n.policies.Permits(networkpolicy.Flow{From: n.peers[from].Pod, To: n.peers[to].Pod, Port: port})
 }
 
 // renderedNetwork reads the policies and the pods of the chart, and adds the pods that the manager makes.
@@ -108,21 +47,20 @@ func renderedNetwork(namespace string, arguments ...string) network {
 	manifests := command("go", append([]string{"tool", "-modfile=hack/tools/go.mod", "helm", "template", "tinker-operator",
 		"charts/tinker-operator", "--namespace", "default", "--set", "tinkersim.enabled=true,networkPolicies.enabled=true",
 		"--set", "networkPolicies.namespaces={" + namespace + "}"}, arguments...)...)
+	var err error
+	found.policies, err = networkpolicy.Read(manifests)
+	Expect(err).NotTo(HaveOccurred())
 	for document := range bytes.SplitSeq(manifests, []byte("\n---\n")) {
-		var policy networkingv1.NetworkPolicy
-		var deployment appsv1.Deployment
-		switch {
-		case bytes.Contains(document, []byte("kind: NetworkPolicy")):
-			Expect(yaml.UnmarshalStrict(document, &policy)).To(Succeed())
-			found.policies = append(found.policies, policy)
-		case bytes.Contains(document, []byte("kind: Deployment")):
-			Expect(yaml.UnmarshalStrict(document, &deployment)).To(Succeed())
-			made := peer{namespace: deployment.Namespace, labels: deployment.Spec.Template.Labels}
-			for _, port := range deployment.Spec.Template.Spec.Containers[0].Ports {
-				made.ports = append(made.ports, port.ContainerPort)
-			}
-			found.peers[made.labels["app.kubernetes.io/component"]] = made
+		if !bytes.Contains(document, []byte("kind: Deployment")) {
+			continue
 		}
+		var deployment appsv1.Deployment
+		Expect(yaml.UnmarshalStrict(document, &deployment)).To(Succeed())
+		made := peerOf(deployment.Namespace, deployment.Spec.Template.Labels)
+		for _, port := range deployment.Spec.Template.Spec.Containers[0].Ports {
+			made.ports = append(made.ports, port.ContainerPort)
+		}
+		found.peers[made.Labels["app.kubernetes.io/component"]] = made
 	}
 	run, environment := &v1alpha1.TrainingRun{}, &v1alpha1.RewardEnvironment{}
 	run.Namespace, run.Name, run.UID = namespace, "run", "0123456789"
@@ -134,13 +72,16 @@ func renderedNetwork(namespace string, arguments ...string) network {
 		"reader": desired.ReaderPod(run, "reader", "", nil, settings).Labels,
 	} {
 		ports := map[string][]int32{"learner": {desired.ExchangePort, desired.HeartbeatPort}, "worker": {8081}, "server": {8080}}
-		found.peers[name] = peer{namespace: namespace, labels: pod, ports: append(ports[name], 22)}
+		found.peers[name] = peerOf(namespace, pod, append(ports[name], 22)...)
 	}
-	found.peers["broker"] = peer{namespace: found.peers["manager"].namespace, labels: desired.BrokerLabels("prod"),
-		ports: []int32{desired.BrokerPort, 8081, 22}}
-	found.peers["stranger"] = peer{namespace: namespace, labels: map[string]string{"app": "other"}, ports: []int32{80}}
-	found.peers["prometheus"] = peer{namespace: "monitoring", labels: map[string]string{"app": "prometheus"}}
+	found.peers["broker"] = peerOf(found.peers["manager"].Namespace, desired.BrokerLabels("prod"), desired.BrokerPort, 8081, 22)
+	found.peers["stranger"] = peerOf(namespace, map[string]string{"app": "other"}, 80)
+	found.peers["prometheus"] = peerOf("monitoring", map[string]string{"app": "prometheus"})
 	return found
+}
+
+func peerOf(namespace string, labels map[string]string, ports ...int32) peer {
+	return peer{Pod: networkpolicy.Pod{Namespace: namespace, Labels: labels}, ports: ports}
 }
 
 var _ = Describe("The NetworkPolicies of the chart", func() {
@@ -166,7 +107,7 @@ var _ = Describe("The NetworkPolicies of the chart", func() {
 		for from := range rendered.peers {
 			for to, pod := range rendered.peers {
 				for _, port := range pod.ports {
-					if from == to || to == "stranger" && rendered.peers[from].namespace == "monitoring" {
+					if from == to || to == "stranger" && rendered.peers[from].Namespace == "monitoring" {
 						continue
 					}
 					flow := fmt.Sprintf("%s to %s:%d", from, to, port)
