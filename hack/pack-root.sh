@@ -1,9 +1,8 @@
 #!/usr/bin/env bash
-# pack-root.sh IMAGE TAR ROOT SOURCE: packs a root file system and the files of a folder, as /environment, into an image of two
+# pack-root.sh IMAGE TAR ROOT SOURCE ARCH: packs a root file system and the files of a folder, as /environment, into an image of two
 # layers, in the format of `docker save`. The image runs environment.py as user 65532, or python3 if the folder has none.
 set -euo pipefail
-image=$1 archive=$2 root=$3 source=$4
-arch=$(dpkg --print-architecture)
+image=$1 archive=$2 root=$3 source=$4 arch=$5
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 

@@ -25,7 +25,9 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/tinker/client"
 )
 
-var endpointKey = bytes.Repeat([]byte{9}, 32)
+// endpointKey is the key of the runs' tokens, which is derived from the manager key, and anotherEndpointKey the key of an
+// installation with another one.
+var endpointKey, anotherEndpointKey = bytes.Repeat([]byte{9}, 32), bytes.Repeat([]byte{8}, 32)
 
 // brokered is a run behind a broker, beside another team's run.
 type brokered struct {
@@ -40,12 +42,14 @@ type brokered struct {
 	server  *httptest.Server
 	current atomic.Pointer[broker.Broker]
 	other   broker.Run
+	// tokenKey is the key of the runs' tokens.
+	tokenKey []byte
 }
 
 // newBrokered prepares the small run such that it reaches the simulator by a broker alone.
 func newBrokered(t *testing.T) *brokered {
 	t.Helper()
-	b := &brokered{fixture: newFixture(t, nil), dir: t.TempDir(),
+	b := &brokered{fixture: newFixture(t, nil), dir: t.TempDir(), tokenKey: endpointKey,
 		other: broker.Run{Owner: broker.Owner{UID: "other", Namespace: "elsewhere"}}}
 	b.open()
 	b.server = httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -62,14 +66,21 @@ func newBrokered(t *testing.T) *brokered {
 			opened.Close()
 		}
 	})
-	b.front, b.key = b.server.URL, contract.RunToken(endpointKey, b.file.Run.UID)
-	var err error
-	if b.client, err = client.New(client.Config{BaseURL: b.front, APIKey: b.key, HTTP: b.http}); err != nil {
-		t.Fatal(err)
-	}
+	b.front = b.server.URL
+	b.takeToken()
 	b.file.Fixed.BaseURL = b.front
 	b.file.Capabilities.BaseURL = b.front
 	return b
+}
+
+// takeToken gives the run the token that the broker knows it by.
+func (b *brokered) takeToken() {
+	b.t.Helper()
+	b.key = contract.RunToken(b.tokenKey, b.file.Run.UID)
+	var err error
+	if b.client, err = client.New(client.Config{BaseURL: b.front, APIKey: b.key, HTTP: b.http}); err != nil {
+		b.t.Fatal(err)
+	}
 }
 
 // open opens the broker of the folder, as the next process does.
@@ -77,7 +88,7 @@ func (b *brokered) open() {
 	b.t.Helper()
 	b.openMeter()
 	gate := share.New(share.Config{})
-	opened, err := broker.Open(broker.Config{Endpoint: "shared", BaseURL: b.url, APIKey: apiKey, TokenKey: endpointKey,
+	opened, err := broker.Open(broker.Config{Endpoint: "shared", BaseURL: b.url, APIKey: apiKey, TokenKey: b.tokenKey,
 		Dir: b.dir, Meter: b.meter, Gate: gate, Now: b.now, Logger: b.logger()})
 	if err != nil {
 		b.t.Fatal(err)
@@ -86,10 +97,11 @@ func (b *brokered) open() {
 	err = opened.Apply(endpoint.Settings{
 		BaseURL: b.url, Limits: endpoint.Limits{RequestsPerSecond: 1000, UnfinishedSamples: 1000},
 		Runs: []endpoint.Run{
-			{UID: run.UID, Namespace: run.Namespace, Name: run.Name, Model: b.file.Fixed.Model.Name, Weight: 1},
+			{UID: run.UID, Namespace: run.Namespace, Name: run.Name, Former: b.file.ResumeFrom,
+				Model: b.file.Fixed.Model.Name, Weight: 1},
 			{UID: b.other.UID, Namespace: b.other.Namespace, Model: b.file.Fixed.Model.Name, Weight: 1},
 		},
-	}, apiKey, endpointKey, nil)
+	}, apiKey, b.tokenKey, nil)
 	if err != nil {
 		b.t.Fatal(err)
 	}
@@ -245,12 +257,66 @@ func TestLearnerThatDiesBehindABroker(t *testing.T) {
 	b.checkSame(b.waitFor(b.startLearner(2, nil), contract.CauseCompleted))
 }
 
+// TestRestoreBehindABroker restores a deleted run in an installation with another manager key: with the broker's records,
+// and without them. The broker lists the checkpoints of the former run, whose token counts no longer.
+func TestRestoreBehindABroker(t *testing.T) {
+	t.Parallel()
+	for _, lost := range []bool{false, true} {
+		t.Run(fmt.Sprintf("records lost %t", lost), func(t *testing.T) {
+			t.Parallel()
+			b := newBrokered(t)
+			worker := b.startWorker("w0", behavior{})
+			<-b.startLearner(1, b.dieAt("covered.sent", 2)).done
+			worker.kill()
+			formerToken, formerUID := b.key, b.createAnew()
+			b.current.Load().Close()
+			b.tokenKey = anotherEndpointKey
+			if lost {
+				b.dir, b.usage = t.TempDir(), ""
+			}
+			b.open()
+			b.takeToken()
+			if lost { // As cmd/broker does before it serves.
+				if found, err := b.current.Load().Restore(t.Context()); err != nil || found == 0 {
+					t.Fatalf("Restore found %d models (%v), want some", found, err)
+				}
+			}
+			b.startWorker("w1", behavior{})
+			verdict := b.waitFor(b.startLearner(1, nil), contract.CauseCompleted)
+			b.checkSame(verdict)
+			b.checkOther(verdict)
+			if from := verdict.Progress.ResumedFrom; from == nil || from.UID != formerUID || from.Step < 1 {
+				t.Errorf("the run resumed from %+v, want a step of run %s", from, formerUID)
+			}
+			b.checkRefused(formerToken)
+		})
+	}
+}
+
+// checkRefused checks that a token counts no longer.
+func (b *brokered) checkRefused(token string) {
+	b.t.Helper()
+	request, err := http.NewRequestWithContext(b.t.Context(), http.MethodGet, b.front+"/api/v1/get_server_capabilities", http.NoBody)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	request.Header.Set("X-Api-Key", token)
+	response, err := b.http.Do(request)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	_ = response.Body.Close()
+	if response.StatusCode != http.StatusUnauthorized {
+		b.t.Errorf("the token of the former run gets %s, want 401", response.Status)
+	}
+}
+
 // checkOther checks that a run of another team finds nothing of this run.
 func (b *brokered) checkOther(verdict contract.Verdict) {
 	b.t.Helper()
 	ctx := b.t.Context()
 	other, err := client.New(client.Config{BaseURL: b.front, HTTP: b.http,
-		APIKey: contract.RunToken(endpointKey, b.other.UID)})
+		APIKey: contract.RunToken(b.tokenKey, b.other.UID)})
 	if err != nil {
 		b.t.Fatal(err)
 	}
