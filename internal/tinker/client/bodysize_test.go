@@ -24,6 +24,8 @@ import (
 type limitedProxy struct {
 	*httptest.Server
 	limit, rejected atomic.Int64
+	// passes counts the bodies of forward_backward that the server received.
+	passes atomic.Int64
 }
 
 func newLimitedProxy(t *testing.T, limit int64) *limitedProxy {
@@ -45,6 +47,9 @@ func newLimitedProxy(t *testing.T, limit int64) *limitedProxy {
 			p.rejected.Add(1)
 			http.Error(w, "<html>413 Request Entity Too Large</html>", http.StatusRequestEntityTooLarge)
 			return
+		}
+		if strings.HasSuffix(r.URL.Path, "/forward_backward") {
+			p.passes.Add(1)
 		}
 		// Otherwise the server closes the request's body with the first byte of the response, and a proxy that has not seen
 		// the end of the body yet breaks the response.
@@ -87,8 +92,8 @@ func newModel(t *testing.T, api *client.Client) *client.Model {
 	return simulated{api, session}.model(t, 0)
 }
 
-// TestBodiesAreSentInPartsAfter413 trains behind a proxy that rejects the batch: the client halves it, once, and each
-// datum counts once.
+// TestBodiesAreSentInPartsAfter413 trains behind a proxy that rejects the batch: the client repeats it, halves it once the
+// rejection has lasted, and each datum counts once.
 func TestBodiesAreSentInPartsAfter413(t *testing.T) {
 	trainOn := func(limit int64) (tinker.ForwardBackwardResult, *limitedProxy) {
 		proxy := newLimitedProxy(t, limit)
@@ -115,8 +120,38 @@ func TestBodiesAreSentInPartsAfter413(t *testing.T) {
 	if diff := cmp.Diff(want.LossFnOutputs, got.LossFnOutputs, approximately); diff != "" {
 		t.Errorf("outputs of the third step differ from those of whole batches (-want +got):\n%s", diff)
 	}
-	if n := proxy.rejected.Load(); n < 1 || n > 3 {
-		t.Errorf("%d bodies were rejected, want the first few alone", n)
+	if n := proxy.rejected.Load(); n < 5 || n > 8 {
+		t.Errorf("%d bodies were rejected, want 5 times the first one, and a few parts", n)
+	}
+}
+
+// TestBodiesAreWholeAfterA413ThatPasses trains while a proxy rejects the first bodies, whatever their size, and again
+// after it has accepted them: no batch is divided.
+func TestBodiesAreWholeAfterA413ThatPasses(t *testing.T) {
+	for name, accepted := range map[string]bool{"before any body is accepted": false, "after a body as large": true} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			proxy := newLimitedProxy(t, 1<<20)
+			api, err := client.New(client.Config{BaseURL: proxy.URL, APIKey: "tml-test", UserAgent: "test"})
+			if err != nil {
+				t.Fatal(err)
+			}
+			model := newModel(t, api)
+			train := func() {
+				pass, err := model.ForwardBackward(t.Context(), longData(16, 1000), crossEntropy)
+				wait(t, pass, err)
+			}
+			if accepted {
+				train()
+			}
+			whole := proxy.passes.Load()
+			proxy.limit.Store(500)
+			time.AfterFunc(time.Second, func() { proxy.limit.Store(1 << 20) })
+			train()
+			if n := proxy.passes.Load() - whole; n != 1 || proxy.rejected.Load() == 0 {
+				t.Errorf("the batch is sent in %d parts after %d rejections, want in one", n, proxy.rejected.Load())
+			}
+		})
 	}
 }
 

@@ -138,6 +138,7 @@ type sender func(context.Context, request) (response, error)
 func (c *caller) retry(ctx context.Context, req request, send sender) (response, error) {
 	pause := newBackoff(maxDelay, c.spread)
 	var doubted doubts
+	rejections := 0
 	if ctx.Err() != nil {
 		return response{}, canceled(req.op, context.Cause(ctx))
 	}
@@ -145,7 +146,11 @@ func (c *caller) retry(ctx context.Context, req request, send sender) (response,
 	for {
 		resp, err := send(ctx, req)
 		c.bodies.record(req, err)
-		again := err != nil && (doubted.isRepeated(req, asError(req.op, err)) || c.bodies.isAwaited(req, err)) &&
+		if isTooLarge(err) {
+			rejections++
+		}
+		tooLarge := c.bodies.isDoubted(req, err, rejections)
+		again := err != nil && (doubted.isRepeated(req, asError(req.op, err)) || c.bodies.isAwaited(req, err) || tooLarge) &&
 			req.mayRepeat(err)
 		if last != nil && (!again || !isSameFailure(last, err)) {
 			c.notify(ctx, Event{Op: req.op, Category: last.Category, Code: last.Code, Over: true})
@@ -159,14 +164,16 @@ func (c *caller) retry(ctx context.Context, req request, send sender) (response,
 			return response{}, failed
 		}
 		delay := pause.delayAfter(failed)
-		c.report(ctx, failed, delay)
+		if !tooLarge { // else it is soon sent in parts
+			c.report(ctx, failed, delay)
+			last = failed
+		}
 		if err := wait.Sleep(ctx, delay); err != nil {
 			return response{}, &Error{
 				Category: tinker.CategoryCanceled, Op: req.op, Method: failed.Method, Path: failed.Path, Code: failed.Code,
 				Status: failed.Status, Message: failed.Message, MayHaveRun: failed.MayHaveRun, Err: err,
 			}
 		}
-		last = failed
 	}
 }
 
