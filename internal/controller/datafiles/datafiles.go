@@ -13,6 +13,7 @@ import (
 	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
@@ -88,9 +89,13 @@ func (f Files) Match(read *v1alpha1.DatasetStatus) bool {
 	return true
 }
 
-// MarkChanged marks an environment as not probed yet if its ConfigMap is no longer what the probe read, which the
-// environment itself notices a little later.
+// MarkChanged marks a usable environment as not probed yet if its ConfigMap is no longer what the probe read, which the
+// environment itself notices a little later. A probe that failed has read nothing to compare with, and its message is
+// the one that a run has to show.
 func MarkChanged(ctx context.Context, reader client.Reader, env *v1alpha1.RewardEnvironment) error {
+	if !meta.IsStatusConditionTrue(env.Status.Conditions, v1alpha1.ConditionReady) {
+		return nil
+	}
 	files, err := Read(ctx, reader, env.Namespace, desired.Definition(env.Spec))
 	if err == nil && !files.Match(env.Status.Dataset) {
 		env.Status.ObservedGeneration = nil

@@ -6,6 +6,11 @@ package datafiles
 import (
 	"testing"
 
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1/environment"
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1/ref"
@@ -55,5 +60,42 @@ func TestDigestOfFiles(t *testing.T) {
 			t.Errorf("Digest of %v = %s, %v", files, digest, err)
 		}
 		seen[digest] = true
+	}
+}
+
+// TestMarkChanged has what a run is told of its environment: that it is probed again once the ConfigMap of a usable one
+// has changed, and otherwise what the probe found, which has read no rows where it failed.
+func TestMarkChanged(t *testing.T) {
+	config := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "n", Name: "c"},
+		Data: map[string]string{"rows.jsonl": "{}"}}
+	sum := digest(config, "rows.jsonl")
+	read := func(sum string) *v1alpha1.DatasetStatus {
+		return &v1alpha1.DatasetStatus{Sources: []v1alpha1.DataSourceStatus{{Name: "rows.jsonl", SHA256: sum}}}
+	}
+	cases := map[string]struct {
+		ready   metav1.ConditionStatus
+		dataset *v1alpha1.DatasetStatus
+		marked  bool
+	}{
+		"usable, as it was read":        {metav1.ConditionTrue, read(sum), false},
+		"usable, and changed since":     {metav1.ConditionTrue, read("another"), true},
+		"a first probe that failed":     {metav1.ConditionFalse, nil, false},
+		"one that failed after another": {metav1.ConditionFalse, read("another"), false},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			env := &v1alpha1.RewardEnvironment{ObjectMeta: metav1.ObjectMeta{Namespace: "n", Generation: 1}}
+			env.Spec.Dataset = &environment.Dataset{JSONL: &environment.JSONL{ConfigMapRef: &ref.ConfigMap{Name: "c"}},
+				Splits: []environment.DataSplit{{Name: "train", Source: "rows.jsonl"}}}
+			env.Status.ObservedGeneration, env.Status.Dataset = new(int64(1)), tc.dataset
+			meta.SetStatusCondition(&env.Status.Conditions,
+				metav1.Condition{Type: v1alpha1.ConditionReady, Status: tc.ready, Reason: "R"})
+			if err := MarkChanged(t.Context(), fake.NewClientBuilder().WithObjects(config).Build(), env); err != nil {
+				t.Fatal(err)
+			}
+			if marked := env.Status.ObservedGeneration == nil; marked != tc.marked {
+				t.Errorf("the environment is marked as not probed: %v, want %v", marked, tc.marked)
+			}
+		})
 	}
 }
