@@ -213,7 +213,7 @@ func DecodeLines(encoded []byte) ([]Line, error) {
 	}
 }
 
-// StepOf returns the recorded groups among the lines of a step.
+// StepOf returns the recorded groups among the lines of a step, and the results of all tasks of an evaluation.
 func StepOf(lines []Line) Step {
 	var s Step
 	for _, line := range lines {
@@ -229,6 +229,9 @@ func StepOf(lines []Line) Step {
 			last := &s.Groups[len(s.Groups)-1]
 			last.Episodes = append(last.Episodes, *line.Episode)
 		}
+	}
+	if s.Evaluation != "" {
+		s.Tasks = resultsOf(lines)
 	}
 	if len(s.Groups) == 0 {
 		s.Missing = "no conversations of it were recorded"

@@ -5,6 +5,8 @@ package transcript
 
 import (
 	"cmp"
+	"maps"
+	"slices"
 
 	"github.com/tinker-operator/tinker-operator/internal/rl"
 )
@@ -28,7 +30,7 @@ type TaskScore struct {
 	Passed  int     `json:"passed"`
 	Reward  float64 `json:"reward"`
 	// Judged says that samples pass or do not.
-	Judged bool `json:"-"`
+	Judged bool `json:"judged,omitempty"`
 }
 
 // Value is the figure by which tasks are compared: the share of samples that pass, or the mean reward.
@@ -39,15 +41,56 @@ func (s TaskScore) Value() float64 {
 	return s.Reward
 }
 
+// TaskResult is what an evaluation found of one task.
+type TaskResult struct {
+	Environment string `json:"environment"`
+	Split       string `json:"split"`
+	Task        int64  `json:"task"`
+	TaskScore
+}
+
+// TaskResults returns the results of all tasks of an evaluation. A task without a usable sample has no samples. Of a
+// step of training they are the results of the recorded groups.
+func (s *Step) TaskResults() []TaskResult {
+	if s.Tasks != nil {
+		return s.Tasks
+	}
+	var lines []Line
+	for _, g := range s.Groups {
+		line := Line{Environment: g.Environment, Split: g.Split, Task: g.Task}
+		lines = append(lines, line)
+		for i := range g.Episodes {
+			line.Episode = &g.Episodes[i]
+			lines = append(lines, line)
+		}
+	}
+	return resultsOf(lines)
+}
+
+// resultsOf returns the results of the tasks that lines are of, by environment, split and number.
+func resultsOf(lines []Line) []TaskResult {
+	all := map[TaskKey]TaskScore{}
+	for _, line := range lines {
+		key := TaskKey{line.Environment, line.Split, line.Task}
+		score := all[key]
+		if e := line.Episode; e != nil && e.Outcome == rl.Usable.String() {
+			score = score.with(*e)
+		}
+		all[key] = score
+	}
+	results := make([]TaskResult, 0, len(all))
+	for _, key := range slices.SortedFunc(maps.Keys(all), TaskKey.Compare) {
+		results = append(results, TaskResult{key.Environment, key.Split, key.Task, all[key]})
+	}
+	return results
+}
+
 // Scores returns the scores of the tasks of an evaluation. A task without a usable sample has none.
 func Scores(evaluation Step) map[TaskKey]TaskScore {
 	all := map[TaskKey]TaskScore{}
-	for _, group := range evaluation.Groups {
-		key := TaskKey{group.Environment, group.Split, group.Task}
-		for _, e := range group.Episodes {
-			if e.Outcome == rl.Usable.String() {
-				all[key] = all[key].with(e)
-			}
+	for _, r := range evaluation.TaskResults() {
+		if r.Samples > 0 {
+			all[TaskKey{r.Environment, r.Split, r.Task}] = r.TaskScore
 		}
 	}
 	return all

@@ -29,6 +29,8 @@ type Step struct {
 	// Missing says why the step has no transcript; it is empty for one that has.
 	Missing string  `json:"missing,omitempty"`
 	Groups  []Group `json:"groups,omitempty"`
+	// Tasks has the result of each task of an evaluation, whether its conversations are recorded or not.
+	Tasks []TaskResult `json:"tasks,omitempty"`
 }
 
 // Group has the episodes of one task.
@@ -203,9 +205,12 @@ func cut(text string, limit int) string {
 	return fmt.Sprintf("%s… (%d bytes are left out)", kept, len(text)-len(kept))
 }
 
-// Failed leaves out the episodes that pass, or whose reward is above 0 if they are of training, and groups without
-// other episodes.
+// Failed leaves out the episodes that pass, or whose reward is above 0 if they are of training, and groups and tasks
+// without other episodes.
 func (s *Step) Failed() {
+	s.Tasks = slices.DeleteFunc(slices.Clone(s.Tasks), func(r TaskResult) bool {
+		return r.Samples > 0 && (r.Judged && r.Passed == r.Samples || !r.Judged && r.Reward > 0)
+	})
 	var groups []Group
 	for _, g := range s.Groups {
 		g.Episodes = slices.DeleteFunc(slices.Clone(g.Episodes), func(e Episode) bool {

@@ -67,7 +67,7 @@ func NewReaders(env cli.IO, connection *cli.Connection) *Readers {
 // newest step is Newest. A step without a transcript is an error with the steps.
 func (r *Readers) Read(ctx context.Context, run *v1alpha1.TrainingRun, step int64,
 	evaluation bool) (transcript.Step, []int64, error) {
-	if err := written(run); err != nil {
+	if err := written(run, false); err != nil {
 		return transcript.Step{}, nil, err
 	}
 	found, err := r.ask(ctx, run, question{step: step, evaluation: evaluation})

@@ -33,3 +33,19 @@ func TestPrintTasks(t *testing.T) {
 		t.Errorf("printed (-want +got):\n%s", diff)
 	}
 }
+
+func TestTasksWithoutConversationsAreCounted(t *testing.T) {
+	groups, tasks := make([]transcript.Group, 4), make([]transcript.TaskResult, 200)
+	for want, step := range map[string]transcript.Step{
+		"": {Groups: groups, Tasks: tasks[:4]},
+		"4 of 200 tasks have recorded conversations: spec.artifacts.episodes All, or a larger groupsPerStep, records more; " +
+			"--tasks lists the results of all": {Groups: groups, Tasks: tasks},
+	} {
+		if got := unrecorded(step); got != want {
+			t.Errorf("got %q, want %q", got, want)
+		}
+	}
+	if got := unrecorded(transcript.Step{Groups: groups}); got != "" {
+		t.Errorf("a step of training: %q", got)
+	}
+}

@@ -32,8 +32,8 @@ import (
 const transcriptsHelp = `kubectl tinker transcripts prints the conversations of a committed step with their
 rewards: those of the first groups of its batch, or of all, as spec.artifacts.episodes says. --step defaults to the
 newest step that has episodes. --eval shows the newest evaluation, or the evaluation of the weights after --step steps,
-and --failed only the episodes that do not pass. --tasks prints a line for each task in their place: how many of its
-samples are usable, how many pass, and their mean reward.
+and --failed only the episodes that do not pass. --tasks prints a line for each task in their place, of tasks without
+recorded conversations, too: how many of its samples are usable, how many pass, and their mean reward.
 
 They are read from the run's artifacts, on its claim or at its URL, by a pod that this command starts with the
 operator's image and deletes again; that requires Kubernetes' role edit. It works while a run trains, while it is
@@ -111,7 +111,7 @@ func (f flags) checkSave() error {
 
 func (f flags) run(ctx context.Context, env cli.IO, connection *cli.Connection,
 	run *v1alpha1.TrainingRun) error {
-	if err := written(run); err != nil {
+	if err := written(run, f.tasks); err != nil {
 		return err
 	}
 	step := f.step
@@ -135,6 +135,9 @@ func (f flags) run(ctx context.Context, env cli.IO, connection *cli.Connection,
 	if f.tasks {
 		return printTasks(env, *f.format, decoded)
 	}
+	if note := unrecorded(decoded); note != "" {
+		fmt.Fprintln(env.Stderr, note)
+	}
 	encoded, err := json.Marshal(decoded)
 	if err != nil {
 		return fmt.Errorf("encoding the transcript: %w", err)
@@ -148,7 +151,7 @@ const Newest = newest
 // Evaluation returns the newest evaluation of a run, or the evaluation of the weights after a step, from its artifacts.
 func Evaluation(ctx context.Context, env cli.IO, connection *cli.Connection, run *v1alpha1.TrainingRun,
 	step int64) (transcript.Step, error) {
-	if err := written(run); err != nil {
+	if err := written(run, true); err != nil {
 		return transcript.Step{}, err
 	}
 	found, err := ask(ctx, env, connection, run, "", question{step: step, evaluation: true})
@@ -201,23 +204,33 @@ func ask(ctx context.Context, env cli.IO, connection *cli.Connection, run *v1alp
 	return reader.Ask(ctx, run, asked.args())
 }
 
-// written says why a run has no transcripts by its spec, and how it will have them.
-func written(run *v1alpha1.TrainingRun) error {
+// written says why a run has no transcripts by its spec, and how it will have them. Results need no conversations.
+func written(run *v1alpha1.TrainingRun, results bool) error {
 	then := "suspend the run and resume it; its later steps then have transcripts"
 	if status.RunFinished(run) {
-		then = "but in another run, since this one is over"
+		then = fmt.Sprintf("in another run: this one is over, and kubectl tinker fork %s --set PATH=VALUE makes one from its "+
+			"checkpoint", run.Name)
 	}
 	switch a := run.Spec.Artifacts; {
 	case a == nil:
-		return fmt.Errorf("run %q keeps no transcripts: set spec.artifacts, %s", run.Name, then)
+		return fmt.Errorf("run %q has no spec.artifacts, and so no transcripts: set spec.artifacts, %s", run.Name, then)
 	case a.Episodes == v1alpha1.EpisodesNone:
 		return fmt.Errorf("run %q records no episodes, since spec.artifacts.episodes is None: set Groups or All, %s",
 			run.Name, then)
-	case a.Episodes != v1alpha1.EpisodesAll && ptr.Deref(a.GroupsPerStep, 1) == 0:
+	case a.Episodes != v1alpha1.EpisodesAll && ptr.Deref(a.GroupsPerStep, 1) == 0 && !results:
 		return fmt.Errorf("run %q records no conversations, since spec.artifacts.groupsPerStep is 0: raise it, %s",
 			run.Name, then)
 	}
 	return nil
+}
+
+// unrecorded says how many tasks of an evaluation are shown without their conversations; empty for none.
+func unrecorded(evaluation transcript.Step) string {
+	if len(evaluation.Groups) >= len(evaluation.Tasks) {
+		return ""
+	}
+	return fmt.Sprintf("%d of %d tasks have recorded conversations: spec.artifacts.episodes All, or a larger groupsPerStep, "+
+		"records more; --tasks lists the results of all", len(evaluation.Groups), len(evaluation.Tasks))
 }
 
 // chosen decodes the transcript of a step.

@@ -130,11 +130,14 @@ func TestRefusals(t *testing.T) {
 		t.Errorf("a run that has none gives %v", err)
 	}
 	run.Spec.Artifacts.GroupsPerStep = new(int32(0))
-	if err := written(run); err == nil || !strings.Contains(err.Error(), "groupsPerStep is 0") {
+	if err := written(run, true); err != nil {
+		t.Errorf("results without conversations: %v", err)
+	}
+	if err := written(run, false); err == nil || !strings.Contains(err.Error(), "groupsPerStep is 0") {
 		t.Errorf("without groups the error is %v", err)
 	}
 	run.Spec.Artifacts = nil
-	if err := written(run); err == nil || !strings.Contains(err.Error(), "set spec.artifacts") {
+	if err := written(run, false); err == nil || !strings.Contains(err.Error(), "set spec.artifacts") {
 		t.Errorf("without artifacts the error is %v", err)
 	}
 }
@@ -145,7 +148,7 @@ func TestRefusalsOfARunThatIsOver(t *testing.T) {
 	run.Status.Conditions = []metav1.Condition{{Type: v1alpha1.ConditionComplete, Status: metav1.ConditionTrue}}
 	_, none := chosen(run, newest, delivery.Delivery{})
 	run.Spec.Artifacts = nil
-	for want, err := range map[string]error{"is over: none of its steps": none, "but in another run": written(run)} {
+	for want, err := range map[string]error{"is over: none of its steps": none, "in another run: this one is over, and kubectl tinker fork": written(run, false)} {
 		if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "resume") ||
 			strings.Contains(err.Error(), "waits for") {
 			t.Errorf("the error is %v, want %q", err, want)
