@@ -224,7 +224,7 @@ func (e estimate) rateText() string {
 func (e estimate) promptRows(row func(name, value string)) {
 	for _, name := range slices.Sorted(maps.Keys(e.Prompts)) {
 		p := e.Prompts[name]
-		text := fmt.Sprintf("%.0f in the mean of %d tasks, %d at most", p.Mean, p.Tasks, p.Longest)
+		text := fmt.Sprintf("%.0f on average over %d tasks, %d at most", p.Mean, p.Tasks, p.Longest)
 		if p.TooLong > 0 {
 			text += fmt.Sprintf("; %d of the tasks have more than limits.promptTokens and are left out: raise it, or shorten "+
 				"their prompts", p.TooLong)

@@ -34,7 +34,7 @@ refuse is known if another run of the namespace has used it with the same model,
 check by what such a run shares.
 
 RewardEnvironments that the file has beside the run, with their ConfigMaps and Secrets, are probed on this machine,
-unless the namespace has the same. --data, --ors and --secret are described at kubectl tinker try.
+unless the namespace has the same. ConfigMaps that the file lacks are read from the namespace. --data, --ors and --secret are described at kubectl tinker try.
 
 With --local, or where no cluster is configured, none is asked: the file has all RewardEnvironments that the run names.
 The rules are the same as at the API server.
@@ -58,7 +58,7 @@ func NewPlan(env cli.IO, cluster *cli.Cluster) *cobra.Command {
 	var f planFlags
 	var format *output.Format
 	command := &cobra.Command{
-		Use: "plan -f FILE", Short: "Say what a run would do and cost in tokens", Long: planHelp, Example: planExample,
+		Use: "plan -f FILE", Short: "Say what a run would do and cost, in tokens and dollars", Long: planHelp, Example: planExample,
 		Args: cli.NoArgs("the run is read from -f FILE"),
 		RunE: func(command *cobra.Command, _ []string) error {
 			return f.plan(command.Context(), env, cluster, *format)
@@ -131,7 +131,7 @@ func planLocally(ctx context.Context, env cli.IO, local try.Local, format output
 // probe probes the environments of the file that the run names and that the namespace lacks, or has with another spec.
 func (f planFlags) probe(ctx context.Context, env cli.IO, connection *cli.Connection, run *v1alpha1.TrainingRun,
 	local try.Local) (*try.Probed, error) {
-	names := []string{}
+	names, lacking := []string{}, []*unstructured.Unstructured{}
 	for _, object := range local.Beside.Environments {
 		name := object.GetName()
 		if !slices.Contains(desired.References(run), name) {
@@ -142,13 +142,18 @@ func (f planFlags) probe(ctx context.Context, env cli.IO, connection *cli.Connec
 			return nil, err
 		}
 		if !same {
-			names = append(names, name)
+			names, lacking = append(names, name), append(lacking, object)
 		}
 	}
 	if len(names) == 0 && len(f.ors)+len(f.data)+len(f.secrets) > 0 {
 		return nil, cli.Misused("--ors, --data and --secret are for RewardEnvironments of the file that the namespace " +
 			"lacks: the cluster probes its own")
 	}
+	there, err := namespaceConfigMaps(ctx, connection, run.Namespace, lacking, local.Beside.Others, f.data)
+	if err != nil {
+		return nil, err
+	}
+	local.Beside.Others = append(slices.Clone(local.Beside.Others), there...)
 	return local.Probe(ctx, env, names)
 }
 
