@@ -250,7 +250,7 @@ func TestEstimateOfPrompts(t *testing.T) {
 		}
 	}
 	want := []string{
-		"prompt tokens of sums: 50 in the mean of 8 tasks, 120 at most; 1 of the tasks have more than " +
+		"prompt tokens of sums: 50 on average over 8 tasks, 120 at most; 1 of the tasks have more than " +
 			"limits.promptTokens and are left out: raise it, or shorten their prompts",
 		"prompt tokens, about: 2.22k", "dollars, with the first prompts of episodes, at most: 5140.00",
 	}

@@ -101,8 +101,8 @@ func secretKey(ctx context.Context, kube client.Reader, run *v1alpha1.TrainingRu
 	return key, nil
 }
 
-// Client returns a client of the endpoint, which reports each retry, and calls giveUp when the endpoint remains
-// unreachable.
+// Client returns a client of the endpoint, which reports each retry, with the repair where it is not reached at first,
+// and calls giveUp when the endpoint remains unreachable.
 func (e Endpoint) Client(report func(string), giveUp func()) (*tinkerclient.Client, error) {
 	unreachable := 0
 	return tinkerclient.New(tinkerclient.Config{
@@ -111,12 +111,16 @@ func (e Endpoint) Client(report func(string), giveUp func()) (*tinkerclient.Clie
 			if event.Over {
 				return
 			}
-			report(fmt.Sprintf("the endpoint %s does not answer yet (%s %s); trying again", e.baseURL, event.Category,
-				event.Reason))
+			message := fmt.Sprintf("the endpoint %s does not answer yet (%s %s); trying again", e.baseURL, event.Category,
+				event.Reason)
 			if event.Category == tinker.CategoryUnreachable {
-				if unreachable++; unreachable == maxUnreachable {
-					giveUp()
+				if unreachable++; unreachable == 1 {
+					message += ": " + howToReach(e.baseURL)
 				}
+			}
+			report(message)
+			if unreachable == maxUnreachable {
+				giveUp()
 			}
 		},
 	})
@@ -182,8 +186,13 @@ func Explain(err error, baseURL string) error {
 		return fmt.Errorf("%w: the checkpoint was deleted or has expired, or the endpoint serves no archives: list others "+
 			"with: kubectl tinker checkpoints list", err)
 	case tinker.CategoryCanceled, tinker.CategoryNotTinker, tinker.CategoryUnreachable:
-		return fmt.Errorf("%w: check that this machine reaches %s; for an endpoint within the cluster, forward a port with "+
-			"kubectl port-forward and name it with --base-url", err, baseURL)
+		return fmt.Errorf("%w: %s", err, howToReach(baseURL))
 	}
 	return err
+}
+
+// howToReach says what to do where this machine does not reach an endpoint.
+func howToReach(baseURL string) string {
+	return fmt.Sprintf("check that this machine reaches %s; for an endpoint within the cluster, forward a port with "+
+		"kubectl port-forward and name it with --base-url", baseURL)
 }
