@@ -31,7 +31,7 @@ import (
 )
 
 const whyHelp = `kubectl tinker why says in one screen what a run does or waits for: the reason, the evidence and
-a repair. The evidence are conditions, pods and the newest warnings. If the figures of the newest steps show why the
+a repair. The evidence is in conditions, pods and the newest warnings. If the figures of the newest steps show why the
 policy does not learn, it says that as well. Of a run that makes progress it says where the time of a step goes. With
 renv/NAME it says whether the RewardEnvironment of that name is ready, or why not.
 
@@ -89,7 +89,7 @@ type evidence struct {
 func NewWhy(env cli.IO, cluster *cli.Cluster) *cobra.Command {
 	var format *output.Format
 	command := &cobra.Command{
-		Use: "why RUN | renv/ENVIRONMENT", Short: "Say what a run waits for, and what to do about it", Long: whyHelp,
+		Use: "why RUN | renv/ENVIRONMENT", Short: "Say why a run waits or does not learn, and what to do", Long: whyHelp,
 		Example: whyExample, Args: cli.Args(1, 1, "the name of a RUN, or renv/ENVIRONMENT"),
 		ValidArgsFunction: cluster.CompleteRuns(1),
 		RunE: func(command *cobra.Command, args []string) error {
@@ -204,9 +204,8 @@ func decisive(run *v1alpha1.TrainingRun) metav1.Condition {
 		if c == nil || c.Status == metav1.ConditionTrue || status.CodeOf(run.Status.Codes, kind) == "" {
 			continue
 		}
-		if status.CodeOf(run.Status.Codes, kind) == problem.WorkersMissing &&
-			meta.IsStatusConditionTrue(run.Status.Conditions, v1alpha1.ConditionProgressing) {
-			continue // The run makes progress with the workers that it has.
+		if status.CodeOf(run.Status.Codes, kind) == problem.WorkersMissing && !waitsForWorkers(run) {
+			continue
 		}
 		return *c
 	}
@@ -217,6 +216,14 @@ func decisive(run *v1alpha1.TrainingRun) metav1.Condition {
 	}
 	return metav1.Condition{Reason: "NotObserved",
 		Message: "The operator has not looked at the run yet: check that its manager runs."}
+}
+
+// waitsForWorkers reports whether a run that lacks workers waits for them: it may make progress with the workers that it
+// has, or Progressing may have the reason why they are not ready.
+func waitsForWorkers(run *v1alpha1.TrainingRun) bool {
+	code := status.CodeOf(run.Status.Codes, v1alpha1.ConditionProgressing)
+	return !meta.IsStatusConditionTrue(run.Status.Conditions, v1alpha1.ConditionProgressing) &&
+		(code == "" || code == problem.WorkersMissing)
 }
 
 // explain says why a run is in its state.
@@ -264,7 +271,7 @@ func explain(run *v1alpha1.TrainingRun, pods []corev1.Pod, events []eventsv1.Eve
 		}
 	}
 	about := func(event eventsv1.Event) bool {
-		return event.Regarding.UID == run.UID || isOf(event, pods)
+		return c.Type != v1alpha1.ConditionComplete && (event.Regarding.UID == run.UID || isOf(event, pods))
 	}
 	for _, event := range warnings(about, pods, events) {
 		if first(event.Note) {
@@ -372,12 +379,25 @@ func warnings(about func(eventsv1.Event) bool, pods []corev1.Pod, events []event
 	return all[:min(len(all), most)]
 }
 
-// isOver reports whether the pod of an event has become ready since, as each one does whose readiness probe failed at
-// first.
+// startTime is how long a pod may take to be ready without a remark.
+const startTime = time.Minute
+
+// isOver reports whether an event says nothing about its pod any more: the pod has become ready since, as each one does
+// whose readiness probe failed at first, has a node by now, has succeeded, or was starting.
 func isOver(event eventsv1.Event, pods []corev1.Pod) bool {
 	for _, pod := range pods {
 		if pod.UID != event.Regarding.UID {
 			continue
+		}
+		started := pod.Status.StartTime
+		switch {
+		case event.Reason == "FailedScheduling" && pod.Spec.NodeName != "":
+			return true
+		case event.Reason == "Unhealthy" && pod.Status.Phase == corev1.PodSucceeded:
+			return true
+		case event.Reason == "Unhealthy" && strings.HasPrefix(event.Note, "Readiness probe failed") && started != nil &&
+			lastSeen(event).Before(started.Add(startTime)):
+			return true
 		}
 		for _, c := range pod.Status.Conditions {
 			if c.Type == corev1.PodReady && c.Status == corev1.ConditionTrue {
