@@ -19,11 +19,26 @@ var (
 	unknownField = regexp.MustCompile(`unknown field "([^"]+)"`)
 	// unsupported is how it names a value that an enumeration lacks, with those that it has.
 	unsupported = regexp.MustCompile(`Unsupported value: "([^"]+)": supported values: ((?:"[^"]+"(?:, )?)+)`)
-	index       = regexp.MustCompile(`\[[^\[\]]*\]`)
+	// otherType is how it names a value of another type than the field's.
+	otherType = regexp.MustCompile(`([^\s\[]+): Invalid value: "\w+": \S+ in body must be of type (\w+)`)
+	// unchecked is what it adds to each error of that kind.
+	unchecked = regexp.MustCompile(`(?:, |\n\* )<nil>: Invalid value: null: some validation rules were not checked ` +
+		`because the object was invalid; correct the existing errors to complete validation`)
+	index = regexp.MustCompile(`\[[^\[\]]*\]`)
 )
 
+// shortened is an error with less text.
+type shortened struct {
+	error
+	text string
+}
+
+func (s shortened) Error() string { return s.text }
+
+func (s shortened) Unwrap() error { return s.error }
+
 // Suggest adds to an error of the API server about an object of a kind which fields may be meant by those that the kind
-// does not have.
+// does not have, and how to write a value of another type.
 func Suggest(kind string, err error) error {
 	of, ok := checkers[kind]
 	if err == nil || !ok {
@@ -41,7 +56,31 @@ func Suggest(kind string, err error) error {
 			err = fmt.Errorf("%w; %s: %s", err, found[1], near)
 		}
 	}
+	types := otherType.FindAllStringSubmatch(err.Error(), -1)
+	if text := err.Error(); unchecked.MatchString(text) {
+		err = shortened{err, unchecked.ReplaceAllString(text, "")}
+	}
+	for _, found := range types {
+		if how := writtenAs(c.structural, found[1], found[2]); how != "" {
+			err = fmt.Errorf("%w; %s: %s", err, found[1], how)
+		}
+	}
 	return err
+}
+
+// writtenAs says how to write a value of a type; "" where the name of the type says enough.
+func writtenAs(root *schema, path, is string) string {
+	switch is {
+	case "number":
+		return "write a number without quotes, such as 4.0e-5"
+	case "integer":
+		return "write a whole number without quotes"
+	case "object":
+		if fields := slices.Sorted(maps.Keys(fieldsAt(root, path))); len(fields) > 0 {
+			return "write one or more of its fields: " + strings.Join(fields, ", ")
+		}
+	}
+	return ""
 }
 
 // valueFor says which value of an enumeration may be meant; "" if none is near.

@@ -46,3 +46,22 @@ func TestSuggest(t *testing.T) {
 		t.Errorf("another error becomes %v", got)
 	}
 }
+
+// TestSuggestTypes has the words of the API server about values of another type, whose last sentence says nothing.
+func TestSuggestTypes(t *testing.T) {
+	const unchecked = ", <nil>: Invalid value: null: some validation rules were not checked because the object was " +
+		"invalid; correct the existing errors to complete validation"
+	for path, tc := range map[string]struct{ is, want string }{
+		"spec.algorithm.optimizer.learningRate": {"number", "write a number without quotes, such as 4.0e-5"},
+		"spec.algorithm.steps":                  {"integer", "write a whole number without quotes"},
+		"spec.algorithm.loss":                   {"object", "write one or more of its fields: clipHigh, clipLow, name"},
+	} {
+		server := fmt.Errorf(`[%[1]s: Invalid value: "string": %[1]s in body must be of type %[2]s: "string"%[3]s]`, path,
+			tc.is, unchecked)
+		got := Suggest(KindRun, server)
+		if !errors.Is(got, server) || !strings.Contains(got.Error(), path+": "+tc.want) ||
+			strings.Contains(got.Error(), "<nil>") {
+			t.Errorf("%s: %v, want %q", path, got, tc.want)
+		}
+	}
+}
