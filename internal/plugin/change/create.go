@@ -59,7 +59,7 @@ type file struct {
 
 func (f *file) add(command *cobra.Command) {
 	flags := command.Flags()
-	flags.StringVarP(&f.path, "filename", "f", "", "`FILE` that has the run, - for the standard input (required)")
+	cli.FileFlag(flags, &f.path, "`FILE` that has the run, - for the standard input (required)")
 	flags.StringVar(&f.name, "name", "", "`NAME` of the run in the place of the file's")
 	flags.StringArrayVar(&f.set, "set", nil, "`PATH=VALUE` sets a field; may be given several times")
 	_ = command.MarkFlagFilename("filename", "yaml", "yml", "json")

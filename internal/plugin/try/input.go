@@ -81,6 +81,8 @@ func (f flags) checkKind(runs []*unstructured.Unstructured, environments int) er
 	case !rows && environments == 0:
 		return fmt.Errorf("the file has no RewardEnvironment: put those that the run names into the same file, " +
 			"separated by ---")
+	case f.stepsGiven && len(runs) == 0:
+		return cli.Misused("--steps trains a TrainingRun, and the file has none: add the run, or give --episodes")
 	}
 	return nil
 }

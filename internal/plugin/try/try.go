@@ -43,6 +43,8 @@ type flags struct {
 	episodes, maxTokens                       int
 	ors, orsCommands, data, secrets           []string
 	verbose, watching, yes                    bool
+	// stepsGiven is set where the flag --steps is.
+	stepsGiven bool
 }
 
 // New returns the command.
@@ -54,11 +56,12 @@ func New(env cli.IO) *cobra.Command {
 		Example: tryExample,
 		Args:    cli.NoArgs("the objects are read from -f FILE"),
 		RunE: func(command *cobra.Command, _ []string) error {
+			f.stepsGiven = command.Flags().Changed("steps")
 			return f.run(command.Context(), env, *format)
 		},
 	}
 	set := command.Flags()
-	set.StringVarP(&f.file, "filename", "f", "",
+	cli.FileFlag(set, &f.file,
 		"`FILE` that has a TrainingRun or a RewardEnvironment, - for the standard input (required)")
 	set.StringVar(&f.url, "url", "", "`URL` of an endpoint in the place of the simulator; the variable TINKER_API_KEY "+
 		"has its key")

@@ -309,3 +309,12 @@ func TestTryEndsForAMissingTeacher(t *testing.T) {
 		t.Errorf("error is %v, want one that names environments[sums].teacher.checkpoint", err)
 	}
 }
+
+// TestStepsNeedARun refuses steps of a file that has no run, where episodes would be played in their place.
+func TestStepsNeedARun(t *testing.T) {
+	environment, _, _ := strings.Cut(read(t, sample), "---\n")
+	_, _, err := call(t, nil, environment, "-f", "-", "--steps", "3")
+	if err == nil || !strings.Contains(err.Error(), "the file has none: add the run, or give --episodes") {
+		t.Errorf("the error is %v", err)
+	}
+}
