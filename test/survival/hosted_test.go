@@ -107,6 +107,23 @@ func TestHostedRubrics(t *testing.T) {
 		"batch/judge_calls": 256})
 }
 
+// TestHostedGSM8K reads the data set of the sample with the recipe's settings from a hub, and makes its run file.
+func TestHostedGSM8K(t *testing.T) {
+	t.Parallel()
+	const row = `{"question": "What is 2 + 3?", "answer": "It is 5.\n#### 5"}` + "\n"
+	hub := hubtest.New(t, "openai/gsm8k", map[string][]byte{"main/train.jsonl": []byte(strings.Repeat(row, 96)),
+		"main/test.jsonl": []byte(row)})
+	s := sample.Read(t, "hosted/gsm8k.yaml")
+	pins := s.PinsOf(t, registry.Builder{Data: source.New(source.Config{Dir: t.TempDir(), Space: 1 << 24}).Open},
+		func(d *contract.Definition) { d.Dataset.Hub.BaseURL = hub.URL })
+	wantSplits(t, pins["gsm8k"].Splits, map[string]int64{"test": 1, "train": 96})
+	file := s.RunFile(t, pins)
+	if a := file.Algorithm(); a.Steps != 3 || a.TasksPerStep != 32 || file.Fixed.Environments[0].GroupSize != 64 {
+		t.Errorf("%d steps of %d tasks of %d episodes, want 3 of 32 of 64", a.Steps, a.TasksPerStep,
+			file.Fixed.Environments[0].GroupSize)
+	}
+}
+
 // TestHostedOpenReward begins the episodes of a step of the sample with the settings of openreward-cookbook's example,
 // against a server that simulates the hosting service: 32 tasks of 16 sessions, each with the deployment, the key and
 // the secret.
