@@ -168,8 +168,8 @@ var specTable = []entry{
 		Fact:  "The format of the run's model cannot express a prompt (%s).",
 		Means: "The format of model.renderer cannot express a prompt, such as tools that it cannot declare.",
 		Repair: "Before a first step is committed, change model.renderer or environments[].environmentRef of the " +
-			"run. A run that has not begun also takes up interaction.toolUse.dialect of the " +
-			"RewardEnvironment: HermesJSON or QwenXML."}},
+			"run. A run that has not begun also takes up a changed RewardEnvironment: with " +
+			"interaction.toolUse.dialect HermesJSON or QwenXML, or with code that gives policy.chat no tools."}},
 	{TemplateUnusable, Row{
 		Conditions: "Accepted, Progressing", Reason: specInvalid, NeedsAction: true, Retry: Always,
 		Fact: "The chat template of the run's model cannot be used (%s).",

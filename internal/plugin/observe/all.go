@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 
 	"github.com/tinker-operator/tinker-operator/internal/history"
 	"github.com/tinker-operator/tinker-operator/internal/learner/artifacts"
@@ -55,7 +56,8 @@ func historyOf(lines delivery.Delivery) (*history.History, error) {
 	return h, nil
 }
 
-// describe prints the newest value of each metric with its unit and its meaning.
+// describe prints the newest value of each metric with its step, its unit and its meaning. Not every step has all: the
+// share of cut replies, for one, is of the newest step that had any.
 func (f metricsFlags) describe(env cli.IO, h *history.History) error {
 	if *f.format == output.JSON {
 		return f.print(env, h)
@@ -64,14 +66,17 @@ func (f metricsFlags) describe(env cli.IO, h *history.History) error {
 	if f.last > 0 {
 		rows = rows[max(0, len(rows)-f.last):]
 	}
-	newest := map[string]float64{}
+	newest, steps := map[string]float64{}, map[string]int64{}
 	for _, row := range rows {
-		maps.Copy(newest, row.Metrics)
+		for name, value := range row.Metrics {
+			newest[name], steps[name] = value, row.Step
+		}
 	}
-	result := output.Result{Header: []string{"METRIC", "NEWEST", "UNIT", "MEANING"}}
+	result := output.Result{Header: []string{"METRIC", "NEWEST", "STEP", "UNIT", "MEANING"}}
 	for _, name := range slices.Sorted(maps.Keys(newest)) {
 		d, _ := metric.Describe(name)
-		result.Rows = append(result.Rows, []string{output.Safe(name), number(newest, name), d.Unit, d.Meaning})
+		result.Rows = append(result.Rows, []string{output.Safe(name), number(newest, name),
+			strconv.FormatInt(steps[name], 10), d.Unit, d.Meaning})
 	}
 	return output.Print(env, *f.format, result)
 }

@@ -47,12 +47,12 @@ func TestHistoryOfArtifacts(t *testing.T) {
 	if err := (metricsFlags{all: true, format: &format}).describe(cli.IO{Stdout: &out}, h); err != nil {
 		t.Fatal(err)
 	}
-	wantText := "METRIC\tNEWEST\tUNIT\tMEANING\n" +
-		"env/all/stop/length\t0.5\tshare\tShare of episodes that ended because maxTokens cut the reply.\n" +
-		"optim/lr\t0.2\trate\tLearning rate of the step.\n" +
-		"test/pass@1\t0.75\tshare\tEstimated share of held-out tasks that at least one of K samples solves, for " +
+	wantText := "METRIC\tNEWEST\tSTEP\tUNIT\tMEANING\n" +
+		"env/all/stop/length\t0.5\t1\tshare\tShare of episodes that ended because maxTokens cut the reply.\n" +
+		"optim/lr\t0.2\t2\trate\tLearning rate of the step.\n" +
+		"test/pass@1\t0.75\t2\tshare\tEstimated share of held-out tasks that at least one of K samples solves, for " +
 		"environments that all have this K. The unbiased estimator of Chen et al., 2021.\n" +
-		"test/pass@1/ci95_low\t0.5\tshare\tLower end of the 95% confidence interval of test/pass@1.\n"
+		"test/pass@1/ci95_low\t0.5\t2\tshare\tLower end of the 95% confidence interval of test/pass@1.\n"
 	if diff := cmp.Diff(wantText, out.String()); diff != "" {
 		t.Errorf("printed (-want +got):\n%s", diff)
 	}
