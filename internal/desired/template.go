@@ -29,13 +29,17 @@ func TemplateKey(m v1alpha1.Model) *ref.ConfigMapKey {
 // Untested returns what of a model's format nobody has compared with the reference; "" for a known model with a
 // renderer that is built in.
 func Untested(m v1alpha1.Model) string {
-	_, unknown := models.Lookup(m.Name)
+	model, unknown := models.Lookup(m.Name)
 	template := templateAsked(m) != nil
 	meant := ""
 	if near := nearestModel(unknown); near != "" {
 		meant = " Did you mean " + near + "?"
 	}
+	reason, served := models.UntestedTemplate(m.Name)
 	switch {
+	case unknown != nil && template && served:
+		return fmt.Sprintf("The chat template and the tokenizer of %s were not compared with those of another program: %s. To "+
+			"compare them, run: kubectl tinker render --check.", m.Name, reason)
 	case unknown != nil && template:
 		return fmt.Sprintf("The operator does not know the model %s: its chat template and its tokenizer were not compared "+
 			"with those of another program. To compare them, run: kubectl tinker render --check.%s", m.Name, meant)
@@ -45,6 +49,9 @@ func Untested(m v1alpha1.Model) string {
 			meant)
 	case template:
 		return "The chat template of the spec was not compared with another program."
+	case model.Untested != "":
+		return fmt.Sprintf("Not everything of %s was compared with another program: %s. To compare its prompts with those of its "+
+			"chat template, run: kubectl tinker render --check.", m.Name, model.Untested)
 	}
 	return ""
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1/ref"
 	"github.com/tinker-operator/tinker-operator/internal/contract"
+	"github.com/tinker-operator/tinker-operator/internal/models"
 )
 
 const digestOfA = "ca978112ca1bbdcafac231b39a23dc4da786eff8147c4e72b9807785afee48bb" // sha256 of "a"
@@ -67,6 +68,10 @@ func TestUntestedModels(t *testing.T) {
 		want  []string
 	}{
 		"a known model": {v1alpha1.Model{Name: "Qwen/Qwen3-8B"}, nil},
+		"a known model whose tokenizer was not at hand": {v1alpha1.Model{Name: "zai-org/GLM-5.3:peft:262144"},
+			[]string{"zai-org/GLM-5.3", "tokenizer was not at hand", "kubectl tinker render --check"}},
+		"a served model whose renderer cannot be had": {v1alpha1.Model{Name: "moonshotai/Kimi-K3.1-Pro"},
+			[]string{"moonshotai/Kimi-K3.1-Pro", "chat template", "tml-renderers", "kubectl tinker render --check"}},
 		"a known model with a template": {v1alpha1.Model{Name: "Qwen/Qwen3-8B", Renderer: byTemplate},
 			[]string{"template of the spec"}},
 		"an unknown model": {v1alpha1.Model{Name: "me/mine"},
@@ -84,6 +89,9 @@ func TestUntestedModels(t *testing.T) {
 				if !strings.Contains(got, part) {
 					t.Errorf("%q does not say %q", got, part)
 				}
+			}
+			if _, served := models.UntestedTemplate(tc.model.Name); served && strings.Contains(got, "Did you mean") {
+				t.Errorf("%q names another model", got)
 			}
 		})
 	}

@@ -24,8 +24,9 @@ func Extend(data []byte) error {
 	if err := decoder.Decode(&d); err != nil {
 		return fmt.Errorf("decoding the table of models: %w", err)
 	}
-	if len(d.OtherRenderers)+len(d.WithoutTools) > 0 {
-		return fmt.Errorf("reading the table of models: otherRenderers and withoutTools cannot be extended: remove them")
+	if len(d.OtherRenderers)+len(d.WithoutTools)+len(d.UntestedTemplates) > 0 {
+		return fmt.Errorf("reading the table of models: otherRenderers, withoutTools and untestedTemplates cannot be extended: " +
+			"remove them")
 	}
 	known := Renderers()
 	var rows []Model
@@ -70,5 +71,5 @@ func modelOf(row modelRow, t Tokenizer) Model {
 	if t.File != "" {
 		t.Repository = row.Name
 	}
-	return Model{Name: row.Name, Family: row.Family, Retired: row.Retired, Renderers: row.Renderers, Tokenizer: t}
+	return Model{Name: row.Name, Family: row.Family, Retired: row.Retired, Untested: row.Untested, Renderers: row.Renderers, Tokenizer: t}
 }

@@ -25,6 +25,9 @@ type Model struct {
 	// Retired is the day since which hosted Tinker no longer serves the model, as YEAR-MONTH-DAY; "" for a model that it
 	// serves or never served. Other servers may serve it.
 	Retired string
+	// Untested says what of the format nobody has compared with another program, as a sentence without its end; "" for a
+	// model of which everything was compared.
+	Untested string
 	// Renderers have the format of the model. The first is the default.
 	Renderers []string
 	Tokenizer Tokenizer
@@ -59,14 +62,17 @@ type document struct {
 	// OtherRenderers are the renderers that no model of the table has.
 	OtherRenderers []string `json:"otherRenderers"`
 	// WithoutTools are the renderers whose formats cannot declare tools.
-	WithoutTools []string   `json:"withoutTools"`
-	Models       []modelRow `json:"models"`
+	WithoutTools []string `json:"withoutTools"`
+	// UntestedTemplates has the models of hosted Tinker that have no renderer, and why their own templates were not compared.
+	UntestedTemplates map[string]string `json:"untestedTemplates"`
+	Models            []modelRow        `json:"models"`
 }
 
 type modelRow struct {
 	Name      string   `json:"name"`
 	Family    string   `json:"family"`
 	Retired   string   `json:"retired"`
+	Untested  string   `json:"untested"`
 	Tokenizer string   `json:"tokenizer"`
 	Renderers []string `json:"renderers"`
 }
@@ -132,6 +138,14 @@ func Lookup(name string) (Model, error) {
 		unknown.Known = append(unknown.Known, m.Name)
 	}
 	return Model{}, unknown
+}
+
+// UntestedTemplate returns why the template of a model that hosted Tinker serves, and the table lacks, was not compared with
+// another program. It is false for models of which nothing is known.
+func UntestedTemplate(name string) (reason string, ok bool) {
+	base, _, _ := strings.Cut(name, ":")
+	reason, ok = read().UntestedTemplates[base]
+	return reason, ok
 }
 
 // SameTokenizer reports whether two models are known to have one tokenizer: as they are one model, or by the table.

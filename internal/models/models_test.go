@@ -72,6 +72,18 @@ func isDate(text string) bool {
 	return err == nil
 }
 
+// TestServedModels checks that hosted Tinker's newest models are either in the table or named as untested.
+func TestServedModels(t *testing.T) {
+	for _, name := range []string{"zai-org/GLM-5.3", "zai-org/GLM-5.3-Flash", "deepseek-ai/DeepSeek-V4.1-Flash",
+		"moonshotai/Kimi-K3.1-Pro", "thinkingmachines/Inkling", "thinkingmachines/Inkling-Small",
+		"thinkingmachines/Inkling-2-Small"} {
+		model, err := Lookup(name)
+		if reason, untested := UntestedTemplate(name); (err == nil) == untested || err == nil && model.Untested == "" {
+			t.Errorf("%s: %v, untested template %q, untested %q", name, err, reason, model.Untested)
+		}
+	}
+}
+
 // Each row is complete and unique and has a tokenizer of the table. Every tokenizer is used.
 func TestTableIsValid(t *testing.T) {
 	var d document
@@ -98,6 +110,11 @@ func TestTableIsValid(t *testing.T) {
 			t.Errorf("model %q has tokenizer %q, which is not in the table", m.Name, m.Tokenizer)
 		}
 		seen[m.Name], used[m.Tokenizer] = true, true
+	}
+	for name, reason := range d.UntestedTemplates {
+		if seen[name] || reason == "" {
+			t.Errorf("model %q has a row, or no reason why its template is untested: %q", name, reason)
+		}
 	}
 	digest := regexp.MustCompile(`^([0-9a-f]{64})?$`)
 	for name, row := range d.Tokenizers {

@@ -32,7 +32,8 @@ type conversation struct {
 	Trained []int `json:"trained"`
 }
 
-// record is a line of testdata/cookbook.jsonl.gz, which test/supervised/records.py writes with tinker-cookbook.
+// record is a line of testdata/cookbook.jsonl.gz or cookbook-next.jsonl.gz, which test/supervised/records.py writes with
+// tinker-cookbook.
 type record struct {
 	Renderer string                          `json:"renderer"`
 	Family   string                          `json:"family"`
@@ -251,12 +252,14 @@ func conversations(t testing.TB) map[string]conversation {
 func records(t testing.TB) []record {
 	t.Helper()
 	var out []record
-	for line := range bytes.Lines(unzip(t, filepath.Join("testdata", "cookbook.jsonl.gz"))) {
-		var r record
-		if err := json.Unmarshal(line, &r); err != nil {
-			t.Fatal(err)
+	for _, file := range []string{"cookbook.jsonl.gz", "cookbook-next.jsonl.gz"} {
+		for line := range bytes.Lines(unzip(t, filepath.Join("testdata", file))) {
+			var r record
+			if err := json.Unmarshal(line, &r); err != nil {
+				t.Fatal(err)
+			}
+			out = append(out, r)
 		}
-		out = append(out, r)
 	}
 	return out
 }

@@ -2,7 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Record what tinker-cookbook's renderers make of conversations, as supervised examples.
 
-    records.py TOKENIZERS CONVERSATIONS OUTPUT        writes a JSON object a line
+    records.py TOKENIZERS CONVERSATIONS OUTPUT [--newest]        writes a JSON object a line
+
+With --newest, these are the renderers that only the next version of the cookbook has.
 
 TOKENIZERS has a file <family>.json.gz for each family of tokenizers, and CONVERSATIONS an object a line: name,
 messages, perhaps tools, and trained, the indexes of the messages that are trainable. A line of the output has the
@@ -79,6 +81,16 @@ RENDERERS = {
     ],
     "gpt_oss": ["gpt_oss_no_sysprompt", "gpt_oss_low_reasoning", "gpt_oss_medium_reasoning", "gpt_oss_high_reasoning"],
 }
+NEWEST = {
+    "glm5_3": ["glm5_3_max_reasoning", "glm5_3_high_reasoning", "glm5_3_low_reasoning"],
+    "deepseek_v4_1": [
+        "deepseekv4_1",
+        "deepseekv4_1_low_reasoning",
+        "deepseekv4_1_max_reasoning",
+        "deepseekv4_1_disable_thinking",
+        "deepseekv4_1_preserve_thinking",
+    ],
+}
 ENDS = {
     "llama3": {"bos_token": "<|begin_of_text|>", "eos_token": "<|eot_id|>"},
     "qwen3": {"eos_token": "<|im_end|>"},
@@ -127,7 +139,7 @@ def messages(made: renderers.Renderer, row: dict, marked: bool) -> list[dict]:
         for message in front:
             message["trainable"] = False
         if system:
-            front[-1]["trainable"] = system["trainable"]
+            [message for message in front if message["role"] == "system"][-1]["trainable"] = system["trainable"]
     return front + out
 
 
@@ -184,10 +196,10 @@ def record(made: renderers.Renderer, name: str, family: str, row: dict) -> dict:
 
 
 def main() -> None:
-    folder, conversations, output = map(pathlib.Path, sys.argv[1:])
+    folder, conversations, output = map(pathlib.Path, sys.argv[1:4])
     rows = [json.loads(line) for line in conversations.read_text().splitlines()]
     with output.open("w") as file:
-        for family, names in RENDERERS.items():
+        for family, names in (NEWEST if "--newest" in sys.argv else RENDERERS).items():
             tokens = tokenizer(folder, family)
             for name in names:
                 made = renderer(name, tokens)

@@ -16,18 +16,23 @@ import (
 
 const (
 	recordedExamples = "../../internal/supervised/testdata/cookbook.jsonl.gz"
+	newestExamples   = "../../internal/supervised/testdata/cookbook-next.jsonl.gz"
 	conversations    = "../../internal/supervised/testdata/conversations.jsonl"
 	tokenizers       = "../../internal/renderer/families/testdata/tokenizers"
 )
 
 // TestRecordedExamples checks that the examples that the unit tests of internal/supervised compare with are those of
-// both versions.
+// both versions, and of the renderers that only the next version has.
 func TestRecordedExamples(t *testing.T) {
 	for i, c := range versions(t) {
 		t.Run(c.name, func(t *testing.T) {
 			out := filepath.Join(t.TempDir(), "records.jsonl")
 			c.run(t, "", "records.py", tokenizers, conversations, out)
 			checkRecorded(t, recordedExamples, []byte(read(t, out)), i == 0)
+			if c.path != "" {
+				c.run(t, "", "records.py", tokenizers, conversations, out, "--newest")
+				checkRecorded(t, newestExamples, []byte(read(t, out)), true)
+			}
 		})
 	}
 }

@@ -21,16 +21,18 @@ type CallReader struct {
 // CallReaders are the dialects of calls that the formats of this package read, the stricter before the more general.
 func CallReaders() []CallReader {
 	return []CallReader{
-		{"HermesJSON", func(text string) format.Reply { return readTagged(text, false) }},
-		{"QwenXML", func(text string) format.Reply { return readTagged(text, true) }},
+		{"HermesJSON", func(text string) format.Reply { return readTagged(text, nil) }},
+		{"QwenXML", func(text string) format.Reply { return readTagged(text, toolcall.XML) }},
+		{"GLM", func(text string) format.Reply { return readTagged(text, toolcall.Keyed) }},
 		{"DeepSeek", readDeepseek},
+		{"DSML", readDSML},
 		{"Kimi", readKimi},
 		{"Harmony", readHarmony},
 	}
 }
 
-func readTagged(text string, xml bool) format.Reply {
-	found := blocks(text, xml)
+func readTagged(text string, other toolcall.Reader) format.Reply {
+	found := blocks(text, other)
 	found.Unparsed = append(found.Unparsed, format.Unterminated(text, toolcall.Open, toolcall.Close)...)
 	return found
 }

@@ -22,18 +22,19 @@ type dialectRenderer struct {
 	// xml means that a call is <function=name> with its parameters, as Qwen3.5 writes it. Otherwise it is a JSON object,
 	// as Qwen3 writes it.
 	xml bool
-	// chatML means that the format reads these tags itself, and writes results of tools as text between tags.
-	chatML bool
+	// tagged means that the format reads these tags itself, and writes results of tools as text between tags.
+	tagged bool
 }
 
 // WithCalls returns a renderer that declares, writes and reads calls of tools as text between <tool_call> tags, in XML
 // or in JSON. A reply in the format's own dialect is read, too.
 func WithCalls(r renderer.Renderer, xml bool) renderer.Renderer {
-	_, isChatML := format.FamilyOf(r).(interface{ isChatML() })
-	return &dialectRenderer{Renderer: r, xml: xml, chatML: isChatML}
+	_, isTagged := format.FamilyOf(r).(interface{ isTagged() })
+	return &dialectRenderer{Renderer: r, xml: xml, tagged: isTagged}
 }
 
-func (*chatML) isChatML() {}
+func (*chatML) isTagged() {}
+func (*glm) isTagged()    {}
 
 // Prompt implements renderer.Renderer.
 func (d *dialectRenderer) Prompt(conversation renderer.Conversation) ([]int32, error) {
@@ -77,7 +78,7 @@ func (d *dialectRenderer) asText(conversation renderer.Conversation) (renderer.C
 
 // flatten writes the calls of a message, or the result of a tool, as text.
 func (d *dialectRenderer) flatten(m *chat.Message) error {
-	if m.Role == chat.RoleTool && !d.chatML {
+	if m.Role == chat.RoleTool && !d.tagged {
 		m.Role, m.Content, m.CallID, m.Name = chat.RoleUser, toolcall.ResultOpen+"\n"+m.Content+"\n"+toolcall.ResultClose, "",
 			""
 	}
@@ -108,7 +109,7 @@ func (d *dialectRenderer) Parse(sampled []int32) (renderer.Parsed, error) {
 	if err != nil || parsed.Ending == renderer.Truncated {
 		return parsed, err
 	}
-	if d.chatML {
+	if d.tagged {
 		return d.readAgain(parsed), nil
 	}
 	m := parsed.Message
@@ -128,7 +129,7 @@ func (d *dialectRenderer) Parse(sampled []int32) (renderer.Parsed, error) {
 	if !m.IsStructured() {
 		found.Parts = nil
 	}
-	calls, unparsed := toolcall.Read(raw, true)
+	calls, unparsed := toolcall.Read(raw, toolcall.XML)
 	found.Calls, found.Unparsed = append(found.Calls, calls...), append(found.Unparsed, unparsed...)
 	return format.WithReply(parsed, found), nil
 }
@@ -162,7 +163,7 @@ func (d *dialectRenderer) readAgain(parsed renderer.Parsed) renderer.Parsed {
 	if parsed.Problem == format.Unreadable(parsed.Unparsed) {
 		parsed.Ending, parsed.Problem = renderer.Stopped, ""
 	}
-	calls, broken := toolcall.Read(raw, true)
+	calls, broken := toolcall.Read(raw, toolcall.XML)
 	unparsed = append(broken, unparsed...)
 	m := parsed.Message
 	return format.WithReply(parsed, format.Reply{Text: m.Content, Parts: m.Parts, Calls: append(m.Calls, calls...),

@@ -80,7 +80,7 @@ func (f *chatML) Read(sampled []int32) (renderer.Parsed, error) {
 	if err != nil || parsed.Ending == renderer.Truncated {
 		return parsed, err
 	}
-	found := blocks(text, f.xml)
+	found := blocks(text, xmlIf(f.xml))
 	if f.unframe != nil && found.Parts != nil {
 		found.Parts = f.unframe(found.Parts)
 	}
@@ -101,8 +101,17 @@ func (f *chatML) promptPrefix(sampled []int32) string {
 	return "<think>\n"
 }
 
-// blocks splits a reply into reasoning, text and calls. The text between them keeps its white space.
-func blocks(text string, xml bool) format.Reply {
+// xmlIf returns the reader of calls in XML, or nil.
+func xmlIf(xml bool) toolcall.Reader {
+	if xml {
+		return toolcall.XML
+	}
+	return nil
+}
+
+// blocks splits a reply into reasoning, text and calls. The text between them keeps its white space. The function other
+// reads a call that is not JSON; nil reads none.
+func blocks(text string, other toolcall.Reader) format.Reply {
 	out := format.Reply{Text: text}
 	if !strings.Contains(text, format.ThinkOpen) && !strings.Contains(text, toolcall.Open) {
 		return out
@@ -126,7 +135,7 @@ func blocks(text string, xml bool) format.Reply {
 			at = thought.End
 		default:
 			out.Parts = format.AppendPart(out.Parts, text[at:], false)
-			out.Calls, out.Unparsed = toolcall.Read(raw, xml)
+			out.Calls, out.Unparsed = toolcall.Read(raw, other)
 			return out
 		}
 	}

@@ -65,6 +65,8 @@ const (
 //   - Rewritten is for qwen3_disable_thinking and deepseekv3_thinking, which always change the text before the reply,
 //     and for gpt_oss, which changes the token that ended an answer; the rest of the answer stays (see
 //     gptOss.WriteSampled).
+//
+// GLM-5.3 and DeepSeek-V4.1 have rules of their own: see glm and deepseek41.
 var variants = map[string]builder{
 	"role_colon":     newRoleColon,
 	"role_colon_end": newRoleColonEnd,
@@ -96,6 +98,16 @@ var variants = map[string]builder{
 	"deepseekv3_disable_thinking":       newDeepseek(deepseekVariant{history: format.Kept}),
 	"deepseekv3_thinking":               newDeepseek(deepseekVariant{thinks: true, history: format.Rewritten}),
 	"deepseekv3_thinking+keep_thinking": newDeepseek(deepseekVariant{thinks: true, keeps: true, history: format.Kept}),
+
+	"deepseekv4_1":                   newDeepseek41(deepseek41Variant{effort: 75}),
+	"deepseekv4_1_low_reasoning":     newDeepseek41(deepseek41Variant{effort: 50}),
+	"deepseekv4_1_max_reasoning":     newDeepseek41(deepseek41Variant{effort: 100}),
+	"deepseekv4_1_disable_thinking":  newDeepseek41(deepseek41Variant{}),
+	"deepseekv4_1_preserve_thinking": newDeepseek41(deepseek41Variant{effort: 75, keeps: true}),
+
+	"glm5_3_max_reasoning":  newGLM("Max"),
+	"glm5_3_high_reasoning": newGLM("High"),
+	"glm5_3_low_reasoning":  newGLM("Low"),
 
 	"kimi_k2":                   newKimi(kimiVariant{declare: declareKimiK2, history: format.CurrentTurn}),
 	"kimi_k25":                  newKimi(kimiThinking),

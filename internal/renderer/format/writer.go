@@ -6,6 +6,7 @@ package format
 import (
 	"crypto/sha256"
 	"fmt"
+	"sort"
 
 	"github.com/tinker-operator/tinker-operator/internal/renderer"
 	"github.com/tinker-operator/tinker-operator/internal/tokenizer"
@@ -58,6 +59,9 @@ type Writer struct {
 	// end is the index in IDs at which the content of the last message ends, if something follows that is no part of the
 	// message; otherwise it is 0.
 	end int
+	// head is the number of bytes of the piece that belong to the header of the message, if its content is tokenised
+	// together with them.
+	head int
 	// texts records the pieces of text, if it is not nil.
 	texts *[]writtenText
 }
@@ -84,6 +88,22 @@ func (c *Writer) Token(name string) *Writer {
 	return c
 }
 
+// Tag adds a tag of the format, which is a token in some vocabularies of the family and text in the others.
+func (c *Writer) Tag(name string) *Writer {
+	if id, ok := c.vocabulary.Tokens.Special(name); ok {
+		return c.Put(id)
+	}
+	return c.Text(name)
+}
+
+// Head begins a piece with the end of the header of a message. The content that follows is tokenised together with it. A
+// token of both belongs to the header.
+func (c *Writer) Head(text string) *Writer {
+	c.Cut()
+	c.head = len(text)
+	return c.Text(text)
+}
+
 // Text adds text to the piece. Names of special tokens in it are text.
 func (c *Writer) Text(text string) *Writer {
 	c.run = append(c.run, text...)
@@ -104,8 +124,19 @@ func (c *Writer) Cut() *Writer {
 	if c.texts != nil {
 		*c.texts = append(*c.texts, writtenText{string(c.run), begin, len(c.IDs)})
 	}
+	if c.head > 0 {
+		c.Output, c.end, c.head = begin+c.vocabulary.covering(c.IDs[begin:], c.head), 0, 0
+	}
 	c.run = c.run[:0]
 	return c
+}
+
+// covering returns how many of the ids have a text of at least so many bytes.
+func (v *Vocabulary) covering(ids []int32, size int) int {
+	return sort.Search(len(ids), func(n int) bool {
+		text, err := v.Tokens.Decode(ids[:n])
+		return err == nil && len(text) >= size
+	})
 }
 
 // cutKnown ends a piece that the last prompt may have.

@@ -23,8 +23,13 @@ const (
 	ResultClose = "</tool_response>"
 )
 
-// Read reads calls, including their tags. It returns calls in JSON before those in XML, as the reference does.
-func Read(raw []string, xml bool) (calls []chat.ToolCall, unparsed []renderer.UnparsedCall) {
+// Reader reads the text between the tags of a call that is not JSON. It is given the problem of the JSON, and returns the
+// problem of the call, or "".
+type Reader func(inner, problem string) (chat.ToolCall, string)
+
+// Read reads calls, including their tags. The function other reads a call that is not JSON; nil reads none. Read returns
+// calls in JSON before the others, as the reference does.
+func Read(raw []string, other Reader) (calls []chat.ToolCall, unparsed []renderer.UnparsedCall) {
 	var converted []chat.ToolCall
 	for _, text := range raw {
 		inner := strings.TrimSuffix(strings.TrimPrefix(text, Open), Close)
@@ -33,8 +38,8 @@ func Read(raw []string, xml bool) (calls []chat.ToolCall, unparsed []renderer.Un
 			calls = append(calls, call)
 			continue
 		}
-		if xml && strings.Contains(inner, "<function=") {
-			if call, problem = xmlCall(inner); problem == "" {
+		if other != nil {
+			if call, problem = other(inner, problem); problem == "" {
 				converted = append(converted, call)
 				continue
 			}

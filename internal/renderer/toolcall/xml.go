@@ -17,7 +17,7 @@ import (
 func WriteXML(calls []chat.ToolCall, scalar func(any) string) ([]string, error) {
 	out := make([]string, len(calls))
 	for i, call := range calls {
-		arguments, err := argumentsOf(call)
+		arguments, err := Arguments(call)
 		if err != nil {
 			return nil, fmt.Errorf("writing call %d, of %q: %w", i, call.Name, err)
 		}
@@ -33,7 +33,8 @@ func WriteXML(calls []chat.ToolCall, scalar func(any) string) ([]string, error) 
 	return out, nil
 }
 
-func argumentsOf(call chat.ToolCall) (*pyjson.Object, error) {
+// Arguments reads the arguments of a call. A call without arguments has an empty object.
+func Arguments(call chat.ToolCall) (*pyjson.Object, error) {
 	if call.Arguments == "" {
 		return &pyjson.Object{}, nil
 	}
@@ -61,6 +62,14 @@ func ArgumentText(value any, scalar func(any) string) string {
 }
 
 const malformedXML = "Malformed Qwen3.5 tool call XML"
+
+// XML is the Reader of calls that WriteXML writes. Text without <function= has the problem of the JSON.
+func XML(inner, problem string) (chat.ToolCall, string) {
+	if !strings.Contains(inner, "<function=") {
+		return chat.ToolCall{}, problem
+	}
+	return xmlCall(inner)
+}
 
 // xmlCall reads the text between the tags of a call. A value that is JSON is read as JSON, any other as text.
 func xmlCall(inner string) (call chat.ToolCall, problem string) {
