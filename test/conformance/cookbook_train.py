@@ -78,13 +78,18 @@ def read(file: str) -> dict:
     return json.loads(pathlib.Path(file).read_text())
 
 
+def async_loss(config: dict) -> dict:
+    """Return the loss of the asynchronous mode, which has a setting of its own since cookbook 0.6."""
+    return {"loss_fn": config["loss"]} if "loss_fn" in train.AsyncConfig.__annotations__ else {}
+
+
 def trainer(file: str) -> train.Config:
     config = read(file)
     groups = len(config["batches"][0])
     modes = {
         "sync": {},
         "streaming": {"stream_minibatch_config": train.StreamMinibatchConfig(groups_per_batch=groups, num_minibatches=4)},
-        "async": {"async_config": train.AsyncConfig(max_steps_off_policy=config["lag"], groups_per_batch=groups)},
+        "async": {"async_config": train.AsyncConfig(max_steps_off_policy=config["lag"], groups_per_batch=groups, **async_loss(config))},
     }
     return train.Config(
         dataset_builder=Builder(file=file),

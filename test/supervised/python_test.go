@@ -8,8 +8,6 @@ package supervised
 import (
 	"bufio"
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"flag"
 	"os"
@@ -39,28 +37,24 @@ type cookbook struct {
 // versions returns the pinned version and the next one, which is installed over the dependencies of the first.
 func versions(t *testing.T) []cookbook {
 	t.Helper()
-	venv := exec.CommandContext(t.Context(), "../conformance/venv", "cookbook")
-	venv.Stderr = os.Stderr
-	path, err := venv.Output()
-	if err != nil {
-		t.Fatalf("making the environment of the cookbook: %v", err)
-	}
-	root := strings.TrimSpace(string(path))
-	python := filepath.Join(root, "bin", "python")
 	next := requirements + "cookbook-next.txt"
-	sum := sha256.Sum256([]byte(root + read(t, next)))
-	over := filepath.Join(filepath.Dir(root), "cookbook-next-"+hex.EncodeToString(sum[:8]))
-	if _, err := os.Stat(filepath.Join(over, "tinker_cookbook")); err != nil {
-		pip := exec.CommandContext(t.Context(), python, "-m", "pip", "install", "--quiet", "--no-deps", "--target", over,
-			"--requirement", next)
-		if out, err := pip.CombinedOutput(); err != nil {
-			t.Fatalf("installing %s: %v\n%s", next, err, out)
-		}
-	}
+	python := filepath.Join(prepared(t, "venv", "cookbook"), "bin", "python")
 	return []cookbook{
 		{name: pinned(t, requirements+"cookbook.txt"), python: python},
-		{name: pinned(t, next), python: python, path: over},
+		{name: pinned(t, next), python: python, path: prepared(t, "over", "cookbook", "cookbook-next")},
 	}
+}
+
+// prepared returns the folder that a script of ../conformance prepares and prints.
+func prepared(t *testing.T, script string, arguments ...string) string {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), "../conformance/"+script, arguments...)
+	cmd.Stderr = os.Stderr
+	path, err := cmd.Output()
+	if err != nil {
+		t.Fatalf("preparing the cookbook with %s: %v", script, err)
+	}
+	return strings.TrimSpace(string(path))
 }
 
 // pinned returns the version of the cookbook that a requirements file pins.

@@ -81,11 +81,15 @@ type trial struct {
 	ours   bool
 	shared bool   // ours with sampling.sharedPrompt
 	mode   string // of the cookbook
+	next   bool   // the next version of the cookbook
 	lag    int    // greatest, in steps
 }
 
 func (t trial) String() string {
 	name := "cookbook-" + t.mode
+	if t.next {
+		name = "next-" + name
+	}
 	if t.ours {
 		name = "tinker-operator"
 	}

@@ -32,12 +32,12 @@ import (
 const heldOut = 512
 
 // BenchmarkCookbook trains on the same tasks with rl/train.py of tinker-cookbook, in each of its modes, and with a
-// learner and two workers, at simulators of their own. COOKBOOK_PYTHON is the Python of its environment. BENCH_STEPS
-// (40) is the length.
+// learner and two workers, at simulators of their own. COOKBOOK_PYTHON is the Python of its environment, and
+// COOKBOOK_NEXT the folder of the next version, whose asynchronous mode is another. BENCH_STEPS (40) is the length.
 func BenchmarkCookbook(b *testing.B) {
-	python := os.Getenv("COOKBOOK_PYTHON")
-	if python == "" {
-		b.Fatal("COOKBOOK_PYTHON is not set: run make bench-compare")
+	python, next := os.Getenv("COOKBOOK_PYTHON"), os.Getenv("COOKBOOK_NEXT")
+	if python == "" || next == "" {
+		b.Fatal("COOKBOOK_PYTHON or COOKBOOK_NEXT is not set: run make bench-compare")
 	}
 	steps := benchSize(b, "BENCH_STEPS", 40)
 	for _, endpoint := range []struct {
@@ -48,7 +48,8 @@ func BenchmarkCookbook(b *testing.B) {
 		{"fast", latency.Profile{}, []trial{{ours: true}, {ours: true, shared: true}, {mode: "sync"}, {mode: "streaming"}}},
 		{"hosted", hostedTimes, []trial{
 			{ours: true}, {mode: "sync"}, {mode: "streaming"},
-			{ours: true, lag: 1}, {mode: "async", lag: 1}, {ours: true, lag: 4}, {mode: "async", lag: 4},
+			{ours: true, lag: 1}, {mode: "async", lag: 1}, {mode: "async", next: true, lag: 1},
+			{ours: true, lag: 4}, {mode: "async", lag: 4}, {mode: "async", next: true, lag: 4},
 		}},
 	} {
 		for _, t := range endpoint.trials {
@@ -60,11 +61,15 @@ func BenchmarkCookbook(b *testing.B) {
 						c.trainOurs(b)
 						sampler = c.lastSampler(b)
 					} else {
-						sampler = c.trainCookbook(b, python, t.mode)
+						packages := ""
+						if t.next {
+							packages = next
+						}
+						sampler = c.trainCookbook(b, python, packages, t.mode)
 					}
 					least := steps - 1
 					if t.mode == "async" {
-						least = 3 // It throws groups away that became too old, and ends with the tasks.
+						least = 3 // It ends with the tasks. The older version throws groups away that became too old.
 					}
 					c.front.figures(b, least, steps).report(b)
 					b.ReportMetric(c.evaluate(b, python, sampler), "pass@1")
@@ -89,8 +94,9 @@ func (c *comparison) lastSampler(b *testing.B) (sampler string) {
 	return sampler
 }
 
-// trainCookbook trains with rl/train.py, and returns the path of its last weights.
-func (c *comparison) trainCookbook(b *testing.B, python, mode string) (sampler string) {
+// trainCookbook trains with rl/train.py, and returns the path of its last weights. Packages is a folder that goes before the
+// packages of the environment, or "".
+func (c *comparison) trainCookbook(b *testing.B, python, packages, mode string) (sampler string) {
 	b.Helper()
 	var path bytes.Buffer
 	log := filepath.Join(b.TempDir(), "cookbook.log")
@@ -102,7 +108,7 @@ func (c *comparison) trainCookbook(b *testing.B, python, mode string) (sampler s
 	config := c.config(b, filepath.Dir(log), mode)
 	p := &process{Cmd: exec.CommandContext(b.Context(), python, "../conformance/cookbook_train.py", "train", config),
 		done: make(chan struct{})}
-	p.Env, p.Stdout, p.Stderr = c.pythonEnv(), &path, stderr
+	p.Env, p.Stdout, p.Stderr = append(c.pythonEnv(), "PYTHONPATH="+packages), &path, stderr
 	if err := p.Start(); err != nil {
 		b.Fatal(err)
 	}
