@@ -195,10 +195,10 @@ upstream: ## Print what is pinned of the SDK, cookbook, SkyRL, templates and mod
 	@python3 hack/upstream.py
 
 .PHONY: conformance-skyrl
-conformance-skyrl: $(GOTESTSUM) ## Check every feature of SkyRL 0.3.0 and 0.4.0, then train at 0.3.0 on the local cluster (installs 14 GB; not in `make test`).
+conformance-skyrl: $(GOTESTSUM) ## Check every feature of SkyRL 0.3.0 and 0.4.0, and train at both, in a process and on the local cluster (installs 14 GB; not in `make test`).
 	@hack/need-python.sh
 	@test/conformance/skyrl/versions
-	$(call suite,-tags e2e$(comma)skyrl -count=1 -timeout 150m -p 1 -run '^TestSkyRL(Next)?$$' ./test/endpoint ./test/e2e,CGO_ENABLED=0)
+	$(call suite,-tags e2e$(comma)skyrl -count=1 -timeout 150m -p 1 -run '^TestSkyRL(Next)?$$' ./test/endpoint ./test/survival ./test/e2e,CGO_ENABLED=0)
 
 .PHONY: conformance-endpoint
 conformance-endpoint: ## Print what a server supports: TINKER_API_KEY in the environment, URL= MODEL= (SDK=oldest for the older SDK).

@@ -9,10 +9,8 @@ import (
 	"encoding/json"
 	"math"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -34,37 +32,35 @@ const (
 	skyRLURL     = "http://" + skyRLAddress
 )
 
-// skyRLCapabilities are what the capability check of a run finds of SkyRL 0.3.0.
-var skyRLCapabilities = v1alpha1.Capabilities{
-	BaseURL: skyRLURL, Model: skyrl.Model,
-	Supported: []string{
-		"adam.beta1", "adam.beta2", "list_models", "loss.importance_sampling", "loss.importance_sampling.formula", "loss_sum",
-		"optimizer_restore", "prompt_logprobs", "unload_model",
-	},
-	Ignored:     []string{"gradient_sum", "optimizer_reset", "prompt_logprobs_last_n", "user_metadata"},
-	Unsupported: []string{"list_checkpoints", "protobuf", "repeats", "sampler_snapshot", "seed", "ttl"},
-}
-
 // TestSkyRL starts SkyRL and trains at it. Nearly all of the time passes while the server compiles each new shape of
 // its inputs.
 func TestSkyRL(t *testing.T) {
 	server := skyrl.Start(t, root, skyrl.Pinned, skyRLAddress)
 	prepare(t, namespace)
-	t.Run("a killed learner", func(t *testing.T) { testSkyRLKilledLearner(t, server.Database) })
+	t.Run("a killed learner", func(t *testing.T) { testSkyRLKilledLearner(t, "killed-learner", server, skyrl.Pinned) })
 	t.Run("a rising reward", testSkyRLRisingReward)
+}
+
+// TestSkyRLNext starts the next version and trains at it.
+func TestSkyRLNext(t *testing.T) {
+	server := skyrl.Start(t, root, skyrl.Next, skyRLAddress)
+	prepare(t, namespace)
+	testSkyRLKilledLearner(t, "killed-learner-next", server, skyrl.Next)
 }
 
 // testSkyRLKilledLearner trains six steps, kills the learner after the third, and counts the steps in the final weights
 // by what the server executed.
-func testSkyRLKilledLearner(t *testing.T, database string) {
+func testSkyRLKilledLearner(t *testing.T, name string, server skyrl.Server, of skyrl.Release) {
 	const steps = 6
-	run := startAtSkyRL(t, "killed-learner", steps, 3)
+	run := startAtSkyRL(t, name, steps, 3)
 	eventually(t, 40*time.Minute, "the fourth step has begun", func() bool { return newestRow(t, run) >= 3 })
 	env.signal(t, learner(t, run), "KILL")
 	got := finishAtSkyRL(t, run)
 	wantEachStepOnce(t, run)
+	want := &v1alpha1.Capabilities{BaseURL: skyRLURL, Model: skyrl.Model, Supported: of.Supported, Ignored: of.Ignored,
+		Unsupported: of.Unsupported}
 	byWhom := cmpopts.IgnoreFields(v1alpha1.Capabilities{}, "CheckedAt", "ClientVersion", "Connection", "SharedFrom")
-	if diff := cmp.Diff(&skyRLCapabilities, got.Capabilities, byWhom); diff != "" {
+	if diff := cmp.Diff(want, got.Capabilities, byWhom); diff != "" {
 		t.Errorf("capabilities (-want +got):\n%s", diff)
 	}
 	if got.Restarts == nil || *got.Restarts != 1 {
@@ -73,15 +69,7 @@ func testSkyRLKilledLearner(t *testing.T, database string) {
 	if got.Metric("test/pass@1") == nil || got.Evaluation == nil || got.Evaluation.Step != steps {
 		t.Errorf("the newest evaluation is %+v with %+v, want one of step %d", got.Evaluation, got.Metrics, steps)
 	}
-	count := exec.CommandContext(t.Context(), "python3", filepath.Join(root, "test", "conformance", "skyrl", "steps.py"),
-		database, status.Latest(&got).State)
-	output, err := count.CombinedOutput()
-	if err != nil {
-		t.Fatalf("counting the steps of %s: %v\n%s", status.Latest(&got).State, err, output)
-	}
-	if n, err := strconv.Atoi(strings.TrimSpace(string(output))); err != nil || n != steps {
-		t.Errorf("the server executed %q steps for the final weights, want %d", output, steps)
-	}
+	server.WantSteps(t, root, status.Latest(&got).State, steps)
 }
 
 // testSkyRLRisingReward trains until most replies have the digit, and compares the evaluations of the first and the

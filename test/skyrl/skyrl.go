@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -19,13 +20,35 @@ import (
 // Model is the model that the server trains.
 const Model = "tinkersim/byte-136k"
 
-// Release is a version of SkyRL and the name of its Python environment.
-type Release struct{ Version, environment string }
+// Release is a version of SkyRL.
+type Release struct {
+	Version string
+	// environment is the name of its Python environment.
+	environment string
+	// Supported, Ignored and Unsupported are what the first attempt of a plain run finds there.
+	Supported, Ignored, Unsupported []string
+}
 
-// The versions that are tested: runs are trained at the first alone.
+// The versions that are tested.
 var (
-	Pinned = Release{Version: "0.3.0", environment: "skyrl"}
-	Next   = Release{Version: "0.4.0", environment: "skyrl-next"}
+	Pinned = Release{
+		Version: "0.3.0", environment: "skyrl",
+		Supported: []string{
+			"adam.beta1", "adam.beta2", "list_models", "loss.importance_sampling", "loss.importance_sampling.formula",
+			"loss_sum", "optimizer_restore", "prompt_logprobs", "unload_model",
+		},
+		Ignored:     []string{"gradient_sum", "optimizer_reset", "prompt_logprobs_last_n", "user_metadata"},
+		Unsupported: []string{"list_checkpoints", "protobuf", "repeats", "sampler_snapshot", "seed", "ttl"},
+	}
+	Next = Release{
+		Version: "0.4.0", environment: "skyrl-next",
+		Supported: []string{
+			"adam.beta1", "adam.beta2", "list_models", "loss.importance_sampling", "loss.importance_sampling.formula",
+			"loss_sum", "optimizer_reset", "optimizer_restore", "prompt_logprobs", "protobuf", "repeats", "unload_model",
+		},
+		Ignored:     []string{"gradient_sum", "prompt_logprobs_last_n", "user_metadata"},
+		Unsupported: []string{"list_checkpoints", "sampler_snapshot", "seed", "ttl"},
+	}
 )
 
 // Server is a server that runs.
@@ -80,6 +103,21 @@ func Start(t *testing.T, root string, of Release, address string) Server {
 		}
 	}
 	return s
+}
+
+// WantSteps checks how many optimizer steps the server has executed for the weights of a state, by its database. root is
+// the root of the repository.
+func (s Server) WantSteps(t *testing.T, root, state string, want int64) {
+	t.Helper()
+	count := exec.CommandContext(t.Context(), "python3", filepath.Join(root, "test", "conformance", "skyrl", "steps.py"),
+		s.Database, state)
+	output, err := count.CombinedOutput()
+	if err != nil {
+		t.Fatalf("counting the steps of %s: %v\n%s", state, err, output)
+	}
+	if n, err := strconv.ParseInt(strings.TrimSpace(string(output)), 10, 64); err != nil || n != want {
+		t.Errorf("the server executed %q steps for %s, want %d", output, state, want)
+	}
 }
 
 // answers reports whether the server answers that it is healthy.

@@ -23,6 +23,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/tinkersim/dialect"
 	"github.com/tinker-operator/tinker-operator/internal/tinkersim/fault"
 	"github.com/tinker-operator/tinker-operator/internal/tinkersim/model"
+	"github.com/tinker-operator/tinker-operator/test/skyrl"
 )
 
 // newSkyRL prepares the small run at a server that behaves like SkyRL. Nothing is known of it.
@@ -70,16 +71,8 @@ func (w *fixture) knowing(found *contract.Capabilities) *fixture {
 func TestFindingsAtSkyRL(t *testing.T) {
 	t.Parallel()
 	found, _ := skyRLBaseline(t)
-	want := &contract.Capabilities{
-		BaseURL: found.BaseURL, Model: tinkersim.ModelName,
-		Supported: []string{
-			"adam.beta1", "adam.beta2", "list_models", "loss.importance_sampling", "loss.importance_sampling.formula",
-			"loss_sum",
-			"optimizer_restore", "prompt_logprobs", "unload_model",
-		},
-		Ignored:     []string{"gradient_sum", "optimizer_reset", "prompt_logprobs_last_n", "user_metadata"},
-		Unsupported: []string{"list_checkpoints", "protobuf", "repeats", "sampler_snapshot", "seed", "ttl"},
-	}
+	want := &contract.Capabilities{BaseURL: found.BaseURL, Model: tinkersim.ModelName, Supported: skyrl.Pinned.Supported,
+		Ignored: skyrl.Pinned.Ignored, Unsupported: skyrl.Pinned.Unsupported}
 	byWhom := cmpopts.IgnoreFields(contract.Capabilities{}, "CheckedAt", "ClientVersion", "Connection", "SharedFrom")
 	if diff := cmp.Diff(want, found, byWhom); diff != "" {
 		t.Errorf("capabilities (-want +found):\n%s", diff)
