@@ -23,6 +23,7 @@ MODELS = "https://tinker-docs.thinkingmachines.ai/tinker/models.json"
 PINS = [
     ("SDK", "tinker", "test/conformance/requirements/newest.txt", r"^tinker==(.+)$"),
     ("tinker-cookbook", "tinker-cookbook", "test/conformance/requirements/cookbook-next.txt", r"^tinker_cookbook==(.+)$"),
+    ("tinker-cookbook of renderers and captures", "tinker-cookbook", "test/conformance/requirements/capture-no-deps.txt", r"^tinker_cookbook==(.+)$"),
     ("SkyRL", "skyrl", "test/conformance/requirements/skyrl-next.txt", r"^skyrl==(.+)$"),
     ("templates of trl", "trl", "hack/models/templates.sh", r"^trl=(.+)$"),
     ("templates of llama.cpp", "llama-cpp-python", "hack/models/templates.sh", r"^llama=(.+)$"),
