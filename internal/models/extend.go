@@ -25,8 +25,8 @@ func Extend(data []byte) error {
 		return fmt.Errorf("decoding the table of models: %w", err)
 	}
 	if len(d.OtherRenderers)+len(d.WithoutTools)+len(d.UntestedTemplates) > 0 {
-		return fmt.Errorf("reading the table of models: otherRenderers, withoutTools and untestedTemplates cannot be extended: " +
-			"remove them")
+		return fmt.Errorf("reading the table of models: otherRenderers, withoutTools and untestedTemplates cannot be " +
+			"extended: remove them")
 	}
 	known := Renderers()
 	var rows []Model
@@ -71,5 +71,6 @@ func modelOf(row modelRow, t Tokenizer) Model {
 	if t.File != "" {
 		t.Repository = row.Name
 	}
-	return Model{Name: row.Name, Family: row.Family, Retired: row.Retired, Untested: row.Untested, Renderers: row.Renderers, Tokenizer: t}
+	return Model{Name: row.Name, Family: row.Family, Retired: row.Retired, Untested: row.Untested, Renderers: row.Renderers,
+		Tokenizer: t}
 }

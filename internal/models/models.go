@@ -63,7 +63,8 @@ type document struct {
 	OtherRenderers []string `json:"otherRenderers"`
 	// WithoutTools are the renderers whose formats cannot declare tools.
 	WithoutTools []string `json:"withoutTools"`
-	// UntestedTemplates has the models of hosted Tinker that have no renderer, and why their own templates were not compared.
+	// UntestedTemplates has the models of hosted Tinker that have no renderer, and why their own templates were not
+	// compared.
 	UntestedTemplates map[string]string `json:"untestedTemplates"`
 	Models            []modelRow        `json:"models"`
 }
@@ -140,8 +141,8 @@ func Lookup(name string) (Model, error) {
 	return Model{}, unknown
 }
 
-// UntestedTemplate returns why the template of a model that hosted Tinker serves, and the table lacks, was not compared with
-// another program. It is false for models of which nothing is known.
+// UntestedTemplate returns why the template of a model that hosted Tinker serves, and the table lacks, was not compared
+// with another program. It is false for models of which nothing is known.
 func UntestedTemplate(name string) (reason string, ok bool) {
 	base, _, _ := strings.Cut(name, ":")
 	reason, ok = read().UntestedTemplates[base]

@@ -52,7 +52,8 @@ func newDeepseek41(variant deepseek41Variant) builder {
 	})
 }
 
-// Arrange implements format.Family: the tools follow the system's text, and results of tools have the order of the calls.
+// Arrange implements format.Family: the tools follow the system's text, and results of tools have the order of the
+// calls.
 func (d *deepseek41) Arrange(conversation renderer.Conversation) ([]chat.Message, error) {
 	messages, err := format.Declare(conversation, func(system string, tools []chat.Tool) ([]chat.Message, error) {
 		first := chat.Message{Role: chat.RoleSystem, Content: system}
@@ -72,8 +73,8 @@ func (d *deepseek41) Arrange(conversation renderer.Conversation) ([]chat.Message
 // isUserTurn reports whether a message belongs to a turn of the user.
 func isUserTurn(m chat.Message) bool { return m.Role == chat.RoleUser || m.Role == chat.RoleTool }
 
-// sortUserTurns sorts the results of tools in each turn of the user into the order of the calls. A result without a known
-// call counts as that of the first.
+// sortUserTurns sorts the results of tools in each turn of the user into the order of the calls. A result without a
+// known call counts as that of the first.
 func sortUserTurns(messages []chat.Message) []chat.Message {
 	messages = slices.Clone(messages)
 	order := map[string]int{}

@@ -63,7 +63,8 @@ func idsOf(v *format.Vocabulary, names []string) []int32 {
 // Arrange implements format.Family: the tools are a system message before the others, and results of tools have the order
 // of the calls.
 func (g *glm) Arrange(conversation renderer.Conversation) ([]chat.Message, error) {
-	messages, err := format.Declare(conversation, func(system string, tools []chat.Tool) (first []chat.Message, err error) {
+	messages, err := format.Declare(conversation, func(system string, tools []chat.Tool) ([]chat.Message, error) {
+		var first []chat.Message
 		if len(tools) > 0 {
 			lines, err := format.EachTool(tools, "\n", asUnicodeJSON)
 			if err != nil {

@@ -23,12 +23,12 @@ const (
 	ResultClose = "</tool_response>"
 )
 
-// Reader reads the text between the tags of a call that is not JSON. It is given the problem of the JSON, and returns the
-// problem of the call, or "".
+// Reader reads the text between the tags of a call that is not JSON. It is given the problem of the JSON, and returns
+// the problem of the call, or "".
 type Reader func(inner, problem string) (chat.ToolCall, string)
 
-// Read reads calls, including their tags. The function other reads a call that is not JSON; nil reads none. Read returns
-// calls in JSON before the others, as the reference does.
+// Read reads calls, including their tags. The function other reads a call that is not JSON; nil reads none. Read
+// returns calls in JSON before the others, as the reference does.
 func Read(raw []string, other Reader) (calls []chat.ToolCall, unparsed []renderer.UnparsedCall) {
 	var converted []chat.ToolCall
 	for _, text := range raw {
