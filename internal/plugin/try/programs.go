@@ -106,11 +106,28 @@ func fromHere(name, value string) string {
 	return strings.Join(folders, string(filepath.ListSeparator))
 }
 
+// withInterpreter returns a list of folders with the folder of the python3 that it finds: that of a virtual environment
+// is a link, and a sandbox reads only folders of its PATH and those of the system.
+func withInterpreter(path string) string {
+	folders := filepath.SplitList(path)
+	for _, folder := range folders {
+		target, err := filepath.EvalSymlinks(filepath.Join(folder, "python3"))
+		if err != nil {
+			continue
+		}
+		if own := filepath.Dir(target); !slices.Contains(folders, own) {
+			folders = append(folders, own)
+		}
+		break
+	}
+	return strings.Join(folders, string(filepath.ListSeparator))
+}
+
 // sandboxes returns where what a policy wrote runs. It has the PATH of this process and nothing else of it.
 func (t *trial) sandboxes(contract.Definition) *pythonreward.Host {
 	host := &pythonreward.Host{Socket: t.socket(), Env: map[string]string{}}
 	if path := t.env.Getenv("PATH"); path != "" {
-		host.Env["PATH"] = path
+		host.Env["PATH"] = withInterpreter(fromHere("PATH", path))
 	}
 	t.hosts = append(t.hosts, host)
 	return host

@@ -214,6 +214,20 @@ with urllib.request.urlopen(request) as response:
 	}
 }
 
+// TestTrySandboxesRunVirtualEnvironments runs tests with the python3 of a virtual environment, which is a link.
+func TestTrySandboxesRunVirtualEnvironments(t *testing.T) {
+	all := variables(t)
+	venv := t.TempDir()
+	if out, err := exec.CommandContext(t.Context(), "python3", "-m", "venv", "--without-pip", venv).CombinedOutput(); err != nil {
+		t.Skipf("python3 makes no virtual environment here: %v\n%s", err, out)
+	}
+	all["PATH"] = filepath.Join(venv, "bin") + string(filepath.ListSeparator) + all["PATH"]
+	_, stderr, err := call(t, all, "", "-f", "../../../config/samples/code-tests.yaml", "--episodes", "1", "-o", "json")
+	if err != nil {
+		t.Errorf("%v\n%s", err, stderr)
+	}
+}
+
 // TestTryReadsCodeOfConfigMaps calls a function of a ConfigMap that the file has, and says what to do without one. The
 // chat template of the run's model is read in the same way.
 func TestTryReadsCodeOfConfigMaps(t *testing.T) {
