@@ -170,6 +170,14 @@ func (c *canary) reward(ctx context.Context) (*float64, error) {
 	return &best, nil
 }
 
+// described names a reply of an example.
+func described(text string) string {
+	if text == "" {
+		return "an empty reply, which a policy may write and which must earn a reward"
+	}
+	return fmt.Sprintf("the reply %q", text)
+}
+
 // examples plays the examples of an environment, and returns what the first one earns.
 func (c *canary) examples(ctx context.Context, exampler environment.Exampler) (*float64, error) {
 	texts, err := environment.Call(ctx, c.calls, "Examples of the environment",
@@ -181,7 +189,7 @@ func (c *canary) examples(ctx context.Context, exampler environment.Exampler) (*
 	for _, text := range append(texts[:1:1], texts...) {
 		turns, err := c.play(ctx, text, maxRounds)
 		if err != nil {
-			return nil, fmt.Errorf("playing the reply %q: %w", text, err)
+			return nil, fmt.Errorf("playing %s: %w", described(text), err)
 		}
 		all = append(all, turns)
 	}

@@ -356,7 +356,8 @@ func TestProbePlaysExamples(t *testing.T) {
 				return 1, nil
 			},
 			want: contract.ProbeResult{Reason: problem.EnvironmentFault,
-				Message: `playing the reply "": user_code.py:2: IndexError`},
+				Message: "playing an empty reply, which a policy may write and which must earn a reward: " +
+					"user_code.py:2: IndexError"},
 			final: true,
 		},
 	}
