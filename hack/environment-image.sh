@@ -2,9 +2,10 @@
 # environment-image.sh NAME IMAGE TAR: makes the image of config/samples/environments/NAME, or of the folder NAME if it has a
 # slash, as config/samples/environments/Dockerfile would: from Debian's packages and packages of the Python package index,
 # without Docker. It needs Debian or Ubuntu, and root, and installs mmdebstrap and python3-venv where they are missing. What
-# requirements-no-deps.txt of the folder names is installed without dependencies. The archive has the format of `docker save`.
-# The image of a folder without environment.py runs python3. That of the folder python is the chart's images.python. ARCH=arm64
-# makes an image for nodes of that architecture, of packages that have wheels for it.
+# requirements-no-deps.txt of the folder names is installed without dependencies. debian.txt of the folder names packages of
+# Debian, one a line, such as the programs that commands of an agent need. The archive has the format of `docker save`. The image
+# of a folder without environment.py runs python3. That of the folder python is the chart's images.python. ARCH=arm64 makes an
+# image for nodes of that architecture, of packages that have wheels for it.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 name=${1:?give the name of a folder of config/samples/environments, or a path with a slash} image=$2 archive=$3
@@ -32,13 +33,17 @@ fi
 # Packages that have no wheel are built here, so that the interpreter has to be of Debian's minor version.
 python=${PYTHON:-python3}
 requirements=("$source"/requirements*.txt)
-digest=$({ cat "${requirements[@]}"; "$python" -VV; echo "$VERSION_CODENAME $arch"; cat hack/environment-image.sh; } | sha256sum | cut -c 1-16)
+programs=
+[[ ! -e $source/debian.txt ]] || programs=$(sed 's/#.*//; /^ *$/d; s/^/,/' "$source/debian.txt" | tr -d ' \n')
+digest=$({ cat "${requirements[@]}"; echo "$programs"; "$python" -VV; echo "$VERSION_CODENAME $arch"; cat hack/environment-image.sh; } |
+  sha256sum | cut -c 1-16)
 base=.cache/environments/$name-$digest
 if [[ ! -e $base/complete ]]; then
   rm -rf "$base"
   mkdir -p "$base/layer/opt/environment"
   echo "environment-image: extracting Debian's Python" >&2
-  mmdebstrap --quiet --variant=extract --architectures="$arch" --include=python3-minimal,libpython3-stdlib,libgomp1,libstdc++6,ca-certificates \
+  mmdebstrap --quiet --variant=extract --architectures="$arch" \
+    --include=python3-minimal,libpython3-stdlib,libgomp1,libstdc++6,ca-certificates"$programs" \
     --dpkgopt='path-exclude=/usr/share/doc/*' --dpkgopt='path-exclude=/usr/share/locale/*' --dpkgopt='path-exclude=/usr/share/man/*' \
     "$VERSION_CODENAME" "$base/root.tar" >&2
   tar -C "$base/layer" --exclude='./dev/*' -xf "$base/root.tar"
