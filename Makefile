@@ -211,6 +211,13 @@ conformance-evaluations: $(GOTESTSUM) ## Have lm-eval and inspect-ai evaluate a 
 	@hack/need-python.sh
 	$(call suite,-tags conformance$(comma)evaluations -count=1 -timeout 60m -run '^TestEvaluationsOfOthers$$' ./test/dialects,CGO_ENABLED=0)
 
+.PHONY: conformance-agents
+conformance-agents: $(GOTESTSUM) ## Have agents of openai-agents, litellm, mini-swe-agent, LangGraph and Pydantic AI play at a gateway, and mini-swe-agent repair repositories (installs 1 GB; not in `make test`).
+	@hack/need-python.sh
+	@mkdir -p $(CACHE) && rm -f $(CACHE)/conformance-agents.txt
+	$(call suite,-tags conformance$(comma)agents -count=1 -timeout 60m -run '^Test(Frameworks|AgentsOfOpenAI|MiniSWEAgent)' ./test/dialects,CGO_ENABLED=0)
+	@sort $(CACHE)/conformance-agents.txt
+
 .PHONY: conformance-models
 conformance-models: $(GOTESTSUM) ## Compare tokenizers with the reference packages (MODELS_TEXTS=2000 texts a family).
 	@hack/need-python.sh

@@ -43,7 +43,7 @@ func TestAgentsOfOfficialClients(t *testing.T) {
 				t.Fatalf("making the virtual environment: %v", err)
 			}
 			python := strings.TrimSpace(string(out)) + "/bin/python"
-			m := playAgent(t, tokens, func(ctx context.Context, e *gateway.Episode) error {
+			m := stage{policy: caller{tokens}}.play(t, tokens, func(ctx context.Context, e *gateway.Episode) error {
 				var log bytes.Buffer
 				cmd := exec.CommandContext(ctx, python, "agents.py", e.URL(dialect.Anthropic), e.Token(),
 					strconv.Itoa(agentTurns))
@@ -57,12 +57,7 @@ func TestAgentsOfOfficialClients(t *testing.T) {
 				t.Errorf("%d conversations, want 12", len(m.Trajectories))
 			}
 			for _, trajectory := range m.Trajectories {
-				replies := 0
-				for i, action := range trajectory.Segments[0].Actions {
-					if action && !trajectory.Segments[0].Actions[i-1] {
-						replies++
-					}
-				}
+				replies := repliesOf(trajectory.Segments[0])
 				if len(trajectory.Segments) != 1 || replies != agentTurns {
 					t.Errorf("conversation %s has %d segments, the first with %d replies; want one with %d", trajectory.Key,
 						len(trajectory.Segments), replies, agentTurns)
@@ -76,6 +71,17 @@ func TestAgentsOfOfficialClients(t *testing.T) {
 			}
 		})
 	}
+}
+
+// repliesOf counts the replies in a segment.
+func repliesOf(segment rl.Segment) int {
+	replies := 0
+	for i, action := range segment.Actions {
+		if action && !segment.Actions[i-1] {
+			replies++
+		}
+	}
+	return replies
 }
 
 // agentEpisode is an episode that an agent plays.
@@ -126,10 +132,18 @@ type open struct{}
 func (open) Enter(ctx context.Context) error { return ctx.Err() }
 func (open) Leave()                          {}
 
-// playAgent plays one episode of an agent, in the format of Qwen3, and returns the member.
-func playAgent(t *testing.T, tokens tokenizer.Tokenizer, run func(context.Context, *gateway.Episode) error) rl.Member {
+// stage is where an agent is played: its gateway, its policy and the limits of its episode.
+type stage struct {
+	gateway gateway.Config
+	policy  episode.Policy
+	limits  playing.Limits
+}
+
+// play plays one episode of an agent, in the format of Qwen3, and returns the member.
+func (s stage) play(t *testing.T, tokens tokenizer.Tokenizer,
+	run func(context.Context, *gateway.Episode) error) rl.Member {
 	t.Helper()
-	server, err := gateway.Listen(gateway.Config{})
+	server, err := gateway.Listen(s.gateway)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -139,10 +153,10 @@ func playAgent(t *testing.T, tokens tokenizer.Tokenizer, run func(context.Contex
 		t.Fatal(err)
 	}
 	player := &episode.Player{Environment: &agentEpisode{server: server, run: run}, Renderer: format,
-		Policy: caller{tokens}, Gate: open{}, Progress: &episode.Progress{}}
+		Policy: s.policy, Gate: open{}, Progress: &episode.Progress{}}
 	group, err := player.Play(t.Context(), episode.Spec{
 		Key: rl.Key{Slot: 7, Lineage: rl.Genesis("spec")}, GroupSize: 1, MinMembers: 1, Seed: 42,
-		Settings: contract.Environment{Name: "env",
+		Settings: contract.Environment{Name: "env", Limits: s.limits,
 			Sampling: playing.Sampling{MaxTokens: 1000, Temperature: new(1.0), TopP: 1},
 			Reward:   playing.EpisodeReward{Reduction: "Sum"}},
 	})

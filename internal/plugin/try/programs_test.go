@@ -218,7 +218,8 @@ with urllib.request.urlopen(request) as response:
 func TestTrySandboxesRunVirtualEnvironments(t *testing.T) {
 	all := variables(t)
 	venv := t.TempDir()
-	if out, err := exec.CommandContext(t.Context(), "python3", "-m", "venv", "--without-pip", venv).CombinedOutput(); err != nil {
+	create := exec.CommandContext(t.Context(), "python3", "-m", "venv", "--without-pip", venv)
+	if out, err := create.CombinedOutput(); err != nil {
 		t.Skipf("python3 makes no virtual environment here: %v\n%s", err, out)
 	}
 	all["PATH"] = filepath.Join(venv, "bin") + string(filepath.ListSeparator) + all["PATH"]
