@@ -17,9 +17,10 @@ func TestSamples(t *testing.T) {
 	prepare(t, namespace)
 	loadPython(t)
 	loadFolder(t, "cookbook", "environment-cookbook:dev")
+	loadFolder(t, "mini-swe-agent", "environment-mini-swe-agent:dev")
 	// The last run of a sample is the one to complete.
 	for _, name := range []string{"sft", "sft-then-rl", "distillation", "code-tests", "agent-openai", "agent-anthropic",
-		"agent-branches", "python-environment", "self-play", "cookbook"} {
+		"agent-branches", "agent-swe", "python-environment", "self-play", "cookbook"} {
 		t.Run(name, func(t *testing.T) {
 			last := map[string]string{"sft-then-rl": "chain-rl"}[name]
 			run := applySample(t, filepath.Join("config/samples", name+".yaml"), cmp.Or(last, name))
