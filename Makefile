@@ -236,9 +236,10 @@ conformance-observe: ## Compare with the official packages of tracking services,
 	@CGO_ENABLED=0 go test -tags e2e$(comma)prometheus -count=1 -timeout 60m -v -run '^TestPrometheusReadsARun$$' ./test/e2e/...
 
 .PHONY: test-ui
-test-ui: $(GOTESTSUM) ## Open the pages of kubectl tinker ui in headless Chromium (1 minute; PICTURES=FOLDER keeps pictures; not in `make test`).
+test-ui: $(GOTESTSUM) ## Open the pages of kubectl tinker ui in headless Chromium, and check them with axe-core (3 minutes; PICTURES=FOLDER keeps pictures; not in `make test`).
 	@hack/need-chromium.sh
-	$(call suite,-tags ui -count=1 -timeout 20m ./test/ui $(if $(PICTURES),-pictures $(abspath $(PICTURES))),CGO_ENABLED=0)
+	@hack/need-axe.sh >/dev/null
+	$(call suite,-tags ui -count=1 -timeout 20m ./test/ui -axe "$$(hack/need-axe.sh)" $(if $(PICTURES),-pictures $(abspath $(PICTURES))),CGO_ENABLED=0)
 
 .PHONY: test-integration
 test-integration: $(GOTESTSUM) ## Run the controllers against a real API server and controller manager.

@@ -36,6 +36,9 @@ import (
 
 var pictures = flag.String("pictures", "", "keep the pictures of the pages in this `FOLDER`")
 
+// read reads the transcripts of the cluster in memory.
+var read = uitest.Read
+
 // browser is Debian's headless Chromium, which hack/need-chromium.sh installs.
 const browser = "chromium-headless-shell"
 
@@ -185,10 +188,10 @@ var views = []struct {
 	{"waiting", "/runs/research/countdown-llama", `document.querySelector(".plot canvas")`, 0},
 }
 
-// TestPages opens each page at two widths, light and dark: no error, no request to another host, nothing wider than
-// the window, and each curve is drawn.
-func TestPages(t *testing.T) {
-	b := open(t, uitest.Read)
+// eachView opens each page at two widths, light and dark, and calls check once a page is whole. A name has the page, the
+// width and the scheme.
+func (b *tab) eachView(t *testing.T, check func(name string)) {
+	t.Helper()
 	for _, scheme := range []string{"light", "dark"} {
 		for _, width := range []int64{1280, 390} {
 			b.do(t, emulation.SetEmulatedMedia().WithFeatures([]*emulation.MediaFeature{{Name: "prefers-color-scheme",
@@ -197,14 +200,23 @@ func TestPages(t *testing.T) {
 				b.do(t, emulation.SetDeviceMetricsOverride(width, cmp.Or(v.height, 900), 1, width < 600),
 					chromedp.Navigate(b.host+v.path))
 				b.await(t, v.whole)
-				if over := is[int](t, b, `document.documentElement.scrollWidth - window.innerWidth`); over > 0 {
-					t.Errorf("%s is %d pixels wider than a window of %d", v.name, over, width)
-				}
-				b.keep(t, fmt.Sprintf("%s-%d-%s.png", v.name, width, scheme))
-				b.expectClean(t)
+				check(fmt.Sprintf("%s-%d-%s", v.name, width, scheme))
 			}
 		}
 	}
+}
+
+// TestPages opens each page at two widths, light and dark: no error, no request to another host, nothing wider than
+// the window, and each curve is drawn.
+func TestPages(t *testing.T) {
+	b := open(t, read)
+	b.eachView(t, func(name string) {
+		if over := is[int](t, b, `document.documentElement.scrollWidth - window.innerWidth`); over > 0 {
+			t.Errorf("%s is %d pixels wider than the window", name, over)
+		}
+		b.keep(t, name+".png")
+		b.expectClean(t)
+	})
 }
 
 // keep keeps a picture of a page.
@@ -245,7 +257,7 @@ func TestHostileTexts(t *testing.T) {
 
 // TestLiveParts are replaced where they change, and what a person does there is kept.
 func TestLiveParts(t *testing.T) {
-	b := open(t, uitest.Read)
+	b := open(t, read)
 	b.do(t, chromedp.Navigate(b.host+"/"))
 	b.await(t, `document.querySelectorAll("#runs svg.spark").length > 4`)
 	b.do(t, chromedp.Evaluate(`document.getElementById("pick-research_too-hot").checked = true;
@@ -266,7 +278,7 @@ func TestLiveParts(t *testing.T) {
 
 // TestKeyboard walks from the list of runs to a conversation with keys alone.
 func TestKeyboard(t *testing.T) {
-	b := open(t, uitest.Read)
+	b := open(t, read)
 	b.do(t, chromedp.Navigate(b.host+"/"))
 	b.await(t, `document.getElementById("pulse").textContent === "live"`)
 	b.do(t, chromedp.KeyEvent("/"))

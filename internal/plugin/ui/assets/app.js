@@ -55,6 +55,7 @@
         served.set(old.id, part.innerHTML);
       }
     }
+    reach();
     sparks();
     refresh();
   }
@@ -283,7 +284,21 @@
     });
   }
 
+  // reach lets keys scroll what is wider than its place, and nothing else.
+  function reach() {
+    for (const part of content.querySelectorAll(".scroll, .beside, pre.yaml")) {
+      const wide = part.scrollWidth > part.clientWidth;
+      if (wide === part.hasAttribute("tabindex")) continue;
+      if (!wide) { for (const name of ["tabindex", "role", "aria-label"]) part.removeAttribute(name); continue; }
+      const title = part.closest("section, .group, main").querySelector("h2, h1");
+      part.tabIndex = 0;
+      part.setAttribute("role", "region");
+      part.setAttribute("aria-label", title ? title.textContent.trim() : document.title);
+    }
+  }
+
   function begin() {
+    reach();
     for (const part of content.querySelectorAll("[data-live]")) served.set(part.id, part.innerHTML);
     sparks();
     for (const figure of content.querySelectorAll("[data-chart]")) chart(figure);
@@ -293,7 +308,7 @@
   let resizing = 0;
   window.addEventListener("resize", () => {
     window.clearTimeout(resizing);
-    resizing = window.setTimeout(redraw, 150);
+    resizing = window.setTimeout(() => { reach(); redraw(); }, 150);
   });
   begin();
   say(true);

@@ -1,0 +1,69 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build ui
+
+package ui
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/chromedp/cdproto/runtime"
+	"github.com/chromedp/chromedp"
+)
+
+var axe = flag.String("axe", "", "check the pages with the script of axe-core in this `FILE`, which hack/need-axe.sh prints")
+
+// violations has axe-core check the page, and returns a line for each element that breaks a rule. Contrast is among the
+// rules.
+const violations = `axe.run(document, {resultTypes: ["violations"]}).then((found) => found.violations.flatMap((v) =>
+	v.nodes.map((n) => v.id + ": " + v.help + ": " + n.html.slice(0, 160) + " " +
+		n.any.concat(n.all, n.none).map((c) => c.message).join("; "))))`
+
+// TestAccessibility checks each page with axe-core at two widths, light and dark.
+func TestAccessibility(t *testing.T) {
+	if *axe == "" {
+		t.Skip("NOT CHECKED: axe-core could not be fetched: run hack/need-axe.sh where npm reaches its registry")
+	}
+	script, err := os.ReadFile(*axe)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := open(t, read)
+	checked := 0
+	b.eachView(t, func(name string) {
+		var broken []string
+		// Protocols of debuggers evaluate scripts that the page's own policy would refuse.
+		b.do(t, chromedp.Evaluate(string(script), nil), chromedp.Evaluate(violations, &broken,
+			func(p *runtime.EvaluateParams) *runtime.EvaluateParams { return p.WithAwaitPromise(true) }))
+		checked++
+		if len(broken) > 0 {
+			t.Errorf("%s has %d violations:\n  %s", name, len(broken), strings.Join(broken, "\n  "))
+		}
+	})
+	b.expectClean(t)
+	fmt.Printf("axe-core checked %d pages\n", checked)
+}
+
+// TestAxeFinds a violation where there is one, so that a page without violations was checked.
+func TestAxeFinds(t *testing.T) {
+	if *axe == "" {
+		t.Skip("NOT CHECKED: axe-core could not be fetched: run hack/need-axe.sh where npm reaches its registry")
+	}
+	script, err := os.ReadFile(*axe)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := open(t, read)
+	var broken []string
+	b.do(t, chromedp.Evaluate(`Object.assign(document.querySelector("h1").style, {color: "#777", background: "#888"})`,
+		nil), chromedp.Evaluate(string(script), nil), chromedp.Evaluate(violations, &broken,
+		func(p *runtime.EvaluateParams) *runtime.EvaluateParams { return p.WithAwaitPromise(true) }))
+	if !strings.Contains(strings.Join(broken, "\n"), "color-contrast") {
+		t.Errorf("grey on grey is no violation: %q", broken)
+	}
+}
