@@ -87,26 +87,49 @@ func Check(ctx context.Context, object *unstructured.Unstructured) error {
 }
 
 func (c *checker) check(ctx context.Context, object *unstructured.Unstructured) error {
+	unknown, found := c.validate(ctx, object)
 	var errs []error
-	copied := object.DeepCopy()
-	unknown := pruning.PruneWithOptions(copied.Object, c.structural, true,
-		structuralschema.UnknownFieldPathOptions{TrackUnknownFieldPaths: true})
 	for _, path := range unknown {
 		errs = append(errs, fmt.Errorf("unknown field %s%s", path, suggestion(c.structural, path)))
 	}
 	if len(errs) > 0 {
 		return errors.Join(errs...)
 	}
+	for _, e := range found {
+		errs = append(errs, e)
+	}
+	return Suggest(object.GetKind(), errors.Join(errs...))
+}
+
+// Validate returns the paths of the fields of an object that the schema of its kind lacks, or else what is wrong with
+// its fields by the schema and the rules. It sets the object's defaults.
+func Validate(ctx context.Context, object *unstructured.Unstructured) (unknown []string, found field.ErrorList, err error) {
+	make, ok := checkers[object.GetKind()]
+	if !ok {
+		return nil, nil, fmt.Errorf("checking %s %q: the kind is not known", object.GetKind(), object.GetName())
+	}
+	c, err := make()
+	if err != nil {
+		return nil, nil, err
+	}
+	unknown, found = c.validate(ctx, object)
+	return unknown, found, nil
+}
+
+func (c *checker) validate(ctx context.Context, object *unstructured.Unstructured) (unknown []string,
+	found field.ErrorList) {
+	copied := object.DeepCopy()
+	unknown = pruning.PruneWithOptions(copied.Object, c.structural, true,
+		structuralschema.UnknownFieldPathOptions{TrackUnknownFieldPaths: true})
+	if len(unknown) > 0 {
+		return unknown, nil
+	}
 	defaulting.Default(object.Object, c.structural)
-	var found field.ErrorList
 	found = append(found, validation.ValidateCustomResource(nil, object.Object, c.schema)...)
 	found = append(found, listtype.ValidateListSetsAndMaps(nil, c.structural, object.Object)...)
 	if len(found) == 0 {
 		rules, _ := c.rules.Validate(ctx, nil, c.structural, object.Object, nil, celconfig.RuntimeCELCostBudget)
 		found = append(found, rules...)
 	}
-	for _, e := range found {
-		errs = append(errs, e)
-	}
-	return Suggest(object.GetKind(), errors.Join(errs...))
+	return nil, found
 }

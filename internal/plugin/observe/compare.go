@@ -174,7 +174,7 @@ func tabulate(runs []compared) (output.Result, error) {
 	var specs []map[string]string
 	var all []comparison
 	for _, c := range runs {
-		spec, err := flatten(c.run.Spec)
+		spec, err := Flatten(c.run.Spec)
 		if err != nil {
 			return output.Result{}, err
 		}
@@ -194,7 +194,7 @@ func tabulate(runs []compared) (output.Result, error) {
 	}
 	row("state", func(i int) string { return runs[i].run.Status.State })
 	row("step", func(i int) string { return status.Steps(&runs[i].run.Status) })
-	for _, path := range differences(specs) {
+	for _, path := range Differences(specs) {
 		row(path, func(i int) string { return specs[i][path] })
 		for i := range all {
 			if value, ok := specs[i][path]; ok {
@@ -265,8 +265,8 @@ func bests(h *history.History) map[string]best {
 	return all
 }
 
-// differences returns the paths at which specs differ.
-func differences(specs []map[string]string) []string {
+// Differences returns the paths at which specs differ.
+func Differences(specs []map[string]string) []string {
 	paths := map[string]bool{}
 	for _, spec := range specs {
 		for path, value := range spec {
@@ -280,8 +280,8 @@ func differences(specs []map[string]string) []string {
 	return slices.Sorted(maps.Keys(paths))
 }
 
-// flatten returns the leaves of a spec by their dotted path. Entries of lists have their name, or else their place.
-func flatten(spec any) (map[string]string, error) {
+// Flatten returns the leaves of a spec by their dotted path. Entries of lists have their name, or else their place.
+func Flatten(spec any) (map[string]string, error) {
 	data, err := json.Marshal(spec)
 	if err != nil {
 		return nil, fmt.Errorf("encoding spec: %w", err)

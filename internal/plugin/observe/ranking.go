@@ -93,7 +93,7 @@ func sortRows(rows []*ranked, metric string) {
 func rankedRows(runs []compared, metric string, bySettings bool) ([]*ranked, []string, error) {
 	var specs []map[string]string
 	for _, c := range runs {
-		spec, err := flatten(c.run.Spec)
+		spec, err := Flatten(c.run.Spec)
 		if err != nil {
 			return nil, nil, err
 		}
@@ -105,7 +105,7 @@ func rankedRows(runs []compared, metric string, bySettings bool) ([]*ranked, []s
 		}
 		specs = append(specs, spec)
 	}
-	paths := differences(specs)
+	paths := Differences(specs)
 	var rows []*ranked
 	for i, c := range runs {
 		at := slices.IndexFunc(rows, func(r *ranked) bool { return bySettings && maps.Equal(r.Spec, specs[i]) })

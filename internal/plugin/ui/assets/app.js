@@ -235,6 +235,64 @@
     }
   }
 
+  // --- the spec that is edited
+
+  const editor = document.querySelector("[data-check]");
+
+  // check has the API server check what is written, without a change.
+  async function check() {
+    const text = editor.elements.spec, asked = text.value;
+    try {
+      const body = new URLSearchParams(new FormData(editor));
+      body.set("step", "check");
+      const answer = await fetch(editor.action, { method: "POST", body, headers: { "X-Fragment": "1" } });
+      const parsed = new DOMParser().parseFromString(await answer.text(), "text/html");
+      if (asked !== text.value) return;
+      for (const id of ["causes", "causes-of-all"]) {
+        const now = document.getElementById(id), then = parsed.getElementById(id);
+        now.innerHTML = then ? then.innerHTML : "";
+      }
+      text.setAttribute("aria-invalid", String(parsed.querySelector("#causes li") !== null));
+      place();
+    } catch { /* The button checks as well, and says what is wrong. */ }
+  }
+
+  // place puts what is wrong with a line beside it.
+  function place() {
+    const text = editor.elements.spec, style = getComputedStyle(text);
+    const wide = matchMedia("(min-width: 961px)").matches;
+    let free = 0;
+    for (const item of editor.querySelectorAll("#causes li")) {
+      const line = Math.max(1, Number(item.dataset.line));
+      const top = Math.max(free, parseFloat(style.paddingTop) + (line - 1) * parseFloat(style.lineHeight));
+      item.style.top = wide ? top + "px" : "";
+      free = top + item.offsetHeight + 4;
+    }
+  }
+
+  function lineOf(text, line) {
+    let from = 0;
+    for (let n = 1; n < line; n++) from = text.indexOf("\n", from) + 1;
+    const to = text.indexOf("\n", from);
+    return [from, to < 0 ? text.length : to];
+  }
+
+  if (editor) {
+    let waiting = 0;
+    editor.elements.spec.addEventListener("input", (event) => {
+      event.target.rows = event.target.value.split("\n").length + 1;
+      window.clearTimeout(waiting);
+      waiting = window.setTimeout(check, 500);
+    });
+    editor.addEventListener("click", (event) => {
+      const line = Number(event.target.dataset.goto);
+      if (!line) return;
+      editor.elements.spec.focus();
+      editor.elements.spec.setSelectionRange(...lineOf(editor.elements.spec.value, line));
+    });
+    place();
+  }
+
   // --- clicks and keys
 
   document.addEventListener("click", async (event) => {
@@ -308,9 +366,9 @@
   let resizing = 0;
   window.addEventListener("resize", () => {
     window.clearTimeout(resizing);
-    resizing = window.setTimeout(() => { reach(); redraw(); }, 150);
+    resizing = window.setTimeout(() => { reach(); redraw(); if (editor) place(); }, 150);
   });
   begin();
   say(true);
-  window.setTimeout(look, content.dataset.pending ? soon : period);
+  if (!editor) window.setTimeout(look, content.dataset.pending ? soon : period);
 })();

@@ -86,6 +86,10 @@ func viewer() interceptor.Funcs {
 	}
 }
 
+func forbiddenUpdate(context.Context, client.WithWatch, client.Object, ...client.UpdateOption) error {
+	return forbidden("update")
+}
+
 func TestViewer(t *testing.T) {
 	f := newFixture(t, viewer(), uitest.Read)
 	f.expect(t, "/", uitest.Stuck)

@@ -68,11 +68,17 @@ func New(c Config) *Site {
 	s.environments = live.New[*v1alpha1.RewardEnvironment](c.Watcher, c.Namespace,
 		func() client.ObjectList { return &v1alpha1.RewardEnvironmentList{} })
 	s.mux.HandleFunc("GET "+assets.Prefix, assets.Serve)
+	showRun, changeRun := s.edit(editedRun)
+	showEnvironment, changeEnvironment := s.edit(editedEnvironment)
 	for pattern, handle := range map[string]handler{
 		"GET /{$}":                                       s.serveRuns,
 		"GET /compare":                                   s.serveCompare,
 		"GET /environments":                              s.serveEnvironments,
 		"GET /environments/{namespace}/{name}":           s.serveEnvironment,
+		"GET /environments/{namespace}/{name}/spec":      showEnvironment,
+		"POST /environments/{namespace}/{name}/spec":     changeEnvironment,
+		"GET /runs/{namespace}/{name}/spec":              showRun,
+		"POST /runs/{namespace}/{name}/spec":             changeRun,
 		"GET /runs/{namespace}/{name}":                   s.serveRun,
 		"GET /runs/{namespace}/{name}/conversations":     s.serveConversations,
 		"GET /runs/{namespace}/{name}/actions/{action}":  s.confirmAction,
@@ -140,6 +146,7 @@ func (s *Site) page(handle handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		s.runs.Await(r.Context())
 		s.environments.Await(r.Context())
+		r.Body = http.MaxBytesReader(w, r.Body, mostSpec+mostSpec/2)
 		made, err := handle(r)
 		code := http.StatusOK
 		if err != nil {

@@ -7,6 +7,7 @@ import (
 	"context"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"strings"
 	"testing"
 	"time"
@@ -67,9 +68,19 @@ func (f *fixture) get(t testing.TB, target string, headers ...string) (*reply, s
 	}
 }
 
+// post sends a form.
+func (f *fixture) post(t testing.TB, target string, form url.Values) (*reply, string) {
+	t.Helper()
+	return f.send(httptest.NewRequest(http.MethodPost, target, strings.NewReader(form.Encode())),
+		"Content-Type", "application/x-www-form-urlencoded")
+}
+
 func (f *fixture) do(t testing.TB, method, target string, headers ...string) (*reply, string) {
 	t.Helper()
-	r := httptest.NewRequest(method, target, nil)
+	return f.send(httptest.NewRequest(method, target, nil), headers...)
+}
+
+func (f *fixture) send(r *http.Request, headers ...string) (*reply, string) {
 	for i := 0; i < len(headers); i += 2 {
 		r.Header.Set(headers[i], headers[i+1])
 	}

@@ -49,7 +49,7 @@ func New(ctx context.Context, hooks interceptor.Funcs) (client.WithWatch, error)
 		return nil, fmt.Errorf("registering types: %w", err)
 	}
 	c := interceptor.NewClient(fake.NewClientBuilder().WithScheme(scheme).WithStatusSubresource(&v1alpha1.TrainingRun{},
-		&v1alpha1.RewardEnvironment{}).Build(), hooks)
+		&v1alpha1.RewardEnvironment{}).Build(), validating(hooks))
 	all, err := runs()
 	if err != nil {
 		return nil, err

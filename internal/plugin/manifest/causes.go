@@ -1,0 +1,56 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package manifest
+
+import (
+	"errors"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// Cause is what is wrong with one field of an object. Field is its path, or empty for the object.
+type Cause struct{ Field, Message string }
+
+// unchecked is how the API server names the object where it did not check rules, since a field is wrong.
+const unchecked = "<nil>"
+
+// Causes returns what the API server says of each field of an object of a kind, by its error about the object, with the
+// fields and values that may be meant. An error about no field has no causes.
+func Causes(kind string, err error) []Cause {
+	var refusal apierrors.APIStatus
+	if !errors.As(err, &refusal) {
+		return nil
+	}
+	of, ok := checkers[kind]
+	if !ok {
+		return nil
+	}
+	c, schemaErr := of()
+	if schemaErr != nil {
+		return []Cause{{Message: schemaErr.Error()}}
+	}
+	var all []Cause
+	told := refusal.Status()
+	for _, found := range unknownField.FindAllStringSubmatch(told.Message, -1) {
+		all = append(all, Cause{Field: found[1], Message: "unknown field" + suggestion(c.structural, found[1])})
+	}
+	if told.Reason != metav1.StatusReasonInvalid || told.Details == nil {
+		return all
+	}
+	for _, cause := range told.Details.Causes {
+		if cause.Field == unchecked {
+			continue
+		}
+		message := cause.Message
+		for _, found := range unsupported.FindAllStringSubmatch(message, -1) {
+			if near := valueFor(found[1], strings.Split(strings.Trim(found[2], `", `), `", "`)); near != "" {
+				message += ": " + near
+			}
+		}
+		all = append(all, Cause{Field: cause.Field, Message: message})
+	}
+	return all
+}
