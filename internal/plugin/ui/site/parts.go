@@ -6,6 +6,7 @@ package site
 import (
 	"fmt"
 	"html/template"
+	"net/url"
 	"time"
 
 	"k8s.io/utils/ptr"
@@ -102,8 +103,9 @@ type checkpoint struct {
 	Best, Newest   bool
 	Saved, Expires string
 	Ranked         string
-	// Fork is the command that begins a run with it, and Download the one that fetches its adapter.
-	Fork, Download string
+	// ForkAddress is the page that begins a run with it. The others are commands: they need the key of the endpoint, which
+	// the pages do not read.
+	ForkAddress, Download, Publish, Delete string
 }
 
 func (s *Site) checkpointsOf(run *v1alpha1.TrainingRun) []checkpoint {
@@ -112,8 +114,11 @@ func (s *Site) checkpointsOf(run *v1alpha1.TrainingRun) []checkpoint {
 		shown := checkpoint{Checkpoint: c, Best: c.Name == run.Status.BestCheckpoint,
 			Newest: c.Name == run.Status.LatestCheckpoint, Saved: checkpoints.Saved(c.SaveTime, s.Now()),
 			Expires:  checkpoints.Expires(c.ExpirationTime, s.Now()),
-			Fork:     command(run, "fork", "--step", fmt.Sprint(c.Step)),
-			Download: command(run, "checkpoints download", "--step", fmt.Sprint(c.Step))}
+			Download: command(run, "checkpoints download", "--step", fmt.Sprint(c.Step)),
+			Publish:  command(run, "checkpoints publish", "--step", fmt.Sprint(c.Step)),
+			Delete:   command(run, "checkpoints delete", "--step", fmt.Sprint(c.Step)),
+			ForkAddress: address(run.Namespace, run.Name, "actions", "fork") + fmt.Sprintf("?step=%d&name=%s-s%d", c.Step,
+				url.QueryEscape(run.Name), c.Step)}
 		if c.Value != nil {
 			shown.Ranked = c.Metric + " " + output.Number(c.Value)
 		}

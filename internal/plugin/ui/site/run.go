@@ -18,6 +18,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/history"
 	"github.com/tinker-operator/tinker-operator/internal/metric"
 	"github.com/tinker-operator/tinker-operator/internal/plugin/change"
+	"github.com/tinker-operator/tinker-operator/internal/plugin/checkpoints"
 	"github.com/tinker-operator/tinker-operator/internal/plugin/observe"
 	"github.com/tinker-operator/tinker-operator/internal/plugin/output"
 	"github.com/tinker-operator/tinker-operator/internal/prices"
@@ -46,10 +47,12 @@ type runPage struct {
 	Environments []usedEnvironment
 	Spec         string
 	Parent       string
-	Differences  []difference
-	Events       []event
-	NoEvents     string
-	Recorded     bool
+	// ParentAddress is empty where the parent does not exist any more.
+	ParentAddress string
+	Differences   []difference
+	Events        []event
+	NoEvents      string
+	Recorded      bool
 }
 
 // condition is a condition as a sentence with its repair.
@@ -115,7 +118,13 @@ func (s *Site) serveRun(r *http.Request) (view, error) {
 // applies reports whether an action changes a run.
 func applies(action change.Action, run *v1alpha1.TrainingRun) bool {
 	suspended := run.Spec.Suspend != nil && *run.Spec.Suspend
-	return action.Name == "retry" || (action.Name == "resume") == suspended
+	switch action.Name {
+	case "suspend":
+		return !suspended
+	case "resume":
+		return suspended
+	}
+	return true
 }
 
 func (s *Site) conditionsOf(run *v1alpha1.TrainingRun) []condition {
@@ -234,15 +243,14 @@ func priceOf(run *v1alpha1.TrainingRun) string {
 
 // compareWithParent shows the fields in which a run differs from the one with whose weights it begins.
 func (s *Site) compareWithParent(page *runPage, run *v1alpha1.TrainingRun) {
-	from := run.Spec.InitFrom
-	if from == nil || from.RunRef == nil {
+	parent := s.parentOf(run)
+	if parent == nil {
+		if from := run.Spec.InitFrom; from != nil && from.RunRef != nil {
+			page.Parent = from.RunRef.Name
+		}
 		return
 	}
-	page.Parent = from.RunRef.Name
-	parent, err := s.runOf(run.Namespace, from.RunRef.Name)
-	if err != nil {
-		return
-	}
+	page.Parent, page.ParentAddress = parent.Name, address(parent.Namespace, parent.Name)
 	compared, err := observe.Compare([]v1alpha1.TrainingRun{*run, *parent}, []*history.History{{}, {}}, "", false)
 	if err != nil || len(compared.Rows) != 2 {
 		return
@@ -251,6 +259,28 @@ func (s *Site) compareWithParent(page *runPage, run *v1alpha1.TrainingRun) {
 		here, there := hide(path, compared.Rows[0].Spec[path]), hide(path, compared.Rows[1].Spec[path])
 		page.Differences = append(page.Differences, difference{path, here, there})
 	}
+}
+
+// parentOf returns the run with whose weights a run begins, by its name or its checkpoint; nil if none is known.
+func (s *Site) parentOf(run *v1alpha1.TrainingRun) *v1alpha1.TrainingRun {
+	from := run.Spec.InitFrom
+	if from == nil {
+		return nil
+	}
+	all, _ := s.runs.All()
+	at := slices.IndexFunc(all, func(other *v1alpha1.TrainingRun) bool {
+		if other.Namespace != run.Namespace || other.UID == run.UID {
+			return false
+		}
+		return from.RunRef != nil && other.Name == from.RunRef.Name ||
+			from.Checkpoint != "" && slices.ContainsFunc(checkpoints.Known(other), func(c v1alpha1.Checkpoint) bool {
+				return c.State == from.Checkpoint || c.Sampler == from.Checkpoint
+			})
+	})
+	if at < 0 {
+		return nil
+	}
+	return all[at]
 }
 
 // eventsOf returns the newest events about a run.
