@@ -12,13 +12,11 @@ import (
 // Tinker API, and the programs of the pods do not contain Kubernetes. The linter depguard bans direct imports.
 func TestProgramsDoNotReachEachOther(t *testing.T) {
 	banned := map[string][]string{
-		"cmd/manager": {"internal/tinker", "internal/learner", "internal/rollout", "internal/tinkersim"},
-		"cmd/broker":  {"internal/controller", "internal/learner", "internal/rollout", "internal/tinkersim"},
-		// The drivers of buckets make a program a quarter larger.
-		"cmd/kubectl-tinker": {"internal/learner/bucket"},
-		"cmd/learner":        {"k8s.io", "sigs.k8s.io", "internal/rollout", "internal/controller", "internal/tinkersim"},
-		"cmd/rollout":        {"k8s.io", "sigs.k8s.io", "internal/learner", "internal/controller", "internal/tinkersim"},
-		"cmd/tinkersim":      {"k8s.io", "sigs.k8s.io", "internal/learner", "internal/rollout", "internal/contract"},
+		"cmd/manager":   {"internal/tinker", "internal/learner", "internal/rollout", "internal/tinkersim"},
+		"cmd/broker":    {"internal/controller", "internal/learner", "internal/rollout", "internal/tinkersim"},
+		"cmd/learner":   {"k8s.io", "sigs.k8s.io", "internal/rollout", "internal/controller", "internal/tinkersim"},
+		"cmd/rollout":   {"k8s.io", "sigs.k8s.io", "internal/learner", "internal/controller", "internal/tinkersim"},
+		"cmd/tinkersim": {"k8s.io", "sigs.k8s.io", "internal/learner", "internal/rollout", "internal/contract"},
 		// It is put into any image, beside code that it must not be of use to: it knows no endpoint, no key and no run.
 		"cmd/runner": {
 			"k8s.io", "sigs.k8s.io", "google.golang.org", "net/http", "crypto/tls", "internal/contract", "internal/tinker",

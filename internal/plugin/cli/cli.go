@@ -31,12 +31,17 @@ type IO struct {
 }
 
 // TokenizerCache returns the folder for downloads of tokenizers, or "" if the user has none.
-func (e IO) TokenizerCache() string {
+func (e IO) TokenizerCache() string { return e.cache("tokenizers") }
+
+// TranscriptCache returns the folder for transcripts that were read, or "" if the user has none.
+func (e IO) TranscriptCache() string { return e.cache("transcripts") }
+
+func (e IO) cache(name string) string {
 	if dir := e.Getenv("XDG_CACHE_HOME"); dir != "" {
-		return filepath.Join(dir, "tinker-operator", "tokenizers")
+		return filepath.Join(dir, "tinker-operator", name)
 	}
 	if home := e.Getenv("HOME"); home != "" {
-		return filepath.Join(home, ".cache", "tinker-operator", "tokenizers")
+		return filepath.Join(home, ".cache", "tinker-operator", name)
 	}
 	return ""
 }

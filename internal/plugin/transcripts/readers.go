@@ -22,14 +22,20 @@ import (
 // mostPods is how many pods wait for questions at once, each of another run.
 const mostPods = 3
 
+// storePatience bounds the answer of a store that may be reached from within the cluster alone.
+const storePatience = 30 * time.Second
+
 // session is a pod that answers questions.
 type session interface {
 	Ask(ctx context.Context, step int64, evaluation bool) (delivery.Delivery, error)
 	Close(ctx context.Context) error
 }
 
-// Readers read transcripts by a pod of each run that stays until it is not needed.
+// Readers read transcripts from the stores of which this machine has keys, and others by a pod of each run that stays
+// until it is not needed.
 type Readers struct {
+	// direct reads a store with the keys of this machine; false where it has none.
+	direct func(ctx context.Context, run *v1alpha1.TrainingRun, asked question) (delivery.Delivery, bool, error)
 	// open starts a pod, and once has one answer a single question.
 	open func(ctx context.Context, run *v1alpha1.TrainingRun) (session, error)
 	once func(ctx context.Context, run *v1alpha1.TrainingRun, asked question) (delivery.Delivery, error)
@@ -44,12 +50,23 @@ type pod struct {
 	session session
 	// unserved says that no pod of the run answers questions.
 	unserved bool
-	used     time.Time
+	// refused is why the store could not be read with the keys of this machine, which is not tried again.
+	refused error
+	used    time.Time
 }
 
 // NewReaders returns readers without a pod. Close deletes those that they start.
 func NewReaders(env cli.IO, connection *cli.Connection) *Readers {
 	return &Readers{pods: map[types.UID]*pod{},
+		direct: func(ctx context.Context, run *v1alpha1.TrainingRun, asked question) (delivery.Delivery, bool, error) {
+			if !hasKeys(run, env.Getenv) {
+				return delivery.Delivery{}, false, nil
+			}
+			ctx, cancel := context.WithTimeout(ctx, storePatience)
+			defer cancel()
+			found, err := readStore(ctx, run, asked, env.Getenv)
+			return found, true, err
+		},
 		open: func(ctx context.Context, run *v1alpha1.TrainingRun) (session, error) {
 			reader, err := artifacts.NewReader(env, connection, "")
 			if err != nil {
@@ -85,6 +102,23 @@ func (r *Readers) ask(ctx context.Context, run *v1alpha1.TrainingRun, asked ques
 	p := r.of(ctx, run.UID)
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	if p.refused == nil {
+		found, tried, err := r.direct(ctx, run, asked)
+		if tried && (err == nil || ctx.Err() != nil) {
+			return found, err
+		}
+		p.refused = err
+	}
+	found, err := r.askPod(ctx, run, p, asked)
+	if err != nil && p.refused != nil {
+		err = errors.Join(err, p.refused)
+	}
+	return found, err
+}
+
+// askPod has the pod of a run answer, whose lock is held.
+func (r *Readers) askPod(ctx context.Context, run *v1alpha1.TrainingRun, p *pod,
+	asked question) (delivery.Delivery, error) {
 	if p.unserved {
 		return r.once(ctx, run, asked)
 	}

@@ -25,6 +25,10 @@ type pods struct {
 	// broken has pods answer once alone, and unserved none.
 	broken, unserved bool
 	problem          string
+	// keys says that this machine has keys of the store, which refuses them with refusal.
+	keys    bool
+	refusal error
+	stores  int
 }
 
 // fakePod answers as its cluster says.
@@ -57,6 +61,10 @@ func (p *pods) answer(step int64) delivery.Delivery {
 
 func (p *pods) readers() *Readers {
 	return &Readers{pods: map[types.UID]*pod{},
+		direct: func(context.Context, *v1alpha1.TrainingRun, question) (delivery.Delivery, bool, error) {
+			p.stores++
+			return p.answer(2), p.keys, p.refusal
+		},
 		open: func(context.Context, *v1alpha1.TrainingRun) (session, error) {
 			p.opened++
 			if p.unserved {
@@ -140,5 +148,25 @@ func TestReadersSayProblems(t *testing.T) {
 	if _, _, err := p.readers().Read(t.Context(), run, 3, false); err == nil ||
 		!strings.Contains(err.Error(), "set spec.artifacts") || p.opened != 1 {
 		t.Errorf("without artifacts the error is %v, and %d pods are opened", err, p.opened)
+	}
+}
+
+func TestAStoreIsReadWithThisMachinesKeys(t *testing.T) {
+	p := &pods{keys: true}
+	r := p.readers()
+	read(t, r, "a", 2)
+	read(t, r, "a", 2)
+	if p.opened != 0 || p.stores != 2 {
+		t.Errorf("%d pods are opened, and the store is read %d times", p.opened, p.stores)
+	}
+	p.refusal = errors.New("AccessDenied")
+	read(t, r, "a", 3)
+	read(t, r, "a", 4)
+	if p.opened != 1 || p.stores != 3 {
+		t.Errorf("keys that are refused: %d pods are opened, and the store is read %d times", p.opened, p.stores)
+	}
+	p.broken, p.problem = false, "no such claim"
+	if _, _, err := r.Read(t.Context(), newRun(), 4, false); err == nil {
+		t.Error("a problem of the pod is no error")
 	}
 }

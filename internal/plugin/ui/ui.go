@@ -24,6 +24,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/plugin/cli"
 	"github.com/tinker-operator/tinker-operator/internal/plugin/tokens"
 	"github.com/tinker-operator/tinker-operator/internal/plugin/transcripts"
+	"github.com/tinker-operator/tinker-operator/internal/plugin/ui/cache"
 	"github.com/tinker-operator/tinker-operator/internal/plugin/ui/guard"
 	"github.com/tinker-operator/tinker-operator/internal/plugin/ui/site"
 )
@@ -33,8 +34,10 @@ served on this machine, with your own permissions in the cluster, until Ctrl-C e
 
 The address that it prints admits one browser. Press Enter for another address.
 
-Conversations are read from the runs' artifacts by a pod of each run, which is deleted with the command; that requires
-Kubernetes' role edit. Whoever lacks it sees everything else.
+Conversations are read from the runs' artifacts: from a store of which the environment has keys, such as
+AWS_ACCESS_KEY_ID, and else by a pod of each run, which is deleted with the command and requires Kubernetes' role edit.
+Whoever lacks both sees everything else. Conversations that were read are kept below ~/.cache/tinker-operator, at most
+256 MiB for 14 days without a use, unless --no-cache is given.
 
 --listen serves to other machines, which requires a certificate: whoever has the address that is printed acts with your
 permissions.`
@@ -47,6 +50,7 @@ type flags struct {
 	listen    string
 	cert, key string
 	noBrowser bool
+	noCache   bool
 	all       bool
 }
 
@@ -68,7 +72,7 @@ func New(env cli.IO, cluster *cli.Cluster) *cobra.Command {
 				return fmt.Errorf("connecting to the cluster: %w", err)
 			}
 			readers := transcripts.NewReaders(env, connection)
-			err = f.run(command.Context(), env, f.site(env, connection, watcher, readers))
+			err = f.run(command.Context(), env, f.site(env, connection, watcher, f.kept(env, readers.Read)))
 			return errors.Join(err, readers.Close(command.Context()))
 		},
 	}
@@ -77,6 +81,7 @@ func New(env cli.IO, cluster *cli.Cluster) *cobra.Command {
 	set.StringVar(&f.cert, "tls-cert", "", "`FILE` with the certificate, for an address that other machines reach")
 	set.StringVar(&f.key, "tls-key", "", "`FILE` with the key of the certificate")
 	set.BoolVar(&f.noBrowser, "no-browser", false, "print the address and open no browser")
+	set.BoolVar(&f.noCache, "no-cache", false, "keep no transcripts on this machine's disk")
 	set.BoolVarP(&f.all, "all-namespaces", "A", false, "show the runs of all namespaces")
 	_ = command.MarkFlagFilename("tls-cert")
 	_ = command.MarkFlagFilename("tls-key")
@@ -103,15 +108,29 @@ func isLoopback(host string) bool {
 	return host == "localhost" || ip != nil && ip.IsLoopback()
 }
 
+// kept has transcripts kept on this machine's disk, unless a flag forbids it or the user has no folder for them.
+func (f flags) kept(env cli.IO, read site.ReadFunc) site.ReadFunc {
+	folder := env.TranscriptCache()
+	if f.noCache || folder == "" {
+		return read
+	}
+	store, err := cache.Open(folder, time.Now)
+	if err != nil {
+		fmt.Fprintf(env.Stderr, "transcripts are not kept on this machine: %v\n", err)
+		return read
+	}
+	return store.Wrap(read)
+}
+
 // site returns the pages of a cluster.
 func (f flags) site(env cli.IO, connection *cli.Connection, watcher client.WithWatch,
-	readers *transcripts.Readers) *site.Site {
+	read site.ReadFunc) *site.Site {
 	namespace := connection.Namespace
 	if f.all {
 		namespace = ""
 	}
 	return site.New(site.Config{
-		Connection: connection, Watcher: watcher, Namespace: namespace, Now: env.Now, Read: readers.Read,
+		Connection: connection, Watcher: watcher, Namespace: namespace, Now: env.Now, Read: read,
 		Pieces: func(ctx context.Context, model string) (func([]int32) []string, error) {
 			return tokens.Pieces(ctx, env, model)
 		},

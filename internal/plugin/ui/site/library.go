@@ -17,7 +17,7 @@ import (
 
 // ReadFunc returns the transcript of a step of a run, or of the evaluation after it, and the steps that have one. The
 // newest is step -1.
-type ReadFunc func(ctx context.Context, run *v1alpha1.TrainingRun, step int64,
+type ReadFunc = func(ctx context.Context, run *v1alpha1.TrainingRun, step int64,
 	evaluation bool) (transcript.Step, []int64, error)
 
 // Bounds of the transcripts that are kept in memory.
