@@ -25,7 +25,11 @@ func main() {
 	if command.IsRunner(os.Args) { // a trial has started it for functions of users
 		os.Exit(command.Main(os.Args[1:]))
 	}
-	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, os.Interrupt)
+	ends := []os.Signal{syscall.SIGTERM, os.Interrupt}
+	if !signal.Ignored(syscall.SIGHUP) { // nohup ignores it. Else a terminal that is closed ends the command.
+		ends = append(ends, syscall.SIGHUP)
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), ends...)
 	context.AfterFunc(ctx, stop) // A second signal ends the command at once.
 	ctx, broken := context.WithCancelCause(ctx)
 	unread := make(chan os.Signal, 1)
