@@ -107,7 +107,9 @@ func (a Action) Preview(run *v1alpha1.TrainingRun) (string, error) {
 	return saysOf(made), nil
 }
 
-func saysOf(made *unstructured.Unstructured) string { return fmt.Sprintf("is forked as %s", made.GetName()) }
+func saysOf(made *unstructured.Unstructured) string {
+	return fmt.Sprintf("is forked as %s", made.GetName())
+}
 
 // Check has the API server check the action without doing it, and says what it would do.
 func (a Action) Check(ctx context.Context, connection *cli.Connection, name string, values Values) (Outcome, error) {

@@ -178,16 +178,16 @@
       scales: { x: { time: data.time }, y: log ? { distr: 3 } : {} },
       axes: [Object.assign({ size: 26 }, data.time ? {} : { incrs: whole }, axis), Object.assign({ size: 60, values: (u, all) => all.map(number) }, axis)],
       series, bands: low && high ? [{ series: [high, low], fill: color("--band") }] : [],
-      hooks: { setCursor: [(u) => read(figure, u, data, lines, kinds, many)], draw: [(u) => mark(u, data.marks)] },
+      hooks: { setCursor: [(u) => read(figure, u, data, lines, kinds, many)], draw: [(u) => mark(u, data.marks, "--warn", [3, 3]), (u) => mark(u, data.forks || [], "--d", [1, 3])] },
     }, [data.x].concat(lines), plot);
   }
 
-  // mark draws where attempts began.
-  function mark(u, marks) {
+  // mark draws where attempts began, or other runs were forked.
+  function mark(u, marks, name, dashes) {
     const ctx = u.ctx;
     ctx.save();
-    ctx.strokeStyle = color("--warn");
-    ctx.setLineDash([3, 3]);
+    ctx.strokeStyle = color(name);
+    ctx.setLineDash(dashes);
     for (const x of marks) {
       const at = Math.round(u.valToPos(x, "x", true)) + .5;
       if (at < u.bbox.left || at > u.bbox.left + u.bbox.width) continue;

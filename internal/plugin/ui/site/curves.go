@@ -21,6 +21,8 @@ type curves struct {
 	Lines []line    `json:"lines"`
 	// Marks are the x at which an attempt began.
 	Marks []float64 `json:"marks"`
+	// Forks are the x at whose checkpoints other runs begin.
+	Forks []float64 `json:"forks,omitempty"`
 	// Time says that x is in seconds since 1970, rather than in steps.
 	Time bool `json:"time"`
 }
@@ -131,6 +133,58 @@ func smoothingOf(r *http.Request) float64 {
 	return v
 }
 
+// Curves that are computed of the tokens of steps.
+const (
+	curveTokens  = "usage/tokens"
+	curveDollars = "usage/dollars"
+)
+
+// tokensOf are the metrics of a step that count its tokens.
+var tokensOf = []string{"batch/prompt_tokens", "batch/sampled_tokens", "batch/tokens"}
+
+// withUsage returns a history whose rows also have the tokens that were used up to each step, and the estimated cost of
+// a run, spread over the steps by their tokens. A history that keeps some of the steps alone is as if the others had the
+// tokens of the next one.
+func withUsage(h *history.History, dollars *float64) *history.History {
+	out := &history.History{}
+	sum, before := 0.0, int64(0)
+	for _, row := range h.Rows {
+		tokens, has := 0.0, false
+		for _, name := range tokensOf {
+			v, ok := row.Metrics[name]
+			tokens, has = tokens+v, has || ok
+		}
+		if !has {
+			continue
+		}
+		sum += tokens * float64(max(1, row.Step-before))
+		before = row.Step
+		row.Metrics = map[string]float64{curveTokens: sum}
+		out.Rows = append(out.Rows, row)
+	}
+	for _, row := range out.Rows {
+		if dollars != nil && sum > 0 {
+			row.Metrics[curveDollars] = *dollars * row.Metrics[curveTokens] / sum
+		}
+	}
+	return out
+}
+
+// forksAt returns the x of the steps at which other runs were forked.
+func forksAt(h *history.History, steps []int64, byTime bool) []float64 {
+	var all []float64
+	for _, step := range steps {
+		at := slices.IndexFunc(h.Rows, func(row history.Row) bool { return row.Step >= step })
+		switch {
+		case !byTime:
+			all = append(all, float64(step))
+		case at >= 0 && h.Rows[at].Time != 0:
+			all = append(all, float64(h.Rows[at].Time))
+		}
+	}
+	return all
+}
+
 func (s *Site) serveCurve(w http.ResponseWriter, r *http.Request) {
 	run, err := s.run(r)
 	if err != nil {
@@ -143,7 +197,14 @@ func (s *Site) serveCurve(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	query := r.URL.Query()
-	writeJSON(w, curveOf(h, observe.FullName(query.Get("metric")), smoothingOf(r), query.Get("x") == "time"))
+	name, byTime := observe.FullName(query.Get("metric")), query.Get("x") == "time"
+	of := h
+	if name == curveTokens || name == curveDollars {
+		of = withUsage(h, observe.Summarize(run, s.Now()).EstimatedUSD)
+	}
+	curve := curveOf(of, name, smoothingOf(r), byTime)
+	curve.Forks = forksAt(h, s.forksOf(run), byTime)
+	writeJSON(w, curve)
 }
 
 func writeJSON(w http.ResponseWriter, value any) {

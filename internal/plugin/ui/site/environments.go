@@ -27,7 +27,9 @@ type usedEnvironment struct {
 	// Run is the run that uses it, and Faults the share of its newest episodes that ended with a fault.
 	Run                     namedAddress
 	Address, Faults, Sample string
-	Bad                     bool
+	// Task is the address that shows a task as the run's policy saw it.
+	Task string
+	Bad  bool
 }
 
 // environmentRow is a row of the list of environments.
@@ -56,6 +58,7 @@ type environmentPage struct {
 	Conditions []condition
 	Spec       string
 	UsedBy     []usedEnvironment
+	Task       *taskView
 }
 
 // faulty is the share of faults from which on the list shows them in red: package diagnosis has them as a cause there.
@@ -97,7 +100,9 @@ func (s *Site) serveEnvironment(r *http.Request) (view, error) {
 	if page.Spec, err = specText(e.Spec); err != nil {
 		return view{}, err
 	}
-	return view{template: "environment.html", title: e.Name, section: "environments", data: page}, nil
+	page.Task = s.taskOf(r, e)
+	return view{template: "environment.html", title: e.Name, section: "environments", data: page,
+		pending: page.Task != nil && page.Task.Pending != ""}, nil
 }
 
 // environmentRow returns the row of an environment.
@@ -154,6 +159,7 @@ func (s *Site) environmentsOf(run *v1alpha1.TrainingRun) []usedEnvironment {
 		}
 		if run.Spec.Artifacts != nil {
 			used.Sample = address(run.Namespace, run.Name, "conversations")
+			used.Task = used.Address + "?task=" + url.QueryEscape(run.Name) + "#task"
 		}
 		all = append(all, used)
 	}

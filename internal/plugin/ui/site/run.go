@@ -9,6 +9,7 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+	"time"
 
 	eventsv1 "k8s.io/api/events/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -41,8 +42,10 @@ type runPage struct {
 	Chosen      []string
 	ByTime, Log bool
 	// NoHistory says why there are no curves.
-	NoHistory    string
-	Usage        []figure
+	NoHistory string
+	Usage     []figure
+	// Spending are the curves of tokens and dollars.
+	Spending     []chart
 	Price        string
 	Environments []usedEnvironment
 	Spec         string
@@ -106,6 +109,7 @@ func (s *Site) serveRun(r *http.Request) (view, error) {
 		page.NoHistory = "The history cannot be read: " + output.Safe(err.Error())
 	}
 	page.chart(r, run, h)
+	page.Spending = spendingCharts(run, h)
 	page.Environments = s.environmentsOf(run)
 	if page.Spec, err = specText(run.Spec); err != nil {
 		return view{}, err
@@ -228,6 +232,24 @@ func usageOf(run *v1alpha1.TrainingRun) []figure {
 	return all
 }
 
+// spendingCharts returns the curves of tokens and dollars, if the history has the tokens of steps.
+func spendingCharts(run *v1alpha1.TrainingRun, h *history.History) []chart {
+	used := withUsage(h, observe.Summarize(run, time.Time{}).EstimatedUSD)
+	if len(used.Rows) == 0 {
+		return nil
+	}
+	newest := used.Rows[len(used.Rows)-1].Metrics
+	source := address(run.Namespace, run.Name, "curve.json") + "?metric="
+	all := []chart{{Metric: curveTokens, Title: "tokens of the steps", Source: source + curveTokens,
+		Newest:  output.Count(int64(newest[curveTokens])),
+		Meaning: "The tokens that the steps of the batch read and sampled, added up."}}
+	if cost, ok := newest[curveDollars]; ok {
+		all = append(all, chart{Metric: curveDollars, Title: "estimated cost", Unit: "$", Source: source + curveDollars,
+			Newest: dollars(&cost), Meaning: "The estimated cost, spread over the steps by their tokens."})
+	}
+	return all
+}
+
 // priceOf says what the tokens of a run's model cost.
 func priceOf(run *v1alpha1.TrainingRun) string {
 	price, ok := prices.Of(run.Spec.Model.Name)
@@ -281,6 +303,29 @@ func (s *Site) parentOf(run *v1alpha1.TrainingRun) *v1alpha1.TrainingRun {
 		return nil
 	}
 	return all[at]
+}
+
+// forksOf returns the steps of a run with whose checkpoints other runs begin.
+func (s *Site) forksOf(run *v1alpha1.TrainingRun) []int64 {
+	var steps []int64
+	all, _ := s.runs.All()
+	for _, other := range all {
+		from := other.Spec.InitFrom
+		if from == nil || s.parentOf(other) != run {
+			continue
+		}
+		if from.RunRef != nil && from.RunRef.Step != nil {
+			steps = append(steps, *from.RunRef.Step)
+			continue
+		}
+		for _, c := range checkpoints.Known(run) {
+			if from.Checkpoint != "" && (c.State == from.Checkpoint || c.Sampler == from.Checkpoint) {
+				steps = append(steps, c.Step)
+			}
+		}
+	}
+	slices.Sort(steps)
+	return slices.Compact(steps)
 }
 
 // eventsOf returns the newest events about a run.

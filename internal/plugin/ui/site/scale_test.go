@@ -4,61 +4,19 @@
 package site
 
 import (
-	"context"
 	"net/http"
 	"strings"
 	"testing"
 	"time"
 
-	"k8s.io/apimachinery/pkg/watch"
-	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
-
-	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
 	"github.com/tinker-operator/tinker-operator/internal/history"
 	"github.com/tinker-operator/tinker-operator/internal/plugin/ui/uitest"
 )
 
-// crowd is a cluster in memory whose list has many runs. What it has of other kinds is what uitest.New makes.
-func crowd(t *testing.T, all []*v1alpha1.TrainingRun, lists *int) client.WithWatch {
-	t.Helper()
-	full := false
-	cluster, err := uitest.New(t.Context(), interceptor.Funcs{
-		List: func(ctx context.Context, c client.WithWatch, list client.ObjectList, options ...client.ListOption) error {
-			runs, ok := list.(*v1alpha1.TrainingRunList)
-			if !ok || !full {
-				return c.List(ctx, list, options...)
-			}
-			*lists++
-			for _, run := range all {
-				runs.Items = append(runs.Items, *run)
-			}
-			return nil
-		},
-		Watch: func(_ context.Context, _ client.WithWatch, _ client.ObjectList, _ ...client.ListOption) (watch.Interface,
-			error) {
-			return watch.NewFake(), nil
-		},
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	full = true
-	return cluster
-}
-
 // TestManyRuns serves pages of a bounded size, fast, and lists the runs once however often a page is opened.
 func TestManyRuns(t *testing.T) {
-	all, h, err := uitest.Many(1000, 10_000)
+	cluster, lists, err := uitest.Crowd(t.Context(), 1000, 10_000)
 	if err != nil {
-		t.Fatal(err)
-	}
-	if len(h.Rows) > history.MaxRows {
-		t.Fatalf("the history has %d rows", len(h.Rows))
-	}
-	lists := 0
-	cluster := crowd(t, all, &lists)
-	if err := uitest.Add(t.Context(), cluster, all[0], h); err != nil {
 		t.Fatal(err)
 	}
 	f := serve(t, cluster, uitest.Read)
@@ -81,8 +39,8 @@ func TestManyRuns(t *testing.T) {
 	f.expect(t, "/", "1–100 of 1000 runs", `rel="next"`, `!rel="prev"`)
 	f.expect(t, "/?from=900", "901–1000 of 1000 runs", `!rel="next"`, `rel="prev"`)
 	f.expect(t, "/?from=5000", "901–1000 of 1000 runs")
-	if lists != 1 {
-		t.Errorf("the API server is asked for the runs %d times, want once", lists)
+	if n := lists.Load(); n != 1 {
+		t.Errorf("the API server is asked for the runs %d times, want once", n)
 	}
 }
 

@@ -142,7 +142,7 @@ func TestSparks(t *testing.T) {
 func TestRunPage(t *testing.T) {
 	f := newFixture(t, interceptor.Funcs{}, uitest.Read)
 	f.expect(t, stuck, "RepliesCut", "Raise sampling.maxTokens", "the node was drained", "Disrupted",
-		"kubectl tinker fork countdown-qwen3 --namespace research --step 40", "train task 4711: the reward timed out",
+		"actions/fork?step=40", "train task 4711: the reward timed out",
 		"a million tokens of Qwen/Qwen3-8B cost", "apiKeySecretKeyRef", "Step 40 is saved", "/conversations",
 		`data-chart="/runs/research/countdown-qwen3/curve.json?metric=env%2Fall%2Freward%2Ftotal"`, "actions/suspend",
 		"!actions/resume", "!actions/retry")

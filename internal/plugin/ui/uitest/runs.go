@@ -38,7 +38,7 @@ func runs() ([]made, error) {
 	}
 	add(Stuck, 48, Figures(Stuck, .055, .82, 30))
 	add("countdown-qwen3-s40", 22, Figures("fork", .07, .86, 99), func(run *v1alpha1.TrainingRun) {
-		run.Spec.InitFrom = &v1alpha1.InitFrom{RunRef: &v1alpha1.RunCheckpoint{Name: Stuck}}
+		run.Spec.InitFrom = &v1alpha1.InitFrom{RunRef: &v1alpha1.RunCheckpoint{Name: Stuck, Step: new(int64(40))}}
 		run.Spec.Environments[0].Sampling.MaxTokens = 2048
 	})
 	for i, rate := range []float64{1e-5, 4e-5, 1.6e-4} {

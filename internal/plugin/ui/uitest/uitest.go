@@ -235,6 +235,8 @@ func Figures(name string, speed, limit float64, plateau int64) func(int64) map[s
 			"env/countdown/sampled_tokens":      240 + 260*late*boolean(plateau < 80),
 			"env/countdown/reward/total":        reward + .018*noise(name, step),
 			"env/countdown/fault_ratio":         .004,
+			"batch/prompt_tokens":               61_000,
+			"batch/sampled_tokens":              148_000 * (1 + late*boolean(plateau < 80)),
 			"unclipped_grad_l2:mean":            .31 + .05*noise(name+"g", step),
 			"env/all/turns_per_episode":         1,
 			"optim/lr":                          4e-5,
