@@ -236,10 +236,12 @@ conformance-observe: ## Compare with the official packages of tracking services,
 	@CGO_ENABLED=0 go test -tags e2e$(comma)prometheus -count=1 -timeout 60m -v -run '^TestPrometheusReadsARun$$' ./test/e2e/...
 
 .PHONY: test-ui
-test-ui: $(GOTESTSUM) ## Open the pages of kubectl tinker ui in headless Chromium, and check them with axe-core (3 minutes; PICTURES=FOLDER keeps pictures; not in `make test`).
+test-ui: $(GOTESTSUM) ## Open the pages of kubectl tinker ui in headless Chromium, and check them with axe-core (4 minutes; PICTURES=FOLDER keeps pictures; not in `make test`).
 	@hack/need-chromium.sh
 	@hack/need-axe.sh >/dev/null
-	$(call suite,-tags ui -count=1 -timeout 20m ./test/ui -axe "$$(hack/need-axe.sh)" $(if $(PICTURES),-pictures $(abspath $(PICTURES))),CGO_ENABLED=0)
+	@rm -f $(CACHE)/ui-report.txt
+	$(call suite,-tags ui -count=1 -timeout 20m ./test/ui -axe "$$(hack/need-axe.sh)" -report $(CACHE)/ui-report.txt $(if $(PICTURES),-pictures $(abspath $(PICTURES))),CGO_ENABLED=0)
+	@cat $(CACHE)/ui-report.txt
 
 .PHONY: test-integration
 test-integration: $(GOTESTSUM) ## Run the controllers against a real API server and controller manager.

@@ -7,12 +7,10 @@ package ui
 
 import (
 	"flag"
-	"fmt"
 	"os"
 	"strings"
 	"testing"
 
-	"github.com/chromedp/cdproto/runtime"
 	"github.com/chromedp/chromedp"
 )
 
@@ -24,45 +22,46 @@ const violations = `axe.run(document, {resultTypes: ["violations"]}).then((found
 	v.nodes.map((n) => v.id + ": " + v.help + ": " + n.html.slice(0, 160) + " " +
 		n.any.concat(n.all, n.none).map((c) => c.message).join("; "))))`
 
-// TestAccessibility checks each page with axe-core at two widths, light and dark.
-func TestAccessibility(t *testing.T) {
+// axeScript returns the script of axe-core. A test without it says so where the target prints it, and is skipped.
+func axeScript(t *testing.T) string {
+	t.Helper()
 	if *axe == "" {
-		t.Skip("NOT CHECKED: axe-core could not be fetched: run hack/need-axe.sh where npm reaches its registry")
+		say(t, "%s: NOT CHECKED, since axe-core could not be fetched: run hack/need-axe.sh where npm reaches its registry",
+			t.Name())
+		t.SkipNow()
 	}
 	script, err := os.ReadFile(*axe)
 	if err != nil {
 		t.Fatal(err)
 	}
+	return string(script)
+}
+
+// TestAccessibility checks each page with axe-core at two widths, light and dark.
+func TestAccessibility(t *testing.T) {
+	script := axeScript(t)
 	b := open(t, read)
 	checked := 0
 	b.eachView(t, func(name string) {
 		var broken []string
 		// Protocols of debuggers evaluate scripts that the page's own policy would refuse.
-		b.do(t, chromedp.Evaluate(string(script), nil), chromedp.Evaluate(violations, &broken,
-			func(p *runtime.EvaluateParams) *runtime.EvaluateParams { return p.WithAwaitPromise(true) }))
+		b.do(t, chromedp.Evaluate(script, nil), chromedp.Evaluate(violations, &broken, awaited))
 		checked++
 		if len(broken) > 0 {
 			t.Errorf("%s has %d violations:\n  %s", name, len(broken), strings.Join(broken, "\n  "))
 		}
 	})
 	b.expectClean(t)
-	fmt.Printf("axe-core checked %d pages\n", checked)
+	say(t, "axe-core checked %d pages", checked)
 }
 
 // TestAxeFinds a violation where there is one, so that a page without violations was checked.
 func TestAxeFinds(t *testing.T) {
-	if *axe == "" {
-		t.Skip("NOT CHECKED: axe-core could not be fetched: run hack/need-axe.sh where npm reaches its registry")
-	}
-	script, err := os.ReadFile(*axe)
-	if err != nil {
-		t.Fatal(err)
-	}
+	script := axeScript(t)
 	b := open(t, read)
 	var broken []string
 	b.do(t, chromedp.Evaluate(`Object.assign(document.querySelector("h1").style, {color: "#777", background: "#888"})`,
-		nil), chromedp.Evaluate(string(script), nil), chromedp.Evaluate(violations, &broken,
-		func(p *runtime.EvaluateParams) *runtime.EvaluateParams { return p.WithAwaitPromise(true) }))
+		nil), chromedp.Evaluate(script, nil), chromedp.Evaluate(violations, &broken, awaited))
 	if !strings.Contains(strings.Join(broken, "\n"), "color-contrast") {
 		t.Errorf("grey on grey is no violation: %q", broken)
 	}

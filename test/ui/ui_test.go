@@ -8,6 +8,7 @@ package ui
 import (
 	"cmp"
 	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"net"
@@ -26,6 +27,7 @@ import (
 	"github.com/chromedp/cdproto/page"
 	"github.com/chromedp/cdproto/runtime"
 	"github.com/chromedp/chromedp"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	"github.com/tinker-operator/tinker-operator/internal/plugin/cli"
@@ -36,22 +38,42 @@ import (
 
 var pictures = flag.String("pictures", "", "keep the pictures of the pages in this `FOLDER`")
 
+var report = flag.String("report", "", "append what was measured to this `FILE`, which the target prints")
+
+// say says what was measured: the target prints the output of tests that fail alone.
+func say(t *testing.T, format string, args ...any) {
+	t.Helper()
+	t.Logf(format, args...)
+	if *report == "" {
+		return
+	}
+	file, err := os.OpenFile(*report, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o644)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = fmt.Fprintf(file, format+"\n", args...)
+	if err := errors.Join(err, file.Close()); err != nil {
+		t.Fatal(err)
+	}
+}
+
 // read reads the transcripts of the cluster in memory.
 var read = uitest.Read
 
 // browser is Debian's headless Chromium, which hack/need-chromium.sh installs.
 const browser = "chromium-headless-shell"
 
-// served serves the pages of a cluster in memory, and returns the address that admits a browser and the host.
-func served(t *testing.T, read site.ReadFunc) (address, host string) {
+// pagesOf returns the pages of a cluster.
+func pagesOf(t *testing.T, cluster client.WithWatch, read site.ReadFunc) *site.Site {
 	t.Helper()
-	cluster, err := uitest.New(t.Context(), interceptor.Funcs{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	pages := site.New(site.Config{Connection: &cli.Connection{Client: cluster, Namespace: uitest.Namespace},
+	return site.New(site.Config{Connection: &cli.Connection{Client: cluster, Namespace: uitest.Namespace},
 		Watcher: cluster, Namespace: uitest.Namespace, Read: read, Pieces: uitest.Pieces,
 		Now: func() time.Time { return uitest.Now }})
+}
+
+// served serves pages, and returns the address that admits a browser and the host.
+func served(t *testing.T, pages *site.Site) (address, host string) {
+	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
 	go pages.Run(ctx)
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
@@ -79,9 +101,20 @@ type tab struct {
 	asked    []string
 }
 
+// open opens the pages of a cluster in memory.
 func open(t *testing.T, read site.ReadFunc) *tab {
 	t.Helper()
-	address, host := served(t, read)
+	cluster, err := uitest.New(t.Context(), interceptor.Funcs{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return openPages(t, pagesOf(t, cluster, read))
+}
+
+// openPages opens pages in a tab.
+func openPages(t *testing.T, pages *site.Site) *tab {
+	t.Helper()
+	address, host := served(t, pages)
 	options := append(slices.Clone(chromedp.DefaultExecAllocatorOptions[:]), chromedp.ExecPath(browser),
 		chromedp.NoSandbox, chromedp.Flag("host-resolver-rules", "MAP * ~NOTFOUND, EXCLUDE 127.0.0.1"))
 	allocated, stop := chromedp.NewExecAllocator(t.Context(), options...)
@@ -142,6 +175,9 @@ func (b *tab) expectClean(t *testing.T) {
 	b.problems, b.asked = nil, nil
 }
 
+// awaited has an expression be awaited that is a promise.
+func awaited(p *runtime.EvaluateParams) *runtime.EvaluateParams { return p.WithAwaitPromise(true) }
+
 // is evaluates an expression.
 func is[T any](t *testing.T, b *tab, expression string) (value T) {
 	t.Helper()
@@ -152,7 +188,7 @@ func is[T any](t *testing.T, b *tab, expression string) (value T) {
 // await waits until an expression holds.
 func (b *tab) await(t *testing.T, expression string) {
 	t.Helper()
-	for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(50 * time.Millisecond) {
+	for deadline := time.Now().Add(time.Minute); ; time.Sleep(50 * time.Millisecond) {
 		var holds bool
 		// A page that is being left evaluates nothing.
 		err := chromedp.Run(b.ctx, chromedp.Evaluate("!!("+expression+")", &holds))
@@ -174,9 +210,9 @@ var views = []struct {
 	height int64
 }{
 	{"runs", "/", `document.querySelectorAll("#runs svg.spark").length > 4`, 600},
-	{"run", stuck, `document.querySelectorAll(".plot canvas").length > 4`, 0},
+	{"run", stuck, `document.querySelectorAll("#usage .plot canvas").length === 2`, 0},
 	{"run-smooth", stuck + "?metric=env/all/stop/length&metric=reward&metric=pass@1&smooth=0.8&x=time",
-		`document.querySelectorAll(".plot canvas").length === 3`, 0},
+		`document.querySelectorAll("#curves .plot canvas").length === 3`, 0},
 	{"compare", "/compare?sweep=lr", `document.querySelector(".plot canvas")`, 0},
 	{"compare-seeds", "/compare?sweep=lr&seeds=1", `document.querySelector(".plot canvas")`, 0},
 	{"environments", "/environments", `document.querySelector("table")`, 0},
@@ -184,6 +220,10 @@ var views = []struct {
 	{"conversations", stuck + "/conversations?step=36", `document.querySelectorAll("article").length === 4`, 0},
 	{"tokens", stuck + "/conversations?step=12&slot=385&episode=0&colour=logprob",
 		`document.querySelector(".tokens .t-p0")`, 0},
+	{"task", "/environments/research/countdown?task=" + uitest.Stuck, `document.querySelector("#task .message")`, 0},
+	{"editor", stuck + "/spec", `document.querySelector("textarea.yaml")`, 0},
+	{"fork", stuck + "/actions/fork?step=30&name=longer&check=1&set=spec.algorithm.steps%3D20",
+		`document.querySelector("form[method=post]")`, 0},
 	{"action", stuck + "/actions/suspend", `document.querySelector("form[method=post]")`, 0},
 	{"waiting", "/runs/research/countdown-llama", `document.querySelector(".plot canvas")`, 0},
 }
@@ -304,5 +344,9 @@ func TestKeyboard(t *testing.T) {
 	}
 	b.do(t, chromedp.KeyEvent("\r"))
 	b.await(t, `location.pathname.endsWith("/conversations") && document.querySelector("article")`)
+	b.do(t, chromedp.KeyEvent("j"))
+	b.await(t, `document.activeElement.closest(".groups")`)
+	b.do(t, chromedp.KeyEvent("j"), chromedp.KeyEvent("\r"))
+	b.await(t, `location.search.includes("slot=") && document.querySelector(".groups li:nth-child(2).chosen")`)
 	b.expectClean(t)
 }
