@@ -241,11 +241,12 @@ func (w *env) viewer() (*corev1.ServiceAccount, string) {
 	GinkgoHelper()
 	ctx := context.Background()
 	token := w.serviceAccountToken("viewer")
-	role := &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: "view-runs-" + w.namespace}, Rules: []rbacv1.PolicyRule{
+	role := &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: "view-runs-" + w.namespace}}
+	role.Rules = []rbacv1.PolicyRule{
 		{APIGroups: []string{v1alpha1.SchemeGroupVersion.Group}, Resources: []string{"*"}, Verbs: []string{"get", "list",
 			"watch"}},
 		{APIGroups: []string{"", "events.k8s.io"}, Resources: []string{"pods", "events", "configmaps"},
-			Verbs: []string{"get", "list", "watch"}}}}
+			Verbs: []string{"get", "list", "watch"}}}
 	Expect(kube.Create(ctx, role)).To(Succeed())
 	DeferCleanup(func() { Expect(kube.Delete(ctx, role)).To(Succeed()) })
 	Expect(kube.Create(ctx, &rbacv1.RoleBinding{ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: "viewer"},

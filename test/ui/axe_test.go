@@ -14,7 +14,7 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-var axe = flag.String("axe", "", "check the pages with the script of axe-core in this `FILE`, which hack/need-axe.sh prints")
+var axe = flag.String("axe", "", "check the pages with axe-core, whose script is in this `FILE`")
 
 // violations has axe-core check the page, and returns a line for each element that breaks a rule. Contrast is among the
 // rules.

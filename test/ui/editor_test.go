@@ -13,7 +13,7 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// TestEditor writes a wrong value, which is marked beside its line while it is written, corrects it by the keyboard, and
+// TestEditor writes a wrong value, which is marked beside its line while it is written, corrects it, and
 // applies the spec.
 func TestEditor(t *testing.T) {
 	b := open(t, read)
@@ -27,7 +27,8 @@ func TestEditor(t *testing.T) {
 	write("maxTokens: -1")
 	b.await(t, `document.querySelector("#causes li[data-line]")`)
 	const line = `document.querySelector("textarea.yaml").value.split("\n").findIndex((l) => l.includes("maxTokens")) + 1`
-	if got, want := is[int](t, b, `Number(document.querySelector("#causes li").dataset.line)`), is[int](t, b, line); got != want {
+	got, want := is[int](t, b, `Number(document.querySelector("#causes li").dataset.line)`), is[int](t, b, line)
+	if got != want {
 		t.Errorf("line %d is marked, want %d", got, want)
 	}
 	// 18 pixels are a line, and 12 the space above the first.
@@ -44,6 +45,7 @@ func TestEditor(t *testing.T) {
 	b.do(t, chromedp.Click(`button[value=check]`, chromedp.ByQuery))
 	b.await(t, `document.querySelector("button[value=apply]")`)
 	b.do(t, chromedp.Click(`button[value=apply]`, chromedp.ByQuery))
-	b.await(t, `location.pathname === "`+stuck+`" && document.querySelector("#yaml").textContent.includes("maxTokens: 2048")`)
+	b.await(t, `location.pathname === "`+stuck+`" &&
+		document.querySelector("#yaml").textContent.includes("maxTokens: 2048")`)
 	b.expectClean(t)
 }

@@ -108,7 +108,8 @@ func TestScale(t *testing.T) {
 			{"100,000 tokens, from " + from, long, article + `document.querySelector("[data-more]")`},
 			{"100,000 tokens coloured", long + "&colour=logprob&slot=0&episode=0", `document.querySelector(".tokens .t-p0")`},
 			{"1,000 episodes, from " + from, wide, article + `document.querySelectorAll(".groups li").length === 63`},
-			{"1,000 episodes, those with a text", wide + "&q=needle", article + `document.body.textContent.includes("1 of 1000")`},
+			{"1,000 episodes, those with a text", wide + "&q=needle", article +
+				`document.body.textContent.includes("1 of 1000")`},
 		} {
 			b.measure(t, v.name, v.path, v.whole)
 		}

@@ -228,8 +228,8 @@ var views = []struct {
 	{"waiting", "/runs/research/countdown-llama", `document.querySelector(".plot canvas")`, 0},
 }
 
-// eachView opens each page at two widths, light and dark, and calls check once a page is whole. A name has the page, the
-// width and the scheme.
+// eachView opens each page at two widths, light and dark, and calls check once a page is whole. A name has the page,
+// the width and the scheme.
 func (b *tab) eachView(t *testing.T, check func(name string)) {
 	t.Helper()
 	for _, scheme := range []string{"light", "dark"} {

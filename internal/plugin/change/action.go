@@ -78,7 +78,7 @@ func Actions() []Action {
 			apply: alone(retryRun)},
 		{Name: "scale", Does: "sets how many worker pods the run has, which may come and go while it trains",
 			Inputs: []Input{{Name: "replicas", Title: "Worker pods", Number: true, value: workersOf}}, apply: scaleTo},
-		{Name: "fork", Does: "creates a run that begins with the weights of a checkpoint of this run and counts its own steps",
+		{Name: "fork", Does: "creates a run that begins with a checkpoint of this run and counts its own steps",
 			Inputs: []Input{{Name: "step", Title: "Checkpoint of step", Number: true, value: newestStep},
 				{Name: "name", Title: "Name of the new run", value: forkName},
 				{Name: "set", Title: "Changed fields, a PATH=VALUE on each line", Long: true}}, make: forkTo},

@@ -34,7 +34,7 @@ func TestCauses(t *testing.T) {
 			{"spec.model.lorarank", "unknown field: did you mean spec.model.loraRank?"},
 			{"spec.learningRate", "unknown field: did you mean spec.algorithm.optimizer.learningRate?"},
 		}},
-		"no field":  {apierrors.NewForbidden(apischema.GroupResource{Resource: "trainingruns"}, "run", errors.New("no")), nil},
+		"no field":  {apierrors.NewForbidden(apischema.GroupResource{Resource: "runs"}, "a", errors.New("no")), nil},
 		"no status": {errors.New("the network is down"), nil},
 	} {
 		if diff := cmp.Diff(tc.want, Causes(KindRun, tc.err)); diff != "" {
@@ -44,7 +44,8 @@ func TestCauses(t *testing.T) {
 }
 
 func TestLines(t *testing.T) {
-	lines := LinesOf("algorithm:\n  steps: 80\nenvironments:\n- name: countdown\n  sampling:\n    maxTokens: 512\n- name: b\n")
+	lines := LinesOf("algorithm:\n  steps: 80\nenvironments:\n- name: countdown\n  sampling:\n    maxTokens: 512\n" +
+		"- name: b\n")
 	for path, want := range map[string]int{"algorithm": 1, "algorithm.steps": 2, "algorithm.loss.name": 1,
 		"environments[0].sampling.maxTokens": 6, "environments[1]": 7, "environments[b].name": 7, "environments[9].name": 3,
 		"model": 0, "": 0} {

@@ -103,7 +103,8 @@ func (c *checker) check(ctx context.Context, object *unstructured.Unstructured) 
 
 // Validate returns the paths of the fields of an object that the schema of its kind lacks, or else what is wrong with
 // its fields by the schema and the rules. It sets the object's defaults.
-func Validate(ctx context.Context, object *unstructured.Unstructured) (unknown []string, found field.ErrorList, err error) {
+func Validate(ctx context.Context, object *unstructured.Unstructured) (unknown []string, found field.ErrorList,
+	err error) {
 	make, ok := checkers[object.GetKind()]
 	if !ok {
 		return nil, nil, fmt.Errorf("checking %s %q: the kind is not known", object.GetKind(), object.GetName())

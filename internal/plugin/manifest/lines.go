@@ -23,8 +23,8 @@ func LinesOf(text string) Lines {
 	return Lines{root: document.Content[0]}
 }
 
-// Line returns the line of a field by its path below the text's root, such as environments[0].sampling.maxTokens, or the
-// line of the nearest field above it that the text has. The first line is 1; 0 means that the text has none of them.
+// Line returns the line of a field by its path below the text's root, such as environments[0].sampling.maxTokens, or
+// that of the nearest field above it that the text has. The first line is 1; 0 means that the text has none of them.
 func (l Lines) Line(path string) int {
 	node, line := l.root, 0
 	for _, part := range partsOf(path) {

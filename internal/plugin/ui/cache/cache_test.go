@@ -24,7 +24,8 @@ type counted struct {
 	err   error
 }
 
-func (c *counted) read(_ context.Context, _ *v1alpha1.TrainingRun, step int64, _ bool) (transcript.Step, []int64, error) {
+func (c *counted) read(_ context.Context, _ *v1alpha1.TrainingRun, step int64, _ bool) (transcript.Step, []int64,
+	error) {
 	c.reads++
 	return transcript.Step{Step: step, Lineage: "l", Groups: []transcript.Group{{Slot: 7}}}, []int64{1, step}, c.err
 }

@@ -143,8 +143,8 @@ const (
 var tokensOf = []string{"batch/prompt_tokens", "batch/sampled_tokens", "batch/tokens"}
 
 // withUsage returns a history whose rows also have the tokens that were used up to each step, and the estimated cost of
-// a run, spread over the steps by their tokens. A history that keeps some of the steps alone is as if the others had the
-// tokens of the next one.
+// a run, spread over the steps by their tokens. A history that keeps some of the steps alone is as if the others had
+// the tokens of the next one.
 func withUsage(h *history.History, dollars *float64) *history.History {
 	out := &history.History{}
 	sum, before := 0.0, int64(0)

@@ -108,7 +108,8 @@ func versionOf(object *unstructured.Unstructured) string {
 
 // changeSpec checks an edited spec, and applies it once a person has confirmed it.
 func (s *Site) changeSpec(r *http.Request, e editable) (view, error) {
-	page := editorPage{Text: strings.ReplaceAll(r.PostFormValue("spec"), "\r\n", "\n"), Version: r.PostFormValue("version")}
+	page := editorPage{Text: strings.ReplaceAll(r.PostFormValue("spec"), "\r\n", "\n"),
+		Version: r.PostFormValue("version")}
 	if r.PostFormValue("step") == "edit" {
 		return e.view(page), nil
 	}

@@ -110,7 +110,7 @@ func TestEditedSpecIsAppliedOnceConfirmed(t *testing.T) {
 		t.Errorf("maxTokens is %d", got)
 	}
 	form.Set("version", "another/7")
-	if _, page = f.post(t, stuck+"/spec", form); !strings.Contains(page, "please apply your changes to the latest version") {
+	if _, page = f.post(t, stuck+"/spec", form); !strings.Contains(page, "apply your changes to the latest version") {
 		t.Errorf("a spec that was changed meanwhile is overwritten:\n%s", page)
 	}
 	form.Set("step", "edit")
