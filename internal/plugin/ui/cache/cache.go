@@ -61,7 +61,7 @@ func Open(folder string, now func() time.Time) (*Cache, error) {
 		return nil, fmt.Errorf("making the folder of transcripts: %w", err)
 	}
 	// Others may have made the folder with another mode.
-	if err := os.Chmod(folder, 0o700); err != nil { //nolint:gosec // A folder needs x.
+	if err := os.Chmod(folder, 0o700); err != nil {
 		return nil, fmt.Errorf("closing the folder of transcripts: %w", err)
 	}
 	c := &Cache{folder: folder, most: MostBytes, now: now}
@@ -183,9 +183,9 @@ func (c *Cache) clean() {
 	slices.SortFunc(files, func(a, b fs.FileInfo) int {
 		return cmp.Or(b.ModTime().Compare(a.ModTime()), cmp.Compare(a.Name(), b.Name()))
 	})
-	bytes := int64(0)
+	total := int64(0)
 	for _, file := range files {
-		if bytes += file.Size(); bytes > c.most || c.now().Sub(file.ModTime()) > Lifetime {
+		if total += file.Size(); total > c.most || c.now().Sub(file.ModTime()) > Lifetime {
 			_ = os.Remove(filepath.Join(c.folder, file.Name()))
 		}
 	}
