@@ -63,7 +63,7 @@ func (c *claim) request() reader.Request { return reader.Request{Dir: c.dir, Run
 func (c *claim) copy(t *testing.T, at, to string) error {
 	t.Helper()
 	f := newFixture(t, ended, "")
-	f.reader.logs = func(ctx context.Context, _, _ string) (io.ReadCloser, error) {
+	f.reader.Logs = func(ctx context.Context, _, _ string) (io.ReadCloser, error) {
 		pod := f.created[len(f.created)-1]
 		args := pod.Spec.Containers[0].Args
 		ranges, err := delivery.ParseRanges(strings.TrimPrefix(args[len(args)-1], "--copy="))

@@ -22,6 +22,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
+	"github.com/tinker-operator/tinker-operator/internal/plugin/runpod"
 	"github.com/tinker-operator/tinker-operator/internal/transcript/delivery"
 )
 
@@ -48,8 +49,8 @@ func newFixture(t *testing.T, change func(*corev1.Pod), log string) *fixture {
 		Annotations: map[string]string{v1alpha1.AnnotationPods: `{"Image":"operator:2"}`}}}
 	learner := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "learner", Namespace: "default", Labels: labels},
 		Spec: corev1.PodSpec{NodeName: "node-1"}, Status: corev1.PodStatus{Phase: corev1.PodRunning}}
-	f.reader = Reader{
-		kube: fake.NewClientBuilder().WithScheme(clientgoscheme.Scheme).WithObjects(file,
+	f.reader = Reader{Pods: runpod.Pods{
+		Kube: fake.NewClientBuilder().WithScheme(clientgoscheme.Scheme).WithObjects(file,
 			learner).WithInterceptorFuncs(interceptor.Funcs{
 			Create: func(ctx context.Context, c client.WithWatch, object client.Object, options ...client.CreateOption) error {
 				pod := object.(*corev1.Pod)
@@ -60,12 +61,12 @@ func newFixture(t *testing.T, change func(*corev1.Pod), log string) *fixture {
 				return c.Create(ctx, pod, options...)
 			},
 		}).Build(),
-		logs: func(context.Context, string, string) (io.ReadCloser, error) {
+		Logs: func(context.Context, string, string) (io.ReadCloser, error) {
 			return io.NopCloser(strings.NewReader(log)), nil
 		},
-		report: func(format string, args ...any) { f.reports = append(f.reports, format) },
-		period: time.Millisecond, patience: time.Minute,
-	}
+		Report: func(format string, args ...any) { f.reports = append(f.reports, format) },
+		Period: time.Millisecond, Patience: time.Minute, Task: "reads the artifacts",
+	}}
 	return f
 }
 
@@ -73,7 +74,7 @@ func newFixture(t *testing.T, change func(*corev1.Pod), log string) *fixture {
 func (f *fixture) expectNoPod(t *testing.T) {
 	t.Helper()
 	for _, pod := range f.created {
-		err := f.reader.kube.Get(context.Background(), client.ObjectKeyFromObject(&pod), &corev1.Pod{})
+		err := f.reader.Kube.Get(context.Background(), client.ObjectKeyFromObject(&pod), &corev1.Pod{})
 		if !apierrors.IsNotFound(err) {
 			t.Errorf("pod %s is not deleted: %v", pod.Name, err)
 		}
@@ -124,13 +125,13 @@ func TestReadReportsWhatToDo(t *testing.T) {
 		"old image": {change: ended, log: `{"level":"ERROR","msg":"learner cannot start"}`,
 			want: "operator:2 does not read these artifacts: upgrade"},
 		"problem": {change: ended, log: delivered(t, delivery.Delivery{Problem: "access denied"}), want: "access denied"},
-		"no start": {change: unschedulable, adjust: func(f *fixture) { f.reader.patience = 5 * time.Millisecond },
+		"no start": {change: unschedulable, adjust: func(f *fixture) { f.reader.Patience = 5 * time.Millisecond },
 			want: "artifacts.claimName"},
 		"no run file": {adjust: func(f *fixture) {
-			f.reader.kube = fake.NewClientBuilder().WithScheme(clientgoscheme.Scheme).Build()
+			f.reader.Kube = fake.NewClientBuilder().WithScheme(clientgoscheme.Scheme).Build()
 		}, want: "--image"},
 		"no permission": {adjust: func(f *fixture) {
-			f.reader.kube = interceptor.NewClient(f.reader.kube.(client.WithWatch), interceptor.Funcs{
+			f.reader.Kube = interceptor.NewClient(f.reader.Kube.(client.WithWatch), interceptor.Funcs{
 				Create: func(context.Context, client.WithWatch, client.Object, ...client.CreateOption) error {
 					return apierrors.NewForbidden(schema.GroupResource{Resource: "pods"}, "reader", nil)
 				},

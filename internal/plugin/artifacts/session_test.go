@@ -5,23 +5,17 @@ package artifacts
 
 import (
 	"errors"
-	"io"
 	"net"
 	"net/http"
 	"net/http/httptest"
 	"strings"
 	"testing"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
-	"k8s.io/client-go/rest"
-	"k8s.io/client-go/tools/portforward"
-	"k8s.io/streaming/pkg/httpstream"
-	"k8s.io/streaming/pkg/httpstream/spdy"
 
+	"github.com/tinker-operator/tinker-operator/internal/plugin/runpod"
 	"github.com/tinker-operator/tinker-operator/internal/transcript/delivery"
 )
 
@@ -41,77 +35,25 @@ func newServer(t *testing.T) *httptest.Server {
 	return server
 }
 
-// newAPIServer forwards the port of any pod to an address, as the API server and the kubelet do.
-func newAPIServer(t *testing.T, address string) (*rest.Config, *[]string) {
-	t.Helper()
-	var asked []string
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		asked = append(asked, r.Method+" "+r.URL.Path)
-		if _, err := httpstream.Handshake(r, w, []string{portforward.PortForwardProtocolV1Name}); err != nil {
-			t.Error(err)
-			return
-		}
-		streams := make(chan httpstream.Stream, 16)
-		keep := func(s httpstream.Stream, _ <-chan struct{}) error {
-			streams <- s
-			return nil
-		}
-		connection := spdy.NewResponseUpgrader().UpgradeResponse(w, r, keep)
-		if connection == nil {
-			return
-		}
-		var failures httpstream.Stream
-		for {
-			select {
-			case s := <-streams:
-				if s.Headers().Get(corev1.StreamType) == corev1.StreamTypeError {
-					failures = s
-					continue
-				}
-				go pipe(s, failures, address)
-			case <-connection.CloseChan():
-				return
-			}
-		}
-	}))
-	t.Cleanup(server.Close)
-	return &rest.Config{Host: server.URL}, &asked
-}
+// direct connects to an address in the place of a pod's port.
+type direct string
 
-// pipe connects a stream with an address, and says on the other stream that nothing listens there.
-func pipe(s, failures httpstream.Stream, address string) {
-	c, err := net.Dial("tcp", address)
-	if err != nil {
-		_, _ = io.WriteString(failures, err.Error())
-		_ = failures.Close()
-		return
-	}
-	_ = failures.Close()
-	go func() { _, _ = io.Copy(c, s) }()
-	_, _ = io.Copy(s, c)
-	_ = s.Close()
-	_ = c.Close()
-}
+func (d direct) Dial() (net.Conn, error) { return net.Dial("tcp", string(d)) }
+
+func (direct) Close() error { return nil }
 
 // running has the pods of a fixture run.
 func running(pod *corev1.Pod) { pod.Status.Phase = corev1.PodRunning }
 
-func newForward(t *testing.T, config *rest.Config) func(namespace, pod string, port int) (dialer, error) {
-	t.Helper()
-	core, err := corev1client.NewForConfig(config)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return func(namespace, pod string, port int) (dialer, error) {
-		return forward(config, core.RESTClient(), namespace, pod, port)
-	}
-}
-
 // TestSession asks a pod several questions over a forwarded port, and deletes it.
 func TestSession(t *testing.T) {
-	config, asked := newAPIServer(t, newServer(t).Listener.Addr().String())
 	f := newFixture(t, running, "")
-	f.reader.forward = newForward(t, config)
+	asked := []string{}
+	at := direct(newServer(t).Listener.Addr().String())
+	f.reader.Forward = func(namespace, pod string, _ int) (runpod.Dialer, error) {
+		asked = append(asked, namespace+"/"+pod)
+		return at, nil
+	}
 	s, err := f.reader.Open(t.Context(), newRun())
 	if err != nil {
 		t.Fatal(err)
@@ -122,9 +64,8 @@ func TestSession(t *testing.T) {
 		}
 	}
 	pod := f.created[0]
-	if len(f.created) != 1 || len(*asked) != 1 ||
-		(*asked)[0] != "POST /api/v1/namespaces/default/pods/"+pod.Name+"/portforward" {
-		t.Errorf("%d pods were created, and the API server was asked %v", len(f.created), *asked)
+	if len(f.created) != 1 || len(asked) != 1 || asked[0] != "default/"+pod.Name {
+		t.Errorf("%d pods were created, and ports were forwarded of %v", len(f.created), asked)
 	}
 	args := strings.Join(pod.Spec.Containers[0].Args, " ")
 	if !strings.HasSuffix(args, "--serve=127.0.0.1:8092") || *pod.Spec.ActiveDeadlineSeconds != 7200 {
@@ -134,43 +75,6 @@ func TestSession(t *testing.T) {
 		t.Error(err)
 	}
 	f.expectNoPod(t)
-	if _, err := s.Ask(t.Context(), 5, true); err == nil {
-		t.Error("a session that is closed answers")
-	}
-}
-
-// TestTunnelToAPortWhereNothingListens ends in place of waiting.
-func TestTunnelToAPortWhereNothingListens(t *testing.T) {
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	address := listener.Addr().String()
-	_ = listener.Close()
-	config, _ := newAPIServer(t, address)
-	opened, err := newForward(t, config)("default", "reader", sessionPort)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer opened.Close()
-	c, err := opened.Dial()
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer c.Close()
-	done := make(chan string, 1)
-	go func() {
-		data, _ := io.ReadAll(c)
-		done <- string(data)
-	}()
-	select {
-	case data := <-done:
-		if data != "" {
-			t.Errorf("the connection has %q", data)
-		}
-	case <-time.After(10 * time.Second):
-		t.Error("the connection does not end")
-	}
 }
 
 // TestSessionsThatCannotBe is of an image whose program ends at once, and of a person who may not forward ports.
@@ -184,8 +88,8 @@ func TestSessionsThatCannotBe(t *testing.T) {
 		"no ports":     {running, noPorts},
 	} {
 		f := newFixture(t, tc.change, "")
-		f.reader.forward = func(string, string, int) (dialer, error) { return nil, tc.err }
-		if _, err := f.reader.Open(t.Context(), newRun()); !errors.Is(err, ErrUnserved) {
+		f.reader.Forward = func(string, string, int) (runpod.Dialer, error) { return nil, tc.err }
+		if _, err := f.reader.Open(t.Context(), newRun()); !errors.Is(err, runpod.ErrUnserved) {
 			t.Errorf("%s: the error is %v", name, err)
 		}
 		f.expectNoPod(t)

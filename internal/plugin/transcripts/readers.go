@@ -15,6 +15,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
 	"github.com/tinker-operator/tinker-operator/internal/plugin/artifacts"
 	"github.com/tinker-operator/tinker-operator/internal/plugin/cli"
+	"github.com/tinker-operator/tinker-operator/internal/plugin/runpod"
 	"github.com/tinker-operator/tinker-operator/internal/transcript"
 	"github.com/tinker-operator/tinker-operator/internal/transcript/delivery"
 )
@@ -132,7 +133,7 @@ func (r *Readers) askPod(ctx context.Context, run *v1alpha1.TrainingRun, p *pod,
 		p.session = nil
 	}
 	opened, err := r.open(ctx, run)
-	if errors.Is(err, artifacts.ErrUnserved) {
+	if errors.Is(err, runpod.ErrUnserved) {
 		p.unserved = true
 		return r.once(ctx, run, asked)
 	}

@@ -14,7 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
-	"github.com/tinker-operator/tinker-operator/internal/plugin/artifacts"
+	"github.com/tinker-operator/tinker-operator/internal/plugin/runpod"
 	"github.com/tinker-operator/tinker-operator/internal/transcript"
 	"github.com/tinker-operator/tinker-operator/internal/transcript/delivery"
 )
@@ -68,7 +68,7 @@ func (p *pods) readers() *Readers {
 		open: func(context.Context, *v1alpha1.TrainingRun) (session, error) {
 			p.opened++
 			if p.unserved {
-				return nil, fmt.Errorf("connecting: %w", artifacts.ErrUnserved)
+				return nil, fmt.Errorf("connecting: %w", runpod.ErrUnserved)
 			}
 			return &fakePod{of: p}, nil
 		},
