@@ -122,7 +122,22 @@ type AllowedRuns struct {
 	// +kubebuilder:validation:items:MaxLength=256
 	// +optional
 	Models []string `json:"models,omitempty"`
+	// publication is which checkpoints a run may let everybody at the server read: Own for its own checkpoints, None for
+	// none. If it is absent, it is None.
+	// +optional
+	Publication Publication `json:"publication,omitempty"`
 }
+
+// Publication is which checkpoints a run may let everybody at the server read.
+// +kubebuilder:validation:Enum=None;Own
+type Publication string
+
+// The values of Publication.
+const (
+	PublicationNone Publication = "None"
+	// PublicationOwn permits the publication of the run's own checkpoints.
+	PublicationOwn Publication = "Own"
+)
 
 // ReadableCheckpoints lets the runs of some namespaces use some checkpoints.
 type ReadableCheckpoints struct {

@@ -35,6 +35,8 @@ type Config struct {
 	Models []string
 	// Readable are checkpoints that runs may use besides the checkpoints of their namespace.
 	Readable []Readable
+	// Publication says that runs may publish their own checkpoints.
+	Publication bool
 	// Project is the project of the sessions, or empty.
 	Project string
 	// HTTP sends the requests; nil means a client that holds thousands of idle long polls.
@@ -114,7 +116,8 @@ func Open(config Config) (*Broker, error) {
 	}
 	b.drained, b.drain = context.WithCancel(context.Background())
 	err = b.Update(Settings{BaseURL: config.BaseURL, APIKey: config.APIKey, TokenKey: config.TokenKey,
-		Models: config.Models, Readable: config.Readable, Project: config.Project, HTTP: config.HTTP})
+		Models: config.Models, Readable: config.Readable,
+		Publication: config.Publication, Project: config.Project, HTTP: config.HTTP})
 	if err != nil {
 		b.Close()
 		return nil, fmt.Errorf("opening broker: %w", err)

@@ -10,6 +10,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"testing"
 
@@ -283,6 +284,8 @@ func routesWith(made objects, ownSession string) map[string][]string {
 		"external files": {"GET", path + "/checkpoints/weights/state/external_weights_urls"},
 		"ttl":            {"PUT", path + "/checkpoints/weights/state/ttl", `{"ttl_seconds":1}`},
 		"delete":         {"DELETE", path + "/checkpoints/weights/state"},
+		"publish":        {"POST", path + "/checkpoints/weights/state/publish"},
+		"unpublish":      {"DELETE", path + "/checkpoints/weights/state/publish"},
 		"an unknown field": {"POST", v1 + "create_session",
 			text(`{"tags":[],"source_path":%q}`, made.state)},
 	}
@@ -295,7 +298,7 @@ var permitted = map[string]bool{
 }
 
 func TestNoRouteReachesTheObjectsOfAnotherRun(t *testing.T) {
-	f := newFixture(t, nil)
+	f := newFixture(t, func(c *broker.Config) { c.Publication = true })
 	mine := f.make(first)
 	sessions := map[string]string{second.UID: f.make(second).session, other.UID: f.make(other).session}
 	before := f.sim.Stats().Calls
@@ -386,6 +389,29 @@ func TestRoutesWithoutARuleAreRefusedByName(t *testing.T) {
 		got := f.callAs(first, method, target, "{}")
 		if got.status != want || got.header.Get(tinker.HeaderBrokerCode) != string(problem.RouteRefused) {
 			t.Errorf("%s = %+v, want %d RouteRefused", path, got, want)
+		}
+	}
+}
+
+// TestPublicationNeedsTheRuleOfTheEndpoint publishes a checkpoint of the run itself, which the endpoint permits or not.
+func TestPublicationNeedsTheRuleOfTheEndpoint(t *testing.T) {
+	for _, permitted := range []bool{false, true} {
+		f := newFixture(t, func(c *broker.Config) { c.Publication = permitted })
+		mine := f.make(first)
+		err := f.as(first).Publish(t.Context(), mine.state, true)
+		listed, listErr := f.as(first).RunCheckpoints(t.Context(), mine.model)
+		if listErr != nil {
+			t.Fatal(listErr)
+		}
+		public := slices.ContainsFunc(listed, func(c tinker.Checkpoint) bool { return c.Public })
+		if public != permitted || (err == nil) != permitted {
+			t.Errorf("permitted %v: publishing = %v, and the checkpoint is public: %v", permitted, err, public)
+		}
+		if !permitted && !strings.Contains(err.Error(), "spec.allowed.publication") {
+			t.Errorf("the refusal is %v, want one that names the field", err)
+		}
+		if err := f.as(first).Publish(t.Context(), mine.state, false); err != nil {
+			t.Errorf("permitted %v: making a checkpoint private: %v", permitted, err)
 		}
 	}
 }

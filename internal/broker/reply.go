@@ -47,6 +47,9 @@ func (b *Broker) passError(w http.ResponseWriter, resp *http.Response, credentia
 func (b *Broker) passReply(ctx context.Context, w http.ResponseWriter, c *call, resp *http.Response) error {
 	switch c.route.reply {
 	case replyPlain:
+		if c.route.op == opArchive {
+			locate(resp)
+		}
 		stream(w, resp, resp.Body)
 		return nil
 	case replyResult:
@@ -279,6 +282,13 @@ func interrupted(err error) error {
 func foreign(c *call, err error) error {
 	return &refusal{status: http.StatusBadGateway, code: problem.EndpointFailing, forwarded: true,
 		detail: "the Tinker endpoint answered " + c.route.op + " in a form that the broker does not know: " + err.Error()}
+}
+
+// locate completes the address of an archive that the server gave without its host: the host would be the broker's.
+func locate(resp *http.Response) {
+	if place, err := resp.Location(); err == nil {
+		resp.Header.Set("Location", place.String())
+	}
 }
 
 func passHeaders(w http.ResponseWriter, resp *http.Response) {

@@ -72,10 +72,13 @@ var posts = map[string]route{
 const (
 	retrieve = "retrieve_future"
 	cancel   = "cancel_future"
+	// opPublish lets everybody at the server read a checkpoint, which the endpoint has to permit.
+	opPublish = "publish"
+	opArchive = "archive"
 )
 
 // ruled are the routes of the API that no rule permits yet.
-var ruled = []string{"publish", "copy_weights", "audit", "billing", "project", "trace_export"}
+var ruled = []string{"copy_weights", "audit", "billing", "project", "trace_export"}
 
 // refuseRoute answers for a route that does not pass.
 func refuseRoute(method, path string) error {
@@ -104,10 +107,12 @@ var paths = []pathRoute{
 	{http.MethodPost, "sessions/*/finish", "finish_session", session},
 	{http.MethodGet, "training_runs/*", "get_training_run", model},
 	{http.MethodGet, "training_runs/*/checkpoints", "list_run_checkpoints", model},
-	{http.MethodGet, "training_runs/*/checkpoints/?/?/archive", "archive", checkpointKind},
+	{http.MethodGet, "training_runs/*/checkpoints/?/?/archive", opArchive, checkpointKind},
 	{http.MethodGet, "training_runs/*/checkpoints/?/?/external_weights_urls", "external_weights_urls", model},
 	{http.MethodPut, "training_runs/*/checkpoints/?/?/ttl", "ttl", model},
 	{http.MethodDelete, "training_runs/*/checkpoints/?/?", "delete_checkpoint", model},
+	{http.MethodPost, "training_runs/*/checkpoints/?/?/publish", opPublish, model},
+	{http.MethodDelete, "training_runs/*/checkpoints/?/?/publish", "unpublish", model},
 }
 
 // match returns the object's id if the request has this route.
@@ -147,6 +152,9 @@ func (b *Broker) find(run Run, method, path string) (route, error) {
 		switch {
 		case !ok:
 			continue
+		case known.op == opPublish && !b.inForce.Load().Publication:
+			return route{}, refuse(http.StatusForbidden, problem.RouteRefused, "TinkerEndpoint %s does not permit the "+
+				"publication of checkpoints: its owner permits it with spec.allowed.publication", b.config.Endpoint)
 		case known.of != checkpointKind:
 			return route{op: known.op}, b.own(run, known.of, id)
 		}

@@ -28,6 +28,8 @@ type Settings struct {
 	Models []string
 	// Readable are checkpoints that runs may use besides the checkpoints of their namespace.
 	Readable []Readable
+	// Publication says that runs may publish their own checkpoints.
+	Publication bool
 	// Project is the project of the sessions, or empty.
 	Project string
 	// HTTP sends the requests; nil means a client that holds thousands of idle long polls.
@@ -93,7 +95,7 @@ func (b *Broker) connect(next *inForce) error {
 // Apply puts the settings that the manager wrote in force, with the keys and the client of the broker's process.
 func (b *Broker) Apply(settings endpoint.Settings, apiKey string, tokenKey []byte, sender *http.Client) error {
 	next := Settings{BaseURL: settings.BaseURL, APIKey: apiKey, TokenKey: tokenKey, Models: settings.Models,
-		Project: settings.Project, HTTP: sender}
+		Publication: settings.Publication, Project: settings.Project, HTTP: sender}
 	for _, readable := range settings.Readable {
 		next.Readable = append(next.Readable, Readable(readable))
 	}

@@ -51,7 +51,9 @@ type Settings struct {
 	// Models are the base models that runs may use; all if there are none.
 	Models   []string   `json:"models,omitempty"`
 	Readable []Readable `json:"readable,omitempty"`
-	Limits   Limits     `json:"limits,omitzero"`
+	// Publication says that runs may publish their own checkpoints.
+	Publication bool   `json:"publication,omitempty"`
+	Limits      Limits `json:"limits,omitzero"`
 	// Prices are the prices of models by name, for a million tokens.
 	Prices  map[string]spending.Price `json:"prices,omitempty"`
 	Budgets []Budget                  `json:"budgets,omitempty"`

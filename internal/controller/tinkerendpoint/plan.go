@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"slices"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -63,6 +64,7 @@ func settingsOf(of *v1alpha1.TinkerEndpoint, seen observed, known map[string]spe
 	settings := endpoint.Settings{
 		Endpoint: of.Name, Generation: of.Generation, BaseURL: spec.BaseURL, ProxyURL: spec.ProxyURL,
 		Project: spec.ProjectID, Models: spec.Allowed.Models, Prices: pricesOf(seen, known),
+		Publication: spec.Allowed.Publication == v1alpha1.PublicationOwn,
 	}
 	if l := spec.Limits; l != nil {
 		settings.Limits = endpoint.Limits{RequestsPerSecond: ptr.Deref(l.RequestsPerSecond, 0),
@@ -117,23 +119,14 @@ func pricesOf(seen observed, known map[string]spending.Price) map[string]spendin
 	return all
 }
 
-// encodeSettings encodes settings. If they do not fit into a ConfigMap, they are without the runs that are over, whose
-// tokens then do not count any more.
+// encodeSettings encodes settings. If they do not fit into a ConfigMap, they are without the runs that were over the
+// earliest, whose tokens then do not count any more: people use the checkpoints of runs that are over.
 func encodeSettings(settings endpoint.Settings, runs []namespacedRun) ([]byte, error) {
 	encoded, err := json.Marshal(settings)
 	if err == nil && len(encoded) > maxSettings {
-		finished := map[string]bool{}
-		for _, r := range runs {
-			finished[string(r.run.UID)] = status.RunFinished(r.run)
+		if settings.Runs, err = withoutOldest(settings.Runs, runs, len(encoded)-maxSettings); err == nil {
+			encoded, err = json.Marshal(settings)
 		}
-		var kept []endpoint.Run
-		for _, run := range settings.Runs {
-			if !finished[run.UID] {
-				kept = append(kept, run)
-			}
-		}
-		settings.Runs = kept
-		encoded, err = json.Marshal(settings)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("encoding settings: %w", err)
@@ -143,6 +136,35 @@ func encodeSettings(settings endpoint.Settings, runs []namespacedRun) ([]byte, e
 			"several TinkerEndpoints", len(settings.Runs))
 	}
 	return encoded, nil
+}
+
+// withoutOldest leaves out the runs that were over the earliest, until so many bytes are saved or all left out.
+func withoutOldest(all []endpoint.Run, runs []namespacedRun, save int) ([]endpoint.Run, error) {
+	over := map[string]time.Time{}
+	for _, r := range runs {
+		if status.RunFinished(r.run) {
+			over[string(r.run.UID)] = ptr.Deref(r.run.Status.CompletionTime, r.run.CreationTimestamp).Time
+		}
+	}
+	oldest := slices.SortedStableFunc(maps.Keys(over), func(a, b string) int {
+		return cmp.Or(over[a].Compare(over[b]), cmp.Compare(a, b))
+	})
+	sizes := map[string]int{}
+	for _, run := range all {
+		encoded, err := json.Marshal(run)
+		if err != nil {
+			return nil, err
+		}
+		sizes[run.UID] = len(encoded) + 1
+	}
+	left := map[string]bool{}
+	for _, uid := range oldest {
+		if save <= 0 {
+			break
+		}
+		left[uid], save = true, save-sizes[uid]
+	}
+	return slices.DeleteFunc(slices.Clone(all), func(run endpoint.Run) bool { return left[run.UID] }), nil
 }
 
 // usageOf returns what the report says of the budgets that the spec has; without a report what the status said before.

@@ -70,6 +70,7 @@ func planned(t *testing.T, of *v1alpha1.TinkerEndpoint, seen observed) (plan, en
 func TestSettings(t *testing.T) {
 	of := newEndpoint(func(e *v1alpha1.TinkerEndpoint) {
 		e.Spec.ProxyURL, e.Spec.ProjectID, e.Spec.Allowed.Models = "http://proxy", "p", []string{"m"}
+		e.Spec.Allowed.Publication = v1alpha1.PublicationOwn
 		e.Spec.Limits = &v1alpha1.EndpointLimits{RequestsPerSecond: ptr.To(5.0)}
 		e.Spec.Budgets = []v1alpha1.EndpointBudget{{Name: "b", USD: ptr.To(3.0), Period: v1alpha1.BudgetPeriodMonth}}
 		e.Spec.ReadableCheckpoints = []v1alpha1.ReadableCheckpoints{{Namespaces: []string{"x"},
@@ -86,9 +87,9 @@ func TestSettings(t *testing.T) {
 	want := endpoint.Settings{Endpoint: "prod", Generation: 4, BaseURL: "https://tinker.example.com",
 		ProxyURL: "http://proxy", Project: "p", Models: []string{"m"},
 		Readable: []endpoint.Readable{{Namespaces: []string{"x"}, Checkpoints: []string{"tinker://r/weights/s"}}},
-		Limits:   endpoint.Limits{RequestsPerSecond: 5},
-		Prices:   map[string]spending.Price{"m": {Prompt: 7}, "n": {Prompt: 2}},
-		Budgets:  []endpoint.Budget{{Name: "b", USD: 3, Period: endpoint.PeriodMonth}},
+		Limits:   endpoint.Limits{RequestsPerSecond: 5}, Publication: true,
+		Prices:  map[string]spending.Price{"m": {Prompt: 7}, "n": {Prompt: 2}},
+		Budgets: []endpoint.Budget{{Name: "b", USD: 3, Period: endpoint.PeriodMonth}},
 		Runs: []endpoint.Run{
 			{UID: "uid-done", Namespace: "ns", Name: "done", Model: "m", Weight: 1, Budgets: []string{"b"}},
 			{UID: "uid-heir", Namespace: "ns", Name: "heir", Former: "gone", Model: "m", Weight: 2, Budgets: []string{"b"}},
@@ -117,20 +118,39 @@ func TestPricesThatCannotBeReadStay(t *testing.T) {
 	}
 }
 
-// TestSettingsFitIntoAConfigMap leaves out runs that are over, and refuses more runs than fit.
+// TestSettingsFitIntoAConfigMap leaves out the runs that were over the earliest, and refuses more runs than fit.
 func TestSettingsFitIntoAConfigMap(t *testing.T) {
 	many := func(n int, over bool) []namespacedRun {
 		var runs []*v1alpha1.TrainingRun
 		for i := range n {
 			run := newRun(fmt.Sprintf("run-%d-%v", i, over), over)
 			run.Labels = map[string]string{"text": strings.Repeat("x", 63)}
+			if over {
+				run.Status.CompletionTime = ptr.To(metav1.NewTime(now.Add(-time.Duration(i) * time.Minute)))
+			}
 			runs = append(runs, run)
 		}
 		return ofTeam("a", runs...)
 	}
 	p, got := planned(t, newEndpoint(), observed{runs: append(many(6500, true), many(100, false)...)})
-	if len(got.Runs) != 100 || len(p.settings) > maxSettings {
-		t.Errorf("%d runs in %d bytes, want the 100 in progress", len(got.Runs), len(p.settings))
+	if len(p.settings) > maxSettings || len(p.settings) < maxSettings*9/10 {
+		t.Errorf("the settings have %d bytes, want nearly %d", len(p.settings), maxSettings)
+	}
+	running, newest := 0, 0
+	for _, run := range got.Runs {
+		n, over := 0, false
+		if _, err := fmt.Sscanf(run.Name, "run-%d-%t", &n, &over); err != nil {
+			t.Fatal(err)
+		}
+		if !over {
+			running++
+			continue
+		}
+		newest = max(newest, n)
+	}
+	if running != 100 || newest != len(got.Runs)-100-1 {
+		t.Errorf("%d runs in progress, and of %d that are over the earliest is number %d", running, len(got.Runs)-running,
+			newest)
 	}
 	_, err := makePlan(newEndpoint(), observed{runs: many(9000, false)}, nil, now)
 	if err == nil || !strings.Contains(err.Error(), "several TinkerEndpoints") {
