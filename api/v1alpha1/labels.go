@@ -38,6 +38,8 @@ const (
 	// AnnotationPods has, as JSON, the manager's settings for the pods of an attempt: image and defaults of pods. It
 	// is on the run file, which outlives Jobs.
 	AnnotationPods = "rl.tinker-operator.dev/pods"
+	// AnnotationEndpointSecret names, on the run file, the Secret with the run's token at its TinkerEndpoint.
+	AnnotationEndpointSecret = "rl.tinker-operator.dev/endpoint-secret"
 	// AnnotationData lists the volumes of data sets that a Job's pods mount.
 	AnnotationData = "rl.tinker-operator.dev/data"
 	// AnnotationServers lists, as JSON, the environment servers that run beside the workers.
@@ -69,6 +71,6 @@ const (
 	RoleServer  = "server"
 	// RoleBroker is the role of the pods of a TinkerEndpoint's broker.
 	RoleBroker = "broker"
-	// RoleReader is the role of a pod in which kubectl tinker reads artifacts.
+	// RoleReader is the role of a pod in which kubectl tinker reads artifacts, or asks the endpoint.
 	RoleReader = "reader"
 )

@@ -3,7 +3,8 @@
 
 // Command learner runs one attempt of a training run: it leases groups to rollout workers, trains through the
 // Tinker API, saves states and writes metrics. When it ends it writes the verdict to the termination
-// log and exits with the code of its cause. `learner transcripts` prints a transcript from the artifacts of a run.
+// log and exits with the code of its cause. `learner transcripts` prints a transcript from the artifacts of a run, and `learner relay` passes
+// requests of a person on to its endpoint.
 package main
 
 import (
@@ -43,6 +44,9 @@ type options struct {
 func main() {
 	if len(os.Args) > 1 && os.Args[1] == transcriptsCommand {
 		os.Exit(printTranscript(context.Background(), os.Args[2:], os.Stdout, os.Stderr))
+	}
+	if len(os.Args) > 1 && os.Args[1] == relayCommand {
+		os.Exit(passRequests(context.Background(), os.Args[2:], os.Getenv, os.Stderr))
 	}
 	var o options
 	flag.StringVar(&o.runFile, "run-file", "/etc/tinker-operator/run/"+contract.RunFileName,

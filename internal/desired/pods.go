@@ -12,6 +12,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
+	"github.com/tinker-operator/tinker-operator/api/v1alpha1/ref"
 	"github.com/tinker-operator/tinker-operator/internal/contract"
 )
 
@@ -170,14 +171,15 @@ func probeTemplate(env *v1alpha1.RewardEnvironment, name string, labels map[stri
 }
 
 func runEnv(run *v1alpha1.TrainingRun, credentials string) []corev1.EnvVar {
-	ref := keyOf(run, credentials)
-	return []corev1.EnvVar{
-		{Name: "TINKER_API_KEY", ValueFrom: &corev1.EnvVarSource{SecretKeyRef: &corev1.SecretKeySelector{
-			LocalObjectReference: corev1.LocalObjectReference{Name: ref.Name},
-			Key:                  ref.Key,
-		}}},
-		fieldEnv("POD_NAME", "metadata.name"),
-	}
+	return []corev1.EnvVar{keyEnv(keyOf(run, credentials)), fieldEnv("POD_NAME", "metadata.name")}
+}
+
+// keyEnv is the variable with the API key, or with the token that takes its place.
+func keyEnv(from ref.SecretKey) corev1.EnvVar {
+	return corev1.EnvVar{Name: "TINKER_API_KEY", ValueFrom: &corev1.EnvVarSource{SecretKeyRef: &corev1.SecretKeySelector{
+		LocalObjectReference: corev1.LocalObjectReference{Name: from.Name},
+		Key:                  from.Key,
+	}}}
 }
 
 func fieldEnv(name, path string) corev1.EnvVar {

@@ -10,9 +10,11 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
+	"github.com/tinker-operator/tinker-operator/api/v1alpha1/ref"
+	"github.com/tinker-operator/tinker-operator/internal/contract"
 )
 
-// ReaderContainer is the name of the container that reads artifacts.
+// ReaderContainer is the name of the container that reads artifacts, or asks the endpoint.
 const ReaderContainer = "reader"
 
 // forPods encodes the settings that all pods of an attempt have, for AnnotationPods.
@@ -36,6 +38,25 @@ func ReaderPod(run *v1alpha1.TrainingRun, name, node string, args []string, sett
 		Name: ReaderContainer, Image: settings.Image, Command: []string{"/learner"}, Args: args, Resources: resources("10m"),
 	}, grace: probeGraceSeconds}
 	p.keepArtifacts(run.Spec.Artifacts)
+	return p.forPerson(run, name, node, settings)
+}
+
+// RelayPod is a pod that passes the requests of a person, which arrive at an address, on to the TinkerEndpoint of a run:
+// it has the token of the run, which is in a Secret, and the run file of an attempt with the authority of the broker.
+func RelayPod(run *v1alpha1.TrainingRun, name, secret string, attempt int32, address string,
+	settings Settings) *corev1.Pod {
+	args := []string{"relay", "--listen=" + address, "--run-file=" + runDir + "/" + contract.RunFileName}
+	p := pod{container: corev1.Container{
+		Name: ReaderContainer, Image: settings.Image, Command: []string{"/learner"}, Args: args, Resources: resources("10m"),
+		Env: []corev1.EnvVar{keyEnv(ref.SecretKey{Name: secret, Key: contract.TokenKey})},
+	}, grace: probeGraceSeconds}
+	p.mount(configVolume(runVolume, RunFileName(run, attempt), contract.RunFileName), runDir)
+	p.connect(run, attempt)
+	return p.forPerson(run, name, "", settings)
+}
+
+// forPerson returns the pod as a person creates it.
+func (p *pod) forPerson(run *v1alpha1.TrainingRun, name, node string, settings Settings) *corev1.Pod {
 	given := WithPodDefaults(PodOverrides(run, v1alpha1.TargetLearner), settings.PodDefaults)
 	given.Resources, given.InitContainers, given.ResourceClaims = corev1.ResourceRequirements{}, nil, nil
 	if node != "" {

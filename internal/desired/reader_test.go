@@ -84,3 +84,34 @@ func testRunFile(t *testing.T, run *v1alpha1.TrainingRun) contract.RunFile {
 	}
 	return file
 }
+
+// TestRelayPodHasTheTokenAndTheAuthorityAlone checks the pod that asks the TinkerEndpoint of a run for a person.
+func TestRelayPodHasTheTokenAndTheAuthorityAlone(t *testing.T) {
+	run := testRun()
+	run.Spec.Artifacts = &v1alpha1.Artifacts{ClaimName: "runs"}
+	run.Spec.Tinker = v1alpha1.Tinker{EndpointRef: &ref.Endpoint{Name: "prod"}}
+	with := Settings{Image: "operator:1"}
+	got := RelayPod(run, "relay", "token", 2, "127.0.0.1:1", with)
+	reader := ReaderPod(run, "relay", "", nil, with)
+	container := got.Spec.Containers[0]
+	if key := container.Env[0].ValueFrom.SecretKeyRef; key.Name != "token" || key.Key != contract.TokenKey {
+		t.Errorf("the pod has the key %+v", key)
+	}
+	for _, v := range got.Spec.Volumes {
+		if v.ConfigMap == nil || v.ConfigMap.Name != RunFileName(run, 2) {
+			t.Errorf("the pod has the volume %+v, want the run file alone", v)
+		}
+	}
+	want := []string{"relay", "--listen=127.0.0.1:1", "--run-file=" + runDir + "/run.json"}
+	if diff := cmp.Diff(want, container.Args); diff != "" {
+		t.Errorf("arguments (-want +got):\n%s", diff)
+	}
+	// All else is as in a reader: the labels that NetworkPolicies select, the owner, the deadline and the security.
+	got.Spec.Volumes, got.Spec.Containers = reader.Spec.Volumes, reader.Spec.Containers
+	if diff := cmp.Diff(reader, got); diff != "" {
+		t.Errorf("beside a reader (-reader +relay):\n%s", diff)
+	}
+	if diff := cmp.Diff(reader.Spec.Containers[0].SecurityContext, container.SecurityContext); diff != "" {
+		t.Errorf("security (-reader +relay):\n%s", diff)
+	}
+}

@@ -20,6 +20,8 @@ const (
 	HeaderBrokerCode = "X-Tinker-Broker-Code"
 	// HeaderBrokerForwarded is true if the server may have executed the request, and otherwise false.
 	HeaderBrokerForwarded = "X-Tinker-Broker-Forwarded"
+	// HeaderRelayFile is the address of a file that the pod of a person's requests fetches in the place of the endpoint.
+	HeaderRelayFile = "X-Tinker-Operator-Relay-File"
 )
 
 // ConfigRequest is the body of POST client/config and of POST client/dynamic_config.

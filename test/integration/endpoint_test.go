@@ -232,7 +232,13 @@ var _ = Describe("The manager of an endpoint", func() {
 			Expect(metav1.IsControlledBy(secret, run)).To(BeTrue())
 			Expect(string(secret.Data[from.Key])).To(Equal(contract.RunToken(keys.Data["token-key"], string(run.UID))), role)
 			Expect(from.Name).NotTo(Equal("tinker"))
+			Expect(config.Annotations).To(HaveKeyWithValue(v1alpha1.AnnotationEndpointSecret, from.Name))
 		}
+		settings, ok := desired.PodSettings(config.Annotations)
+		Expect(ok).To(BeTrue())
+		pod := desired.RelayPod(run, run.Name+"-relay", config.Annotations[v1alpha1.AnnotationEndpointSecret], 1,
+			"127.0.0.1:8092", settings)
+		Expect(kube.Create(context.Background(), pod, client.DryRunAll)).To(Succeed(), "the pod of a person's requests")
 		Expect(w.settings().Runs).To(ConsistOf(endpoint.Run{UID: string(run.UID), Namespace: w.namespace, Name: run.Name,
 			Model: "tinkersim/byte-136k", Weight: 1}))
 	})

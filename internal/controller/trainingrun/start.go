@@ -211,9 +211,10 @@ func (r *Reconciler) addEndpoint(ctx context.Context, run *v1alpha1.TrainingRun,
 	if err != nil {
 		return err
 	}
-	file.Data[desired.AuthorityKey] = string(authority)
 	secret := desired.EndpointSecret(run, contract.RunToken(key, string(run.UID)),
 		desired.EndpointSecretName(run, r.credentialsName(run)))
+	file.Data[desired.AuthorityKey] = string(authority)
+	file.Annotations[v1alpha1.AnnotationEndpointSecret] = secret.Name
 	if err := client.IgnoreAlreadyExists(r.Client.Create(ctx, secret)); err != nil {
 		return fmt.Errorf("creating the secret of the endpoint: %w", err)
 	}

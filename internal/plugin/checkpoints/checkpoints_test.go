@@ -113,7 +113,13 @@ func second(_ v1alpha1.Checkpoint, err error) error { return err }
 func trained(t *testing.T) (string, v1alpha1.Checkpoint) {
 	t.Helper()
 	_, url := simulatortest.Serve(t, tinkersim.Options{})
-	api, err := client.New(client.Config{BaseURL: url, APIKey: "tml-test", UserAgent: "test"})
+	return url, trainedAt(t, url, "tml-test")
+}
+
+// trainedAt trains a step at a server, and returns the checkpoint.
+func trainedAt(t *testing.T, url, key string) v1alpha1.Checkpoint {
+	t.Helper()
+	api, err := client.New(client.Config{BaseURL: url, APIKey: key, UserAgent: "test"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -137,7 +143,7 @@ func trained(t *testing.T) (string, v1alpha1.Checkpoint) {
 	wait(t, step, err)
 	state, err := model.SaveState(t.Context(), client.SaveRequest{Name: "one"})
 	sampler, samplerErr := model.SaveSampler(t.Context(), client.SaveRequest{Name: "one"})
-	return url, v1alpha1.Checkpoint{Step: 1, State: wait(t, state, err).Path, Sampler: wait(t, sampler, samplerErr).Path}
+	return v1alpha1.Checkpoint{Step: 1, State: wait(t, state, err).Path, Sampler: wait(t, sampler, samplerErr).Path}
 }
 
 func wait[T any](t *testing.T, future *client.Future[T], err error) T {

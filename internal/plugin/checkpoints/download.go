@@ -32,7 +32,8 @@ adapter_config.json, from the endpoint of the run. Without --step and --best it 
 that exports adapters loads the state into a new model first; others serve archives.
 
 The API key comes from the variable TINKER_API_KEY, or from the run's Secret if you may read it. An endpoint that only
-pods reach needs a forwarded port, which --base-url names. A download that was interrupted is continued by the same
+pods reach needs a forwarded port, which --base-url names. For a run with tinker.endpointRef a pod in its namespace asks
+with the run's token, and no key is needed. A download that was interrupted is continued by the same
 command where
 the server permits it; the files have their names only when they are complete.`
 
@@ -56,12 +57,13 @@ func newDownload(env cli.IO, cluster *cli.Cluster) *cobra.Command {
 			}
 			return nil
 		},
-	}, func(ctx context.Context, connection *cli.Connection, run *v1alpha1.TrainingRun) error {
+	}, func(ctx context.Context, connection *cli.Connection, run *v1alpha1.TrainingRun) (err error) {
 		chosen, err := Choose(run, f.step, f.best)
 		if err != nil {
 			return err
 		}
-		from, err := EndpointOf(ctx, env, connection, run, f.baseURL)
+		from, err := Open(ctx, env, connection, run, f.baseURL)
+		defer func() { err = errors.Join(err, from.Close(ctx)) }()
 		if err != nil {
 			return err
 		}

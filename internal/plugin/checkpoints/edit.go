@@ -102,7 +102,7 @@ func remove(ctx context.Context, api *client.Client, path string) error {
 // command completes a command that runs the editor.
 func (e *editor) command(env cli.IO, cluster *cli.Cluster, command *cobra.Command) *cobra.Command {
 	command.PreRunE = func(*cobra.Command, []string) error { return e.check() }
-	cluster.ForOneRun(command, func(ctx context.Context, connection *cli.Connection, run *v1alpha1.TrainingRun) error {
+	cluster.ForOneRun(command, func(ctx context.Context, connection *cli.Connection, run *v1alpha1.TrainingRun) (err error) {
 		chosen, err := e.choose(run)
 		if err != nil {
 			return err
@@ -114,7 +114,8 @@ func (e *editor) command(env cli.IO, cluster *cli.Cluster, command *cobra.Comman
 		if err := e.guard(run, chosen, used); err != nil {
 			return err
 		}
-		at, err := EndpointOf(ctx, env, connection, run, e.baseURL)
+		at, err := Open(ctx, env, connection, run, e.baseURL)
+		defer func() { err = errors.Join(err, at.Close(ctx)) }()
 		if err != nil {
 			return err
 		}
@@ -225,7 +226,7 @@ func (e *editor) edit(ctx context.Context, env cli.IO, at Endpoint, targets []ta
 	var errs []error
 	for _, t := range targets {
 		if err := e.apply(ctx, api, t.Path); err != nil {
-			errs = append(errs, fmt.Errorf("changing %s: %w", t.Path, Explain(err, at.baseURL)))
+			errs = append(errs, fmt.Errorf("changing %s: %w", t.Path, at.explain(err)))
 			continue
 		}
 		t.Result = e.done

@@ -18,6 +18,8 @@ import (
 
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
 	"github.com/tinker-operator/tinker-operator/internal/plugin/cli"
+	"github.com/tinker-operator/tinker-operator/internal/plugin/relay"
+	"github.com/tinker-operator/tinker-operator/internal/plugin/runpod"
 	"github.com/tinker-operator/tinker-operator/internal/tinker"
 	tinkerclient "github.com/tinker-operator/tinker-operator/internal/tinker/client"
 	"github.com/tinker-operator/tinker-operator/internal/tinker/transport"
@@ -40,17 +42,60 @@ const maxUnreachable = 4
 type Endpoint struct {
 	baseURL, key string
 	http         *http.Client
+	// relay has the requests sent by a pod, and name is the TinkerEndpoint; nil and empty for a direct connection.
+	relay *relay.Relay
+	name  string
 }
 
-// EndpointOf returns the endpoint of a run.
+// Open returns the endpoint of a run. For a run that names a TinkerEndpoint it starts a pod that has the token of the
+// run, unless baseURL or the environment names a server. The caller closes the endpoint.
+func Open(ctx context.Context, env cli.IO, connection *cli.Connection, run *v1alpha1.TrainingRun,
+	baseURL string) (Endpoint, error) {
+	named := run.Spec.Tinker.EndpointRef
+	if named == nil || cmp.Or(baseURL, env.Getenv(baseURLVariable)) != "" {
+		return EndpointOf(ctx, env, connection, run, baseURL)
+	}
+	pods, err := runpod.New(env, connection)
+	if err != nil {
+		return Endpoint{}, err
+	}
+	direct, err := transport.New(transport.FromEnvironment(env.Getenv))
+	if err != nil {
+		return Endpoint{}, err
+	}
+	e := throughPod(pods, run, direct)
+	return e, e.relay.Start(ctx)
+}
+
+// throughPod returns the endpoint of a run whose requests a pod passes on. Files that it names are fetched directly
+// where that is possible.
+func throughPod(pods runpod.Pods, run *v1alpha1.TrainingRun, direct http.RoundTripper) Endpoint {
+	by := relay.New(pods, run, direct)
+	return Endpoint{baseURL: relay.BaseURL, key: relay.Token, http: &http.Client{Transport: by}, relay: by,
+		name: run.Spec.Tinker.EndpointRef.Name}
+}
+
+// Close deletes the pod by which requests were sent, if there is one, also where the context has ended.
+func (e Endpoint) Close(ctx context.Context) error {
+	if e.relay == nil {
+		return nil
+	}
+	return e.relay.Close(ctx)
+}
+
+// place is the endpoint in messages.
+func (e Endpoint) place() string {
+	if e.relay == nil {
+		return e.baseURL
+	}
+	return "TinkerEndpoint " + e.name
+}
+
+// EndpointOf returns the endpoint of a run that this machine calls itself.
 func EndpointOf(ctx context.Context, env cli.IO, kube client.Reader, run *v1alpha1.TrainingRun,
 	baseURL string) (Endpoint, error) {
 	own := cmp.Or(baseURL, env.Getenv(baseURLVariable))
 	e := Endpoint{baseURL: cmp.Or(own, run.Spec.Tinker.BaseURL)}
-	if named := run.Spec.Tinker.EndpointRef; named != nil && own == "" {
-		return e, fmt.Errorf("run %q uses TinkerEndpoint %q, whose key is in no namespace of a run: whoever has the key of "+
-			"the endpoint gives it by the variable %s and names the server with --base-url", run.Name, named.Name, keyVariable)
-	}
 	if e.baseURL == "" {
 		return e, fmt.Errorf("run %q uses the operator's default endpoint, which this command does not know: name it with "+
 			"--base-url or the variable %s",
@@ -111,10 +156,10 @@ func (e Endpoint) Client(report func(string), giveUp func()) (*tinkerclient.Clie
 			if event.Over {
 				return
 			}
-			message := fmt.Sprintf("the endpoint %s does not answer yet (%s %s); trying again", e.baseURL, event.Category,
+			message := fmt.Sprintf("the endpoint %s does not answer yet (%s %s); trying again", e.place(), event.Category,
 				event.Reason)
 			if event.Category == tinker.CategoryUnreachable {
-				if unreachable++; unreachable == 1 {
+				if unreachable++; unreachable == 1 && e.relay == nil {
 					message += ": " + howToReach(e.baseURL)
 				}
 			}
@@ -132,7 +177,7 @@ func (e Endpoint) locate(ctx context.Context, api *tinkerclient.Client, path str
 	defer cancel()
 	location, err := api.ArchiveURL(limited, path)
 	if err != nil {
-		return "", Explain(err, e.baseURL)
+		return "", e.explain(err)
 	}
 	base, err := url.Parse(e.baseURL)
 	if err != nil {
@@ -141,7 +186,7 @@ func (e Endpoint) locate(ctx context.Context, api *tinkerclient.Client, path str
 	absolute, err := base.Parse(location)
 	if err != nil || location == "" {
 		return "", fmt.Errorf("the endpoint names no valid URL of the archive: check that %s is a server of the Tinker API",
-			e.baseURL)
+			e.place())
 	}
 	return absolute.String(), nil
 }
@@ -166,7 +211,7 @@ func (e Endpoint) AddSamplers(ctx context.Context, env cli.IO, checkpoints []v1a
 			continue // The endpoint lists no checkpoints, or has none of the model.
 		}
 		if err != nil {
-			return Explain(err, e.baseURL)
+			return e.explain(err)
 		}
 		if slices.ContainsFunc(all, func(listed tinker.Checkpoint) bool { return listed.TinkerPath == path.String() }) {
 			checkpoints[i].Sampler = path.String()
@@ -175,9 +220,13 @@ func (e Endpoint) AddSamplers(ctx context.Context, env cli.IO, checkpoints []v1a
 	return nil
 }
 
-// Explain adds to an error of the endpoint what to do about it.
-func Explain(err error, baseURL string) error {
-	switch tinkerclient.CategoryFrom(err) {
+// explain adds to an error of the endpoint what to do about it.
+func (e Endpoint) explain(err error) error {
+	category := tinkerclient.CategoryFrom(err)
+	if e.relay != nil && category != tinker.CategoryNotFound {
+		return err // The broker says what to do.
+	}
+	switch category {
 	case "":
 		return err
 	case tinker.CategoryUnauthorized:
@@ -186,7 +235,7 @@ func Explain(err error, baseURL string) error {
 		return fmt.Errorf("%w: the checkpoint was deleted or has expired, or the endpoint serves no archives: list others "+
 			"with: kubectl tinker checkpoints list", err)
 	case tinker.CategoryCanceled, tinker.CategoryNotTinker, tinker.CategoryUnreachable:
-		return fmt.Errorf("%w: %s", err, howToReach(baseURL))
+		return fmt.Errorf("%w: %s", err, howToReach(e.baseURL))
 	}
 	return err
 }

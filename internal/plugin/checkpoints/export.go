@@ -61,7 +61,7 @@ func (d *adapterDownload) fetchExternal(ctx context.Context, state string) ([]ar
 	defer func() { _ = os.Remove(saved + ".lock") }()
 	path, err := d.external(ctx, api, state, saved)
 	if err != nil {
-		return nil, Explain(err, d.from.baseURL)
+		return nil, d.from.explain(err)
 	}
 	names := map[string]string{}
 	for _, name := range []string{archive.ConfigFile, archive.TensorsFile} {
@@ -158,7 +158,7 @@ func (e Endpoint) locateExternal(ctx context.Context, api *tinkerclient.Client, 
 	defer cancel()
 	files, err := api.ExternalWeights(limited, path)
 	if err != nil {
-		return "", Explain(err, e.baseURL)
+		return "", e.explain(err)
 	}
 	base, err := url.Parse(e.baseURL)
 	if err != nil {

@@ -81,12 +81,13 @@ type talk struct {
 	terminal bool
 }
 
-func (f *chatFlags) run(ctx context.Context, env cli.IO, connect func() (*cli.Connection, error), name string) error {
+func (f *chatFlags) run(ctx context.Context, env cli.IO, connect func() (*cli.Connection, error),
+	name string) (err error) {
 	from, err := f.open(ctx, env, connect, name)
 	if err != nil {
 		return err
 	}
-	defer from.sampler.Close()
+	defer func() { err = errors.Join(err, from.close(ctx)) }()
 	t := &talk{env: env, defaults: from.defaults, system: f.system}
 	if file, ok := env.Stdin.(*os.File); ok {
 		t.terminal = term.IsTerminal(int(file.Fd()))

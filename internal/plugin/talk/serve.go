@@ -92,12 +92,13 @@ func (f *serveFlags) check() error {
 	return nil
 }
 
-func (f *serveFlags) run(ctx context.Context, env cli.IO, connect func() (*cli.Connection, error), name string) error {
+func (f *serveFlags) run(ctx context.Context, env cli.IO, connect func() (*cli.Connection, error),
+	name string) (err error) {
 	from, err := f.open(ctx, env, connect, name)
 	if err != nil {
 		return err
 	}
-	defer from.sampler.Close()
+	defer func() { err = errors.Join(err, from.close(ctx)) }()
 	models := newCatalog(from, f.as)
 	first, err := models.Model(ctx, models.names[0])
 	if err != nil {

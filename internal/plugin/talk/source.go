@@ -7,6 +7,7 @@ package talk
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 
@@ -97,7 +98,7 @@ func (c choice) open(ctx context.Context, env cli.IO, connect func() (*cli.Conne
 	name string) (*source, error) {
 	s := &source{choice: c, env: env, run: &v1alpha1.TrainingRun{},
 		defaults: serving.Defaults{Temperature: c.temperature, TopP: c.topP, TopK: c.topK, MaxTokens: c.maxTokens}}
-	prepare := s.openPath
+	find := s.openPath
 	if !strings.HasPrefix(name, "tinker://") {
 		var err error
 		if s.kube, err = connect(); err != nil {
@@ -106,26 +107,34 @@ func (c choice) open(ctx context.Context, env cli.IO, connect func() (*cli.Conne
 		if s.run, err = s.kube.Run(ctx, name); err != nil {
 			return nil, err
 		}
-		prepare = s.openRun
+		find = s.openRun
 	} else if c.best || c.step >= 0 {
 		return nil, cli.Misused("--step and --best choose a checkpoint of a run, and %s is one: remove them", name)
 	}
 	s.path = name
-	if err := prepare(ctx); err != nil {
-		return nil, err
+	if err := s.prepare(ctx, find); err != nil {
+		return nil, errors.Join(err, s.close(ctx))
 	}
-	files := &fetch.Fetcher{Endpoint: env.Getenv("HF_ENDPOINT"), Token: env.Getenv("HF_TOKEN"),
-		Cache: env.TokenizerCache()}
+	return s, nil
+}
+
+// prepare has a function find the checkpoints, and loads what they are sampled with.
+func (s *source) prepare(ctx context.Context, find func(context.Context) error) error {
+	if err := find(ctx); err != nil {
+		return err
+	}
+	files := &fetch.Fetcher{Endpoint: s.env.Getenv("HF_ENDPOINT"), Token: s.env.Getenv("HF_TOKEN"),
+		Cache: s.env.TokenizerCache()}
 	var err error
 	if s.format, err = load.ForModel(ctx, files, s.model); err != nil {
-		return nil, err
+		return err
 	}
 	api, err := s.client(ctx)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	s.sampler = serving.NewSampler(ctx, api, "kubectl-tinker")
-	return s, nil
+	return nil
 }
 
 // client returns a client that tries for as long as the request lasts, and prints that it does.
@@ -188,8 +197,16 @@ func (s *source) openRun(ctx context.Context) error {
 		return err
 	}
 	s.setDefaults()
-	s.endpoint, err = checkpoints.EndpointOf(ctx, s.env, s.kube, s.run, s.baseURL)
+	s.endpoint, err = checkpoints.Open(ctx, s.env, s.kube, s.run, s.baseURL)
 	return err
+}
+
+// close ends what open has started, also where the context has ended.
+func (s *source) close(ctx context.Context) error {
+	if s.sampler != nil {
+		s.sampler.Close()
+	}
+	return s.endpoint.Close(ctx)
 }
 
 // runFile returns what the newest learner of the run was given; nil if the cluster does not have it any more.
