@@ -37,6 +37,15 @@ func UsageName(endpoint string, day time.Time) string {
 	return ObjectName(endpoint) + "-usage-" + day.UTC().Format(dayLayout)
 }
 
+// UsageDays is how many days the usage of a day is kept.
+const UsageDays = 731
+
+// DayOfUsage returns the day of a ConfigMap with the usage of an endpoint, by its name; false for any other name.
+func DayOfUsage(endpoint, name string) (time.Time, bool) {
+	day, err := time.Parse(dayLayout, name[max(0, len(name)-len(dayLayout)):])
+	return day, err == nil && name == UsageName(endpoint, day)
+}
+
 // Settings is what a broker does for which runs. The API key and the key of the tokens are not in it: they are in
 // Secrets that the broker's pod mounts.
 type Settings struct {

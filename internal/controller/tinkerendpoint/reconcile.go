@@ -13,7 +13,6 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/utils/ptr"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -44,12 +43,12 @@ type Reconciler struct {
 	Settings   desired.Settings
 	Now        func() time.Time
 
-	created *objectmap.Map[time.Time]
+	created, pruned *objectmap.Map[time.Time]
 }
 
 // New completes a Reconciler.
 func New(r Reconciler) *Reconciler {
-	r.created = &objectmap.Map[time.Time]{}
+	r.created, r.pruned = &objectmap.Map[time.Time]{}, &objectmap.Map[time.Time]{}
 	return &r
 }
 
@@ -65,7 +64,8 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 	}
 	if of == nil || of.DeletionTimestamp != nil {
 		// What belongs to the endpoint goes with it, by its owner references.
-		r.created.Forget(types.NamespacedName{Name: request.Name})
+		r.created.Forget(request.NamespacedName)
+		r.pruned.Forget(request.NamespacedName)
 		return ctrl.Result{}, nil
 	}
 	seen, err := r.observe(ctx, of)
@@ -81,7 +81,10 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 	} else if err != nil {
 		return ctrl.Result{}, err
 	}
-	return ctrl.Result{RequeueAfter: lookInterval}, r.apply(ctx, of, seen, p)
+	if err := r.apply(ctx, of, seen, p); err != nil {
+		return ctrl.Result{}, err
+	}
+	return ctrl.Result{RequeueAfter: lookInterval}, r.prune(ctx, of)
 }
 
 // apply makes the objects of a broker as they are to be.

@@ -51,7 +51,9 @@ type brokered struct {
 }
 
 // Dial implements runpod.Dialer in the place of a pod's port.
-func (b *brokered) Dial() (net.Conn, error) { return net.Dial("tcp", strings.TrimPrefix(b.url, "http://")) }
+func (b *brokered) Dial() (net.Conn, error) {
+	return net.Dial("tcp", strings.TrimPrefix(b.url, "http://"))
+}
 
 // Close implements runpod.Dialer.
 func (*brokered) Close() error { return nil }

@@ -35,9 +35,6 @@ const usageExample = `  kubectl tinker usage --endpoint prod
   kubectl tinker usage --endpoint prod --by namespace,model --since 7d
   kubectl tinker usage --endpoint prod --by label=project -o json`
 
-// maxDays bounds how far usage looks back.
-const maxDays = 731
-
 type usageFlags struct {
 	endpoint, by, since, namespace string
 	format                         *output.Format
@@ -196,8 +193,8 @@ func parseSince(text string) (time.Duration, error) {
 		n, err = strconv.Atoi(days)
 		back = time.Duration(n) * 24 * time.Hour
 	}
-	if err != nil || back <= 0 || back > maxDays*24*time.Hour {
-		return 0, cli.Misused("--since is %q: give a time up to %dd, such as 30d or 36h", text, maxDays)
+	if err != nil || back <= 0 || back > endpoint.UsageDays*24*time.Hour {
+		return 0, cli.Misused("--since is %q: give a time up to %dd, such as 30d or 36h", text, endpoint.UsageDays)
 	}
 	return back, nil
 }
