@@ -40,6 +40,8 @@ const (
 	AnnotationPods = "rl.tinker-operator.dev/pods"
 	// AnnotationEndpointSecret names, on the run file, the Secret with the run's token at its TinkerEndpoint.
 	AnnotationEndpointSecret = "rl.tinker-operator.dev/endpoint-secret"
+	// AnnotationCreator is, on a run, the user who created it, where an admission policy keeps it true.
+	AnnotationCreator = "rl.tinker-operator.dev/creator"
 	// AnnotationData lists the volumes of data sets that a Job's pods mount.
 	AnnotationData = "rl.tinker-operator.dev/data"
 	// AnnotationServers lists, as JSON, the environment servers that run beside the workers.

@@ -26,6 +26,9 @@ func (f *brokerFlags) add(set *flag.FlagSet, o *options) {
 	set.StringVar(&f.names, "endpoints", "",
 		"TinkerEndpoints to serve, separated by commas; without it all, which needs permission to watch them. With "+
 			"--namespaces it is required.")
+	set.BoolVar(&o.endpoints.TrustCreators, "trust-creators", false,
+		"Have usage name the user of the annotation rl.tinker-operator.dev/creator of a run, which an admission policy "+
+			"must keep true.")
 	set.StringVar(&f.pod, "broker-pod", "{}",
 		"JSON object with what the pods of brokers have: the fields of --pod-defaults.")
 	set.StringVar(&o.broker.StorageClass, "broker-storage-class", "",

@@ -17,11 +17,11 @@ func TestBrokerFlags(t *testing.T) {
 	const namespace = "--leader-election-namespace=operator"
 	got, err := parsed(t, "--image=i", key, namespace, "--serve-endpoints", "--endpoints=prod, dev",
 		`--broker-pod={"nodeSelector":{"pool":"core"}}`, "--broker-storage-class=fast",
-		"--broker-access-mode=ReadWriteMany", "--broker-storage-size=5Gi")
+		"--broker-access-mode=ReadWriteMany", "--broker-storage-size=5Gi", "--trust-creators")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !got.endpoints.Enabled || !slices.Equal(got.endpoints.Names, []string{"prod", "dev"}) {
+	if !got.endpoints.Enabled || !got.endpoints.TrustCreators || !slices.Equal(got.endpoints.Names, []string{"prod", "dev"}) {
 		t.Errorf("endpoints are %+v", got.endpoints)
 	}
 	b := got.broker

@@ -58,6 +58,8 @@ type Endpoints struct {
 	Enabled bool
 	// Names are those that the manager may get; empty for all, which it may then watch.
 	Names []string
+	// TrustCreators says that an admission policy keeps the annotation with the creator of a run true.
+	TrustCreators bool
 }
 
 // reader returns what reads TinkerEndpoints, nil for a manager that serves none, and whether they are watched.
@@ -81,7 +83,7 @@ func setupEndpoints(mgr ctrl.Manager, options Options, dog *watchdog.Watchdog) e
 	endpoints := tinkerendpoint.New(tinkerendpoint.Reconciler{
 		Client: mgr.GetClient(), Endpoints: reads, Live: mgr.GetAPIReader(), Names: options.Endpoints.Names,
 		Recorder: mgr.GetEventRecorder("tinker-operator"), ManagerKey: options.ManagerKey, Settings: options.Settings,
-		Now: options.Now,
+		Now: options.Now, TrustCreators: options.Endpoints.TrustCreators,
 	})
 	return endpoints.SetupWithManager(mgr, dog)
 }

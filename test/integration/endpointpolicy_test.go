@@ -9,6 +9,7 @@ import (
 	"context"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	. "github.com/onsi/ginkgo/v2"
@@ -17,6 +18,9 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/yaml"
+
+	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
 )
 
 // These are three ways by which the author of a run sent the key of a Secret of the namespace elsewhere.
@@ -105,5 +109,84 @@ var _ = Describe("The policy of the chart for endpoints", Ordered, ContinueOnFai
 		Expect(err).NotTo(HaveOccurred(), output)
 		output, err = dryRun(w.namespace, smallestEnvironment)
 		Expect(err).NotTo(HaveOccurred(), output)
+	})
+})
+
+// creators returns a file with the policies of the chart for creators, as an API server with some versions gets them.
+func creators(versions ...string) string {
+	GinkgoHelper()
+	arguments := []string{"tool", "-modfile=hack/tools/go.mod", "helm", "template", "platform", "charts/tinker-operator",
+		"--show-only", "templates/creators.yaml", "--set", "endpoints.creators=true"}
+	for _, version := range versions {
+		arguments = append(arguments, "--api-versions", version)
+	}
+	file := filepath.Join(GinkgoT().TempDir(), "creators.yaml")
+	Expect(os.WriteFile(file, command("go", arguments...), 0o600)).To(Succeed())
+	return file
+}
+
+var _ = Describe("The policies of the chart for creators", Ordered, ContinueOnFailure, func() {
+	const forged = "metadata: {annotations: {rl.tinker-operator.dev/creator: bob}}"
+	own := strings.ReplaceAll(forged, "bob", "alice")
+	asAlice := func(verb string, arguments ...string) (string, error) {
+		return kubectl("default", append([]string{verb, "--as=alice", "--as-group=system:masters"}, arguments...)...)
+	}
+	create := func(patches ...string) (string, error) {
+		object := smallestRun
+		for _, patch := range patches {
+			data, err := yaml.Marshal(merged(object, patch))
+			Expect(err).NotTo(HaveOccurred())
+			object = string(data)
+		}
+		file := filepath.Join(GinkgoT().TempDir(), "run.yaml")
+		Expect(os.WriteFile(file, []byte(object), 0o600)).To(Succeed())
+		return asAlice("create", "--dry-run=server", "-o=jsonpath={.metadata.annotations}", "-f", file)
+	}
+
+	It("refuses an annotation that names somebody else, where the API server cannot write it", func() {
+		file := creators()
+		output, err := kubectl("default", "apply", "-f", file)
+		Expect(err).NotTo(HaveOccurred(), output)
+		DeferCleanup(func() { _, _ = kubectl("default", "delete", "-f", file) })
+		Eventually(func(g Gomega) { // The API server reads policies after a while.
+			output, err := create(forged)
+			g.Expect(err).To(HaveOccurred())
+			g.Expect(output).To(ContainSubstring("names another user than the one who creates the run"))
+		}, time.Minute, time.Second).Should(Succeed())
+		output, err = create()
+		Expect(err).NotTo(HaveOccurred(), output)
+		output, err = create(own)
+		Expect(err).NotTo(HaveOccurred(), output)
+		Eventually(func(g Gomega) {
+			policy := &admissionv1.ValidatingAdmissionPolicy{}
+			g.Expect(kube.Get(context.Background(), types.NamespacedName{Name: "platform-default-creators"},
+				policy)).To(Succeed())
+			g.Expect(policy.Status.TypeChecking).NotTo(BeNil())
+			g.Expect(policy.Status.TypeChecking.ExpressionWarnings).To(BeEmpty())
+		}).Should(Succeed())
+	})
+
+	It("has the API server write the annotation, and keep it", func() {
+		w := emptyEnv()
+		file := creators("admissionregistration.k8s.io/v1/MutatingAdmissionPolicy")
+		output, err := kubectl("default", "apply", "-f", file)
+		Expect(err).NotTo(HaveOccurred(), output)
+		DeferCleanup(func() { _, _ = kubectl("default", "delete", "-f", file) })
+		for _, patches := range [][]string{nil, {forged}} {
+			Eventually(func(g Gomega) {
+				output, err := create(patches...)
+				g.Expect(err).NotTo(HaveOccurred(), output)
+				g.Expect(output).To(ContainSubstring(`"rl.tinker-operator.dev/creator":"alice"`))
+			}, time.Minute, time.Second).Should(Succeed())
+		}
+		run := w.create()
+		Expect(run.Annotations).To(HaveKey(v1alpha1.AnnotationCreator))
+		creator := run.Annotations[v1alpha1.AnnotationCreator]
+		for _, to := range []string{`"bob"`, "null"} {
+			_, _ = kubectl(w.namespace, "patch", "trainingrun", run.Name, "--type=merge", "-p",
+				`{"metadata":{"annotations":{"rl.tinker-operator.dev/creator":`+to+`}}}`)
+			Expect(kube.Get(context.Background(), client.ObjectKeyFromObject(run), run)).To(Succeed())
+			Expect(run.Annotations).To(HaveKeyWithValue(v1alpha1.AnnotationCreator, creator))
+		}
 	})
 })

@@ -49,6 +49,8 @@ type observed struct {
 type namespacedRun struct {
 	run       *v1alpha1.TrainingRun
 	namespace map[string]string
+	// creator is the user who created the run, or empty where that is not known for certain.
+	creator string
 }
 
 func (r *Reconciler) observe(ctx context.Context, of *v1alpha1.TinkerEndpoint) (observed, error) {
@@ -101,7 +103,11 @@ func (r *Reconciler) observeRuns(ctx context.Context, of *v1alpha1.TinkerEndpoin
 				return nil, err
 			}
 		}
-		found = append(found, namespacedRun{run, labels[run.Namespace]})
+		one := namespacedRun{run: run, namespace: labels[run.Namespace]}
+		if r.TrustCreators {
+			one.creator = run.Annotations[v1alpha1.AnnotationCreator]
+		}
+		found = append(found, one)
 	}
 	slices.SortFunc(found, func(a, b namespacedRun) int {
 		return strings.Compare(a.run.Namespace+"/"+a.run.Name, b.run.Namespace+"/"+b.run.Name)

@@ -90,7 +90,7 @@ func settingsOf(of *v1alpha1.TinkerEndpoint, seen observed, known map[string]spe
 func runOf(spec v1alpha1.TinkerEndpointSpec, r namespacedRun) endpoint.Run {
 	run := endpoint.Run{
 		UID: string(r.run.UID), Namespace: r.run.Namespace, Name: r.run.Name, Model: r.run.Spec.Model.Name,
-		Labels: r.run.Labels, Weight: rules.WeightOf(spec, r.run, r.namespace),
+		User: r.creator, Labels: r.run.Labels, Weight: rules.WeightOf(spec, r.run, r.namespace),
 	}
 	if from := r.run.Spec.ResumeFrom; from != nil {
 		run.Former = from.UID

@@ -47,7 +47,7 @@ func newRun(name string, over bool) *v1alpha1.TrainingRun {
 func ofTeam(team string, runs ...*v1alpha1.TrainingRun) []namespacedRun {
 	var all []namespacedRun
 	for _, run := range runs {
-		all = append(all, namespacedRun{run, map[string]string{"team": team}})
+		all = append(all, namespacedRun{run: run, namespace: map[string]string{"team": team}})
 	}
 	return all
 }

@@ -42,6 +42,8 @@ type Reconciler struct {
 	ManagerKey []byte
 	Settings   desired.Settings
 	Now        func() time.Time
+	// TrustCreators says that an admission policy keeps the annotation with the creator of a run true.
+	TrustCreators bool
 
 	created, pruned *objectmap.Map[time.Time]
 }
