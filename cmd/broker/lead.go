@@ -75,6 +75,7 @@ func (p *process) lead(ending, held context.Context) error {
 		return t.ended(ending, err)
 	}
 	go t.broker.Count(ctx)
+	go t.followBill(ctx)
 	p.ready.Store(true)
 	p.log.Info("serving", "generation", t.applied.Generation, "runs", len(t.applied.Runs))
 	err = t.follow(ctx)

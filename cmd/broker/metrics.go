@@ -9,6 +9,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/tinker-operator/tinker-operator/internal/broker"
+	"github.com/tinker-operator/tinker-operator/internal/endpoint"
 )
 
 const metricPrefix = "tinker_operator_broker_"
@@ -18,6 +19,9 @@ type metrics struct {
 	registry *prometheus.Registry
 	requests *prometheus.CounterVec
 	seconds  *prometheus.HistogramVec
+	// billed is what the Tinker endpoint bills for the last hour, and billDifference how much more that is than the broker
+	// counted. They have no value where the endpoint gives no bills.
+	billed, billDifference *prometheus.GaugeVec
 }
 
 // newMetrics returns metrics with gauges of the process.
@@ -31,7 +35,14 @@ func newMetrics(p *process) *metrics {
 			Help:    "How long requests took that were passed on, by operation. A poll waits for its result.",
 			Buckets: []float64{.005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30, 60}}, []string{"operation"}),
 	}
-	m.registry.MustRegister(m.requests, m.seconds)
+	bill := func(name, help string) *prometheus.GaugeVec {
+		return prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: metricPrefix + name, Help: help,
+			ConstLabels: prometheus.Labels{"endpoint": p.endpoint}}, []string{"kind"})
+	}
+	m.billed = bill("billed_tokens", "Tokens that the Tinker endpoint bills for the last full hour, by kind.")
+	m.billDifference = bill("bill_difference_tokens",
+		"How many tokens more the Tinker endpoint bills for the last full hour than the broker counted, by kind.")
+	m.registry.MustRegister(m.requests, m.seconds, m.billed, m.billDifference)
 	for _, gauge := range []struct {
 		name, help string
 		value      func() float64
@@ -59,6 +70,18 @@ func newMetrics(p *process) *metrics {
 			Help: gauge.help}, gauge.value))
 	}
 	return m
+}
+
+// compare shows a bill.
+func (m *metrics) compare(bill broker.Bill) {
+	for kind, of := range map[string]func(endpoint.Tokens) int64{
+		"prefill": func(t endpoint.Tokens) int64 { return t.Prefill },
+		"sample":  func(t endpoint.Tokens) int64 { return t.Sample },
+		"train":   func(t endpoint.Tokens) int64 { return t.Train },
+	} {
+		m.billed.WithLabelValues(kind).Set(float64(of(bill.Billed)))
+		m.billDifference.WithLabelValues(kind).Set(float64(of(bill.Billed) - of(bill.Counted)))
+	}
 }
 
 // observe counts an answer.

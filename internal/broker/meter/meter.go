@@ -34,7 +34,11 @@ const (
 	defaultGrace = 10 * time.Minute
 	// keptDays is how many days have their rows in the journal. The ConfigMaps have the earlier ones.
 	keptDays = 7
+	// keptHours is how many hours are kept apart, for the comparison with bills.
+	keptHours = 6
 )
+
+func hourOf(at time.Time) int64 { return at.Truncate(time.Hour).Unix() }
 
 // Meter counts. It is safe for concurrent use.
 type Meter struct {
@@ -56,7 +60,9 @@ type Meter struct {
 	onDisk map[account]endpoint.Tokens
 	// lost are the grants of a process that died, which are counted once there are prices.
 	lost map[account]endpoint.Tokens
-	// began is set once the journal is read.
+	// hours has what was counted in the last hours since since, when the journal was read. began is set then.
+	hours map[int64]endpoint.Tokens
+	since time.Time
 	began bool
 }
 
@@ -69,7 +75,7 @@ func Open(config Config) (*Meter, error) {
 	m := &Meter{
 		config: config, runs: map[string]endpoint.Run{}, rows: map[rowKey]*endpoint.Usage{},
 		used: map[budgetKey]*budgetRecord{}, open: map[string]*future{}, grants: map[account]*grant{},
-		onDisk: map[account]endpoint.Tokens{}, lost: map[account]endpoint.Tokens{},
+		onDisk: map[account]endpoint.Tokens{}, lost: map[account]endpoint.Tokens{}, hours: map[int64]endpoint.Tokens{},
 	}
 	var err error
 	m.journal, err = journal.Open(journal.Config[record]{Dir: config.Dir, Name: "usage", Apply: m.apply, Live: m.live})
@@ -78,8 +84,8 @@ func Open(config Config) (*Meter, error) {
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.began = true
 	now := config.Now()
+	m.began, m.since = true, now
 	for _, f := range m.open {
 		f.doubtful, f.polled = true, now
 	}
@@ -182,6 +188,9 @@ func (m *Meter) addTo(c settledRecord) {
 		return
 	}
 	at := time.Unix(c.At, 0)
+	if m.began {
+		m.hours[hourOf(at)] = add(m.hours[hourOf(at)], c.Tokens)
+	}
 	key := rowKey{dayOf(at), c.account}
 	row := m.rows[key]
 	if row == nil {
@@ -258,6 +267,7 @@ func (m *Meter) liveGrants() (records []record) {
 func (m *Meter) forget() {
 	now := m.config.Now()
 	oldest := dayOf(now.AddDate(0, 0, -keptDays))
+	maps.DeleteFunc(m.hours, func(hour int64, _ endpoint.Tokens) bool { return hour < now.Add(-keptHours*time.Hour).Unix() })
 	maps.DeleteFunc(m.rows, func(key rowKey, _ *endpoint.Usage) bool { return key.day < oldest })
 	month := monthOf(now.AddDate(0, 0, -keptDays))
 	maps.DeleteFunc(m.used, func(key budgetKey, _ *budgetRecord) bool { return key.since != 0 && key.since < month })
@@ -278,6 +288,14 @@ func (m *Meter) Usage(day time.Time) []endpoint.Usage {
 			cmp.Compare(a.Model, b.Model))
 	})
 	return rows
+}
+
+// Hour returns what was counted in an hour, of all runs, and whether this meter has counted since the hour began.
+func (m *Meter) Hour(hour time.Time) (counted endpoint.Tokens, whole bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	oldest := m.config.Now().Add(-keptHours * time.Hour)
+	return m.hours[hourOf(hour)], !hour.Before(m.since) && !hour.Before(oldest)
 }
 
 // Days returns the days that have rows, the earliest first.
