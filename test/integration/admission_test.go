@@ -403,6 +403,8 @@ var _ = Describe("A bad TrainingRun", func() {
 			"budget has no limit: give tokens, usd or activeSeconds"),
 		Entry("a budget of 0 tokens", "spec: {artifacts: {claimName: c}, budget: {tokens: 0}}", "spec.budget.tokens",
 			"greater than or equal to 1"),
+		Entry("a budget of no dollars", "spec: {artifacts: {claimName: c}, budget: {usd: 0}}", "spec.budget.usd",
+			"should be greater than or equal to 0.01"),
 		Entry("a budget of tokens without artifacts", "spec: {budget: {tokens: 1000}}", "spec",
 			"budget.tokens and budget.usd need artifacts"),
 		Entry("prices without dollars", "spec: {artifacts: {claimName: c}, budget: {tokens: 1, prices: [{model: m, "+
