@@ -33,6 +33,7 @@ shapes=(
   "--set environmentServers.shared=true"
   "--set endpoints.policy.enabled=true,endpoints.policy.namespaceSelector.matchLabels.team=a,endpoints.records.accessMode=ReadWriteMany"
   "--set watchNamespaces={a},endpoints.names={prod},networkPolicies.enabled=true,endpoints.broker.priorityClassName=high"
+  "--set endpoints.creators=true --api-versions admissionregistration.k8s.io/v1/MutatingAdmissionPolicy"
   "--set endpoints.enabled=false"
   "--set models.configMap=tables,models.key=models.json,prices.configMap=tables,prices.key=prices.json"
   "--set manager.replicas=2 --set metrics.certificate.certManager.enabled=true,metrics.serviceMonitor.enabled=true"
