@@ -33,6 +33,8 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/learner/relay"
 	"github.com/tinker-operator/tinker-operator/internal/plugin/cli"
 	"github.com/tinker-operator/tinker-operator/internal/plugin/runpod"
+	"github.com/tinker-operator/tinker-operator/internal/serving"
+	"github.com/tinker-operator/tinker-operator/internal/tinker"
 	"github.com/tinker-operator/tinker-operator/internal/tinker/archive"
 	"github.com/tinker-operator/tinker-operator/internal/tinkersim"
 	"github.com/tinker-operator/tinker-operator/internal/tinkersim/simulatortest"
@@ -130,6 +132,7 @@ func TestCheckpointsOfARunAtATinkerEndpoint(t *testing.T) {
 	if _, err := os.Stat(filepath.Join(folder, archive.TensorsFile)); err != nil {
 		t.Error(err)
 	}
+	sampleThrough(t, at, b.saved.Sampler)
 	both := []target{{Step: 1, Path: b.saved.Sampler}, {Step: 1, Path: b.saved.State}}
 	if _, err := apply(t, published(true), at, both); err != nil {
 		t.Fatal(err)
@@ -152,6 +155,24 @@ func TestCheckpointsOfARunAtATinkerEndpoint(t *testing.T) {
 	}
 	if key := pod.Spec.Containers[0].Env[0].ValueFrom.SecretKeyRef; key.Name != "token-of-the-run" {
 		t.Errorf("the pod has the key %v", key)
+	}
+}
+
+// sampleThrough samples from a checkpoint, as chat and serve do.
+func sampleThrough(t *testing.T, at Endpoint, path string) {
+	t.Helper()
+	api, err := at.Client(func(string) {}, func() {})
+	if err != nil {
+		t.Fatal(err)
+	}
+	sampler := serving.NewSampler(t.Context(), api, "test")
+	defer sampler.Close()
+	params := tinker.DefaultSampling()
+	params.MaxTokens = new(4)
+	got, err := sampler.Sample(t.Context(), serving.Weights{Path: path}, tinker.SampleRequest{NumSamples: 1,
+		Prompt: tinker.Text([]int32{49, 43, 50}), SamplingParams: params})
+	if err != nil || len(got.Sequences) != 1 {
+		t.Errorf("sampling gives %+v, %v", got, err)
 	}
 }
 
