@@ -4,7 +4,6 @@
 package main
 
 import (
-	"strings"
 	"testing"
 
 	"github.com/prometheus/client_golang/prometheus/testutil"
@@ -20,14 +19,12 @@ func TestMetricsOfABill(t *testing.T) {
 		t.Errorf("without a bill there are %d values", n)
 	}
 	m.compare(broker.Bill{Billed: endpoint.Tokens{Sample: 10, Train: 5}, Counted: endpoint.Tokens{Sample: 12, Train: 5}})
-	const want = `
-# HELP tinker_operator_broker_bill_difference_tokens How many tokens more the Tinker endpoint bills for the last full hour than the broker counted, by kind.
-# TYPE tinker_operator_broker_bill_difference_tokens gauge
-tinker_operator_broker_bill_difference_tokens{endpoint="prod",kind="prefill"} 0
-tinker_operator_broker_bill_difference_tokens{endpoint="prod",kind="sample"} -2
-tinker_operator_broker_bill_difference_tokens{endpoint="prod",kind="train"} 0
-`
-	if err := testutil.CollectAndCompare(m.billDifference, strings.NewReader(want)); err != nil {
-		t.Error(err)
+	for kind, want := range map[string]float64{"prefill": 0, "sample": -2, "train": 0} {
+		if got := testutil.ToFloat64(m.billDifference.WithLabelValues(kind)); got != want {
+			t.Errorf("the difference of %s is %v, want %v", kind, got, want)
+		}
+	}
+	if got := testutil.ToFloat64(m.billed.WithLabelValues("sample")); got != 10 {
+		t.Errorf("billed are %v sampled tokens, want 10", got)
 	}
 }

@@ -3,8 +3,8 @@
 
 // Command learner runs one attempt of a training run: it leases groups to rollout workers, trains through the
 // Tinker API, saves states and writes metrics. When it ends it writes the verdict to the termination
-// log and exits with the code of its cause. `learner transcripts` prints a transcript from the artifacts of a run, and `learner relay` passes
-// requests of a person on to its endpoint.
+// log and exits with the code of its cause. `learner transcripts` prints a transcript from the artifacts of a run, and
+// `learner relay` passes requests of a person on to its endpoint.
 package main
 
 import (

@@ -267,7 +267,8 @@ func (m *Meter) liveGrants() (records []record) {
 func (m *Meter) forget() {
 	now := m.config.Now()
 	oldest := dayOf(now.AddDate(0, 0, -keptDays))
-	maps.DeleteFunc(m.hours, func(hour int64, _ endpoint.Tokens) bool { return hour < now.Add(-keptHours*time.Hour).Unix() })
+	hours := now.Add(-keptHours * time.Hour).Unix()
+	maps.DeleteFunc(m.hours, func(hour int64, _ endpoint.Tokens) bool { return hour < hours })
 	maps.DeleteFunc(m.rows, func(key rowKey, _ *endpoint.Usage) bool { return key.day < oldest })
 	month := monthOf(now.AddDate(0, 0, -keptDays))
 	maps.DeleteFunc(m.used, func(key budgetKey, _ *budgetRecord) bool { return key.since != 0 && key.since < month })

@@ -150,7 +150,8 @@ func TestCheckpointsOfARunAtATinkerEndpoint(t *testing.T) {
 		t.Errorf("%d pods were created; closing: %v", len(b.created), err)
 	}
 	pod := &b.created[0]
-	if err := b.pods.Kube.Get(t.Context(), ctrlclient.ObjectKeyFromObject(pod), &corev1.Pod{}); !apierrors.IsNotFound(err) {
+	err := b.pods.Kube.Get(t.Context(), ctrlclient.ObjectKeyFromObject(pod), &corev1.Pod{})
+	if !apierrors.IsNotFound(err) {
 		t.Errorf("pod %s is not deleted: %v", pod.Name, err)
 	}
 	if key := pod.Spec.Containers[0].Env[0].ValueFrom.SecretKeyRef; key.Name != "token-of-the-run" {
