@@ -41,8 +41,8 @@ func ReaderPod(run *v1alpha1.TrainingRun, name, node string, args []string, sett
 	return p.forPerson(run, name, node, settings)
 }
 
-// RelayPod is a pod that passes the requests of a person, which arrive at an address, on to the TinkerEndpoint of a run:
-// it has the token of the run, which is in a Secret, and the run file of an attempt with the authority of the broker.
+// RelayPod is a pod that passes requests of a person, which arrive at an address, on to the TinkerEndpoint of a run: it
+// has the token of the run, which is in a Secret, and the run file of an attempt with the authority of the broker.
 func RelayPod(run *v1alpha1.TrainingRun, name, secret string, attempt int32, address string,
 	settings Settings) *corev1.Pod {
 	args := []string{"relay", "--listen=" + address, "--run-file=" + runDir + "/" + contract.RunFileName}

@@ -102,7 +102,8 @@ func remove(ctx context.Context, api *client.Client, path string) error {
 // command completes a command that runs the editor.
 func (e *editor) command(env cli.IO, cluster *cli.Cluster, command *cobra.Command) *cobra.Command {
 	command.PreRunE = func(*cobra.Command, []string) error { return e.check() }
-	cluster.ForOneRun(command, func(ctx context.Context, connection *cli.Connection, run *v1alpha1.TrainingRun) (err error) {
+	cluster.ForOneRun(command, func(ctx context.Context, connection *cli.Connection,
+		run *v1alpha1.TrainingRun) (err error) {
 		chosen, err := e.choose(run)
 		if err != nil {
 			return err
