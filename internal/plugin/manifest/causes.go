@@ -14,8 +14,8 @@ import (
 // Cause is what is wrong with one field of an object. Field is its path, or empty for the object.
 type Cause struct{ Field, Message string }
 
-// unchecked is how the API server names the object where it did not check rules, since a field is wrong.
-const unchecked = "<nil>"
+// uncheckedField is how the API server names the object where it did not check rules, since a field is wrong.
+const uncheckedField = "<nil>"
 
 // Causes returns what the API server says of each field of an object of a kind, by its error about the object, with the
 // fields and values that may be meant. An error about no field has no causes.
@@ -41,7 +41,7 @@ func Causes(kind string, err error) []Cause {
 		return all
 	}
 	for _, cause := range told.Details.Causes {
-		if cause.Field == unchecked {
+		if cause.Field == uncheckedField {
 			continue
 		}
 		message := cause.Message
