@@ -26,6 +26,10 @@ type connection struct {
 	server *Server
 	conn   net.Conn
 	last   int64 // the largest id of a request
+	// caller is what a caller over TCP has; nil for one at the Unix socket, whose programs are its own.
+	caller *caller
+	// deliver takes what programs say to the connection; nil to write it to conn.
+	deliver func(*protocol.Message)
 
 	mu       sync.Mutex
 	programs map[string]*program
@@ -57,6 +61,9 @@ func (c *connection) serve(ctx context.Context) {
 	if !errors.Is(err, io.EOF) && !errors.Is(err, net.ErrClosed) {
 		c.server.Log.Warn("A connection has ended.", "err", err)
 	}
+	if c.caller != nil {
+		c.server.shared.leave(c.caller)
+	}
 	c.mu.Lock()
 	programs := c.programs
 	c.programs = map[string]*program{}
@@ -86,6 +93,10 @@ func (c *connection) flush() {
 
 // send queues a message. A caller that has left too much unread is disconnected, and never waited for.
 func (c *connection) send(message *protocol.Message) {
+	if c.deliver != nil {
+		c.deliver(message)
+		return
+	}
 	var line []byte
 	if message != nil {
 		var err error
@@ -129,7 +140,11 @@ func (c *connection) write() {
 }
 
 func (c *connection) read() error {
-	reader := protocol.NewReader(c.conn, protocol.DefaultLines, protocol.FromCaller)
+	bounds := protocol.DefaultLines
+	if c.caller != nil {
+		bounds = protocol.HelloLines
+	}
+	reader := protocol.NewReader(c.conn, bounds, protocol.FromCaller)
 	_ = c.conn.SetReadDeadline(time.Now().Add(helloTimeout))
 	if err := c.greet(reader); err != nil {
 		return err
@@ -173,6 +188,10 @@ func (c *connection) greet(reader *protocol.Reader) error {
 		c.send(&protocol.Message{Type: protocol.TypeError, ID: message.ID, Versions: []int{protocol.Version}, Error: wrong})
 		return wrong
 	}
+	if wrong := c.identify(reader, message); wrong != nil {
+		c.send(&protocol.Message{Type: protocol.TypeError, ID: message.ID, Error: wrong})
+		return wrong
+	}
 	bounds := protocol.DefaultLines
 	c.send(&protocol.Message{Type: protocol.TypeHello, ID: message.ID, Version: version, Bounds: &bounds,
 		Runner:    c.server.Version,
@@ -186,7 +205,9 @@ func (c *connection) handle(m *protocol.Message) *protocol.Error {
 	case protocol.TypeHello:
 		return &protocol.Error{Code: protocol.CodeBadRequest, Field: "type", Message: "A connection has one hello."}
 	case protocol.TypeCancel, protocol.TypeAnswer:
-		if p := c.program(m.Program); p != nil { // what they are about may have ended meanwhile
+		if c.caller != nil {
+			c.server.shared.reply(c.caller, m)
+		} else if p := c.program(m.Program); p != nil { // what they are about may have ended meanwhile
 			p.post(func() { p.reply(m) })
 		}
 		return nil
@@ -201,12 +222,28 @@ func (c *connection) handle(m *protocol.Message) *protocol.Error {
 	if m.Type == protocol.TypeStart {
 		return c.start(m)
 	}
+	if c.caller != nil {
+		return c.server.shared.request(c.caller, m)
+	}
 	p := c.program(m.Program)
 	if p == nil {
-		return &protocol.Error{Code: protocol.CodeUnknownProgram, Message: fmt.Sprintf("There is no program %q.", m.Program)}
+		return unknownProgram(m.Program)
 	}
 	p.post(func() { p.request(m) })
 	return nil
+}
+
+func unknownProgram(name string) *protocol.Error {
+	return &protocol.Error{Code: protocol.CodeUnknownProgram, Message: fmt.Sprintf("There is no program %q.", name)}
+}
+
+func nameTaken() *protocol.Error {
+	return &protocol.Error{Code: protocol.CodeBadRequest, Field: "program", Message: "There is a program of this name."}
+}
+
+func tooManyPrograms() *protocol.Error {
+	return &protocol.Error{Code: protocol.CodeBusy, Message: fmt.Sprintf("There are %d programs, which is the limit.",
+		maxPrograms)}
 }
 
 func (c *connection) program(name string) *program {
@@ -220,14 +257,16 @@ func (c *connection) start(m *protocol.Message) *protocol.Error {
 	if wrong != nil {
 		return wrong
 	}
+	if c.caller != nil {
+		return c.server.shared.start(c.caller, m, spec)
+	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.programs[m.Program] != nil {
-		return &protocol.Error{Code: protocol.CodeBadRequest, Field: "program", Message: "There is a program of this name."}
+		return nameTaken()
 	}
 	if len(c.programs) == maxPrograms {
-		return &protocol.Error{Code: protocol.CodeBusy, Message: fmt.Sprintf("There are %d programs, which is the limit.",
-			maxPrograms)}
+		return tooManyPrograms()
 	}
 	p := newProgram(c, m, spec)
 	c.programs[m.Program] = p

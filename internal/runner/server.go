@@ -36,9 +36,12 @@ const (
 	guarding = time.Second
 )
 
-// Server serves callers at a Unix socket.
+// Server serves callers at a Unix socket, or over TCP.
 type Server struct {
-	Socket   string
+	// Socket is the path of the Unix socket; empty for none.
+	Socket string
+	// Remote is where callers connect over TCP; nil for nowhere.
+	Remote   *Remote
 	Scratch  *scratch.Base
 	Children *process.Children
 	Log      *slog.Logger
@@ -55,6 +58,7 @@ type Server struct {
 	watched     map[*watch]bool
 	left        chan struct{} // something when a connection has ended
 	exclusive   atomic.Bool   // a program runs that could read or end others
+	shared      *sharing      // the programs of callers over TCP
 }
 
 // Serve serves until leave is closed and no caller is connected. A program can only make it leave when there is nobody
@@ -64,13 +68,25 @@ func (s *Server) Serve(ctx context.Context, leave <-chan os.Signal) error {
 	s.left = make(chan struct{}, 1)
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	socket, err := listen(s.Socket)
-	if err != nil {
-		return err
+	s.shared = newSharing(s)
+	var socket *socket
+	if s.Remote != nil {
+		listener, err := s.Remote.listen()
+		if err != nil {
+			return err
+		}
+		defer func() { _ = listener.Close() }()
+		go s.accept(ctx, listener, s.admitRemote)
 	}
-	go s.accept(ctx, socket.listener)
+	if s.Socket != "" {
+		var err error
+		if socket, err = listen(s.Socket); err != nil {
+			return err
+		}
+		go s.accept(ctx, socket.listener, s.admitLocal)
+		defer func() { _ = socket.listener.Close() }()
+	}
 	go s.sample(ctx)
-	defer func() { _ = socket.listener.Close() }()
 	guard := time.NewTicker(guarding)
 	defer guard.Stop()
 	leaving := false
@@ -82,9 +98,12 @@ func (s *Server) Serve(ctx context.Context, leave <-chan os.Signal) error {
 			leaving = true
 		case <-s.left:
 		case <-guard.C:
+			if socket == nil {
+				continue
+			}
 			if next := s.restore(socket); next != socket {
 				socket = next
-				go s.accept(ctx, socket.listener)
+				go s.accept(ctx, socket.listener, s.admitLocal)
 			}
 		}
 		if leaving && s.callers() == 0 {
@@ -99,7 +118,7 @@ func (s *Server) callers() int {
 	return len(s.connections)
 }
 
-func (s *Server) accept(ctx context.Context, listener net.Listener) {
+func (s *Server) accept(ctx context.Context, listener net.Listener, admit func(context.Context, net.Conn)) {
 	for {
 		conn, err := listener.Accept()
 		if errors.Is(err, net.ErrClosed) {
@@ -110,26 +129,30 @@ func (s *Server) accept(ctx context.Context, listener net.Listener) {
 			time.Sleep(sampling)
 			continue
 		}
-		s.admit(ctx, conn.(*net.UnixConn))
+		admit(ctx, conn)
 	}
 }
 
-// admit serves a connection, unless it comes from within or there are too many.
-func (s *Server) admit(ctx context.Context, conn *net.UnixConn) {
-	pid, err := peer(conn)
+// admitLocal serves a connection of the Unix socket, unless it comes from within.
+func (s *Server) admitLocal(ctx context.Context, conn net.Conn) {
+	pid, err := peer(conn.(*net.UnixConn))
 	if err != nil || inside(pid) {
 		s.Log.Warn("A connection of a program was refused.", "pid", pid, "err", err)
 		_ = conn.Close()
 		return
 	}
+	s.admit(ctx, newConnection(s, conn), maxConnections)
+}
+
+// admit serves a connection, unless there are too many.
+func (s *Server) admit(ctx context.Context, c *connection, limit int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if len(s.connections) == maxConnections {
-		s.Log.Warn("A connection was refused. There are too many.", "limit", maxConnections)
-		_ = conn.Close()
+	if len(s.connections) >= limit {
+		s.Log.Warn("A connection was refused. There are too many.", "limit", limit)
+		_ = c.conn.Close()
 		return
 	}
-	c := newConnection(s, conn)
 	s.connections[c] = true
 	go func() {
 		c.serve(ctx)

@@ -89,7 +89,7 @@ func (s *Server) sample(ctx context.Context) {
 			w.look(table)
 			w.measure(s.Scratch)
 		}
-		for _, c := range connections {
+		for _, c := range append(connections, s.shared.conn) {
 			c.look()
 		}
 	}

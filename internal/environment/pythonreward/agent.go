@@ -104,7 +104,7 @@ const (
 // process has ended begins anew with a policy that does.
 func (a *Agent) Play(ctx context.Context, params json.RawMessage, seed uint64,
 	alone bool) (json.RawMessage, Ending, error) {
-	s, err := a.ready(ctx)
+	s, err := a.ready(ctx, 0)
 	if err != nil {
 		return nil, Lost, err
 	}

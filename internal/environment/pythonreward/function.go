@@ -25,6 +25,9 @@ import (
 // startTimeout bounds a start: the runner's own limit and what it takes to end a program.
 const startTimeout = 2 * time.Minute
 
+// podPause is the least time between two starts in one pod: other pods are called meanwhile.
+const podPause = 2 * time.Second
+
 // callPauses are those of a call whose program cannot be called.
 var callPauses = wait.Backoff{First: 200 * time.Millisecond, Longest: 20 * time.Second}
 
@@ -41,14 +44,17 @@ type function struct {
 	// entry is the one that the program has found, a string.
 	entry atomic.Value
 
-	mu      sync.Mutex
-	current *start
+	mu sync.Mutex
+	// current are the newest starts, by the addresses of runners.
+	current map[string]*start
 }
 
 // start is a program that was started, or is being started.
 type start struct {
-	done chan struct{} // closed when the other fields are set
-	conn *client.Client
+	address string // of its runner
+	began   time.Time
+	done    chan struct{} // closed when the other fields are set
+	conn    *client.Client
 	*client.Program
 	err error
 }
@@ -74,23 +80,64 @@ func newProgram(host *Host, spec protocol.Spec, wanted string, entries ...string
 	return &function{host: host, name: host.name(), spec: spec, wanted: wanted, entries: entries}, nil
 }
 
-// ready returns the program once it can be called. It starts one if there is none, or none any more. Whoever asks
-// meanwhile waits for the same start.
-func (f *function) ready(ctx context.Context) (*start, error) {
+// ready returns the program once it can be called, where a call with this key prefers it. It starts one wherever there
+// is none, or none any more; whoever asks meanwhile waits for the same start. A runner that is about to start the
+// program, or that has gone, is passed over while another one has it.
+func (f *function) ready(ctx context.Context, key uint64) (*start, error) {
+	addresses, err := f.host.addresses(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var starts []*start
 	f.mu.Lock()
-	s := f.current
-	if s == nil || s.isOver() {
-		s = &start{done: make(chan struct{})}
-		f.current = s
-		go f.begin(context.WithoutCancel(ctx), s)
+	for _, address := range inOrder(addresses, key) {
+		starts = append(starts, f.startAt(ctx, address))
 	}
 	f.mu.Unlock()
-	select {
-	case <-s.done:
-		return s, s.err
-	case <-ctx.Done():
-		return nil, ctx.Err()
+	for _, s := range starts {
+		if wait.IsClosed(s.done) && !s.isOver() {
+			return s, nil
+		}
 	}
+	return first(ctx, starts)
+}
+
+// startAt returns the newest start at an address, or begins one. The caller holds the lock.
+func (f *function) startAt(ctx context.Context, address string) *start {
+	if s := f.current[address]; s != nil && (!s.isOver() || f.host.Pods != nil && time.Since(s.began) < podPause) {
+		return s
+	}
+	if f.current == nil {
+		f.current = map[string]*start{}
+	}
+	s := &start{address: address, began: time.Now(), done: make(chan struct{})}
+	f.current[address] = s
+	go f.begin(context.WithoutCancel(ctx), s)
+	return s
+}
+
+// first returns the first of some starts that succeeds, or one that has failed once all have.
+func first(ctx context.Context, starts []*start) (*start, error) {
+	ended := make(chan *start, len(starts))
+	for _, s := range starts {
+		go func() {
+			<-s.done
+			ended <- s
+		}()
+	}
+	var failed *start
+	for range starts {
+		select {
+		case s := <-ended:
+			if !s.isOver() {
+				return s, nil
+			}
+			failed = cmp.Or(failed, s)
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+	}
+	return failed, cmp.Or(failed.err, client.ErrLost)
 }
 
 // isOver reports whether another start has to follow.
@@ -102,7 +149,7 @@ func (f *function) begin(ctx context.Context, s *start) {
 	ctx, cancel := context.WithTimeout(ctx, startTimeout)
 	defer cancel()
 	defer close(s.done)
-	if s.conn, s.err = f.host.connect(ctx); s.err != nil {
+	if s.conn, s.err = f.host.connect(ctx, s.address); s.err != nil {
 		return
 	}
 	if s.Program, s.err = s.conn.Start(ctx, f.name, f.spec); s.err != nil {
@@ -145,14 +192,14 @@ func (f *function) probe(ctx context.Context, s *start) error {
 func (f *function) forget(s *start) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if f.current == s {
-		f.current = nil
+	if f.current[s.address] == s {
+		delete(f.current, s.address)
 	}
 }
 
 // Check returns nil once the function can be called. The error is a *CodeError if its code is wrong.
 func (f *function) Check(ctx context.Context) error {
-	_, err := f.ready(ctx)
+	_, err := f.ready(ctx, 0)
 	return err
 }
 
@@ -160,7 +207,7 @@ func (f *function) Check(ctx context.Context) error {
 // the reply is not at fault, and nothing is scored without the function.
 func (f *function) call(ctx context.Context, call client.Call) (json.RawMessage, error) {
 	for between := (wait.Pauses{Backoff: callPauses}); ; {
-		s, err := f.ready(ctx)
+		s, err := f.ready(ctx, keyOf(call))
 		if err == nil {
 			var result client.Result
 			if result, err = s.Call(ctx, call); err == nil {

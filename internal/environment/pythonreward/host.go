@@ -24,11 +24,13 @@ import (
 // socketPatience is how long a runner may take to have its socket: it may begin together with its caller.
 const socketPatience = 15 * time.Second
 
-// Host is where the programs of one environment run. Its programs share a connection to the runner. It is safe for
+// Host is where the programs of one environment run. Its programs share a connection to each runner. It is safe for
 // concurrent use.
 type Host struct {
 	// Socket is the runner's.
 	Socket string
+	// Pods are where the programs run instead, each of them in every pod; nil for the runner at Socket.
+	Pods *Pods
 	// Interpreter is the command that runs Python; empty for python3.
 	Interpreter string
 	// Env has variables of the programs. With InheritEnv they are added to the environment of the runner.
@@ -41,22 +43,50 @@ type Host struct {
 	Logger *slog.Logger
 
 	mu       sync.Mutex
-	current  *client.Client
+	runners  map[string]*connecting
 	programs int
 }
 
-// connect returns the connection. It makes a new one if there is none, or none any more.
-func (h *Host) connect(ctx context.Context) (*client.Client, error) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if h.current != nil && !wait.IsClosed(h.current.Ended()) {
-		return h.current, nil
+// connecting is the connection to one runner, or the want of it.
+type connecting struct {
+	mu      sync.Mutex // held while a connection is made
+	current *client.Client
+}
+
+// addresses returns where runners are. It is an error if there is none.
+func (h *Host) addresses(ctx context.Context) ([]string, error) {
+	if h.Pods == nil {
+		return []string{h.Socket}, nil
 	}
-	connected, err := client.Await(ctx, h.Socket, socketPatience)
+	return h.Pods.addresses(ctx)
+}
+
+// connect returns the connection to the runner at an address. It makes a new one if there is none, or none any more.
+func (h *Host) connect(ctx context.Context, address string) (*client.Client, error) {
+	h.mu.Lock()
+	if h.runners == nil {
+		h.runners = map[string]*connecting{}
+	}
+	to := h.runners[address]
+	if to == nil {
+		to = &connecting{}
+		h.runners[address] = to
+	}
+	h.mu.Unlock()
+	to.mu.Lock()
+	defer to.mu.Unlock()
+	if to.current != nil && !wait.IsClosed(to.current.Ended()) {
+		return to.current, nil
+	}
+	at := client.Address{Socket: address}
+	if h.Pods != nil {
+		at = client.Address{TCP: address, TLS: h.Pods.TLS, Token: h.Pods.Token}
+	}
+	connected, err := client.Await(ctx, at, socketPatience)
 	if err != nil {
 		return nil, err
 	}
-	h.current = connected
+	to.current = connected
 	return connected, nil
 }
 
@@ -68,12 +98,16 @@ func (h *Host) name() string {
 	return fmt.Sprintf("function-%d", h.programs)
 }
 
-// Close ends the connection, and the programs with it.
+// Close ends the connections, and the programs with them.
 func (h *Host) Close() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if h.current != nil {
-		h.current.Close()
+	for _, to := range h.runners {
+		to.mu.Lock()
+		if to.current != nil {
+			to.current.Close()
+		}
+		to.mu.Unlock()
 	}
 }
 
@@ -135,7 +169,7 @@ func (s *served) Checker() environment.Checker { return s }
 // Check implements environment.Checker.
 func (s *served) Check(ctx context.Context) error {
 	for _, grader := range s.graders {
-		if _, err := grader.ready(ctx); err != nil {
+		if _, err := grader.ready(ctx, 0); err != nil {
 			return err
 		}
 		if grader.GradesTogether() && !s.together {

@@ -43,7 +43,7 @@ func (p *Program) NewPureSession() *Session { return &Session{program: p, pure: 
 // program cannot be called, the call waits, and the clock of the episode does not run.
 func (s *Session) Call(ctx context.Context, method string, params json.RawMessage) (json.RawMessage, error) {
 	for between := (wait.Pauses{Backoff: callPauses}); ; {
-		err := s.open(ctx)
+		used, err := s.open(ctx)
 		if err == nil {
 			call := client.Call{Method: method, Params: params, Session: s.name}
 			var result client.Result
@@ -64,7 +64,7 @@ func (s *Session) Call(ctx context.Context, method string, params json.RawMessag
 		case ctx.Err() != nil:
 			return nil, ctx.Err()
 		case client.IsUnknown(err):
-			s.program.forgetCurrent()
+			s.program.forget(used)
 		}
 		if !s.program.host.Wait {
 			return nil, &environment.Fault{Err: describe(err)}
@@ -94,28 +94,29 @@ func (*Session) ends(err error) bool {
 }
 
 // open opens the session if it is not open, and makes the calls again that it had. It waits for a place, and the clock
-// of the episode does not run meanwhile.
-func (s *Session) open(ctx context.Context) error {
+// of the episode does not run meanwhile. It returns the program that it has used, if there was one.
+func (s *Session) open(ctx context.Context) (*start, error) {
 	if s.start != nil {
-		return nil
+		return s.start, nil
 	}
 	defer environment.RecorderFrom(ctx).Pause()()
-	started, err := s.program.ready(ctx)
+	number := sessions.Add(1)
+	started, err := s.program.ready(ctx, uint64(number))
 	if err != nil {
-		return err
+		return nil, err
 	}
-	s.name = fmt.Sprintf("session-%d", sessions.Add(1))
+	s.name = fmt.Sprintf("session-%d", number)
 	if _, err := started.Open(ctx, s.name, s.seed); err != nil {
-		return err
+		return started, err
 	}
 	for _, call := range s.calls {
 		call.Session = s.name
 		if _, err := started.Try(ctx, call); err != nil {
-			return err
+			return started, err
 		}
 	}
 	s.start = started
-	return nil
+	return started, nil
 }
 
 // Close ends the session.
@@ -124,11 +125,4 @@ func (s *Session) Close(ctx context.Context) {
 		_, _ = s.start.CloseSession(ctx, s.name) // an error says that there is none any more
 		s.start = nil
 	}
-}
-
-// forgetCurrent has the program started anew, since the runner does not know it.
-func (f *function) forgetCurrent() {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.current = nil
 }

@@ -7,6 +7,7 @@ package client
 
 import (
 	"context"
+	"crypto/tls"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -71,6 +72,12 @@ const (
 	socketPause  = 50 * time.Millisecond
 )
 
+// A machine that has gone sends nothing: the connection ends after unanswered time.
+const unanswered = 30 * time.Second
+
+// silence finds a runner whose machine has gone while nothing is sent to it.
+var silence = net.KeepAliveConfig{Enable: true, Idle: 10 * time.Second, Interval: 5 * time.Second, Count: 4}
+
 // Client is a connection to a runner. It is safe for concurrent use.
 type Client struct {
 	conn net.Conn
@@ -96,16 +103,30 @@ type pending struct {
 	questions sync.WaitGroup
 }
 
+// Address is where a runner serves callers.
+type Address struct {
+	// Socket is the path of its Unix socket.
+	Socket string
+	// TCP is its address for net.Dial, in place of Socket. TLS and Token are for this alone.
+	TCP   string
+	TLS   *tls.Config
+	Token string
+}
+
 // Dial connects to the runner at a Unix socket.
 func Dial(ctx context.Context, path string) (*Client, error) {
-	dialer := net.Dialer{Timeout: dialTimeout}
-	conn, err := dialer.DialContext(ctx, "unix", path)
+	return DialAddress(ctx, Address{Socket: path})
+}
+
+// DialAddress connects to the runner at an address.
+func DialAddress(ctx context.Context, at Address) (*Client, error) {
+	conn, err := at.dial(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("connecting to the runner: %w", err)
 	}
 	c := &Client{conn: conn, pending: map[int64]*pending{}, ended: make(chan struct{})}
 	reader := protocol.NewReader(conn, protocol.DefaultLines, protocol.ToCaller)
-	if err := c.greet(reader); err != nil {
+	if err := c.greet(reader, at.Token); err != nil {
 		_ = conn.Close()
 		return nil, fmt.Errorf("connecting to the runner: %w", err)
 	}
@@ -113,12 +134,22 @@ func Dial(ctx context.Context, path string) (*Client, error) {
 	return c, nil
 }
 
-// Await connects to a runner that may be about to start. It waits for its socket for a while.
-func Await(ctx context.Context, path string, patience time.Duration) (*Client, error) {
+func (a Address) dial(ctx context.Context) (net.Conn, error) {
+	if a.TCP == "" {
+		dialer := net.Dialer{Timeout: dialTimeout}
+		return dialer.DialContext(ctx, "unix", a.Socket)
+	}
+	dialer := &tls.Dialer{NetDialer: &net.Dialer{Timeout: dialTimeout, KeepAliveConfig: silence, Control: control},
+		Config: a.TLS}
+	return dialer.DialContext(ctx, "tcp", a.TCP)
+}
+
+// Await connects to a runner that may be about to start. It waits for it to listen for a while.
+func Await(ctx context.Context, at Address, patience time.Duration) (*Client, error) {
 	waiting, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	for {
-		c, err := Dial(ctx, path)
+		c, err := DialAddress(ctx, at)
 		absent := errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ECONNREFUSED)
 		if !absent {
 			return c, err
@@ -129,9 +160,10 @@ func Await(ctx context.Context, path string, patience time.Duration) (*Client, e
 	}
 }
 
-func (c *Client) greet(reader *protocol.Reader) error {
+func (c *Client) greet(reader *protocol.Reader, token string) error {
 	_ = c.conn.SetReadDeadline(time.Now().Add(dialTimeout))
-	if err := c.write(&protocol.Message{Type: protocol.TypeHello, Versions: []int{protocol.Version}}); err != nil {
+	if err := c.write(&protocol.Message{Type: protocol.TypeHello, Versions: []int{protocol.Version},
+		Token: token}); err != nil {
 		return err
 	}
 	hello, err := reader.Read()

@@ -5,6 +5,8 @@ package command
 
 import (
 	"context"
+	"crypto/tls"
+	"encoding/hex"
 	"flag"
 	"fmt"
 	"io"
@@ -43,6 +45,8 @@ func run(arguments []string, log *slog.Logger) error {
 	socket := flags.String("socket", "", "the Unix socket at which a worker is served")
 	directory := flags.String("scratch", "", "the directory that has a directory of each process and each episode, and "+
 		"nothing else")
+	listen := flags.String("listen", "", "the TCP address at which workers are served by TLS; "+CertificateVariable+", "+
+		KeyVariable+" and "+TokenVariable+" have the certificate and its key, in PEM, and the SHA-256 of the workers' token")
 	modules := flags.String("python-path", "", "a directory of Python modules, which the programs find before the "+
 		"modules of PYTHONPATH")
 	install := flags.String("install", "", "copy this program to a file, and end")
@@ -52,8 +56,12 @@ func run(arguments []string, log *slog.Logger) error {
 	if *install != "" {
 		return copyTo(*install)
 	}
-	if *socket == "" || *directory == "" {
-		return fmt.Errorf("reading the flags: --socket and --scratch are needed")
+	if *socket == "" && *listen == "" || *directory == "" {
+		return fmt.Errorf("reading the flags: --scratch is needed, and --socket or --listen")
+	}
+	remote, err := remoteAt(*listen)
+	if err != nil {
+		return err
 	}
 	leave := make(chan os.Signal, 1)
 	signal.Notify(leave, syscall.SIGTERM)
@@ -69,10 +77,36 @@ func run(arguments []string, log *slog.Logger) error {
 			"outlive it.")
 	}
 	server := &runner.Server{
-		Socket: *socket, Scratch: base, Children: process.NewChildren(), Log: log, Version: version.String(),
+		Socket: *socket, Remote: remote, Scratch: base, Children: process.NewChildren(), Log: log, Version: version.String(),
 		Isolation: isolation.Find(), PythonPath: *modules,
 	}
 	return server.Serve(context.Background(), leave)
+}
+
+// remoteAt returns where callers connect over TCP; nil for an empty address. It removes what the environment says of
+// that, since programs may inherit the environment. They cannot read what the runner began with: it is not dumpable.
+func remoteAt(address string) (*runner.Remote, error) {
+	if address == "" {
+		return nil, nil
+	}
+	values := map[string]string{}
+	for _, name := range []string{CertificateVariable, KeyVariable, TokenVariable} {
+		values[name] = os.Getenv(name)
+		if err := os.Unsetenv(name); err != nil {
+			return nil, fmt.Errorf("reading the environment: %w", err)
+		}
+	}
+	pair, err := tls.X509KeyPair([]byte(values[CertificateVariable]), []byte(values[KeyVariable]))
+	if err != nil {
+		return nil, fmt.Errorf("reading %s and %s: %w", CertificateVariable, KeyVariable, err)
+	}
+	remote := &runner.Remote{Address: address, Certificate: pair}
+	digest, err := hex.DecodeString(values[TokenVariable])
+	if err != nil || len(digest) != len(remote.TokenSHA256) {
+		return nil, fmt.Errorf("reading %s: it is no SHA-256 in hex digits", TokenVariable)
+	}
+	copy(remote.TokenSHA256[:], digest)
+	return remote, nil
 }
 
 // copyTo copies this program, for an init container whose image has no other program that could.

@@ -17,7 +17,8 @@ const (
 // Codes of a message that is wrong where it stands.
 const (
 	CodeUnsupportedVersion Code = "unsupported_version"
-	CodeBadRequest         Code = "bad_request" // Error.Field names the field
+	CodeUnauthorized       Code = "unauthorized" // the token of a hello is not the runner's
+	CodeBadRequest         Code = "bad_request"  // Error.Field names the field
 	CodeDuplicateID        Code = "duplicate_id"
 	CodeUnknownID          Code = "unknown_id" // an answer to what was not asked, or a second answer
 	CodeUnknownProgram     Code = "unknown_program"

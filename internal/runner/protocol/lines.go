@@ -20,8 +20,12 @@ type Lines struct {
 	Depth int `json:"depth"`
 }
 
-// DefaultLines are the bounds of a caller's lines.
-var DefaultLines = Lines{Bytes: 16 << 20, Depth: 64}
+// DefaultLines are the bounds of a caller's lines, and HelloLines those of the hello of a caller that has not shown
+// its token.
+var (
+	DefaultLines = Lines{Bytes: 16 << 20, Depth: 64}
+	HelloLines   = Lines{Bytes: 16 << 10, Depth: 64}
+)
 
 // Reader reads messages of one direction.
 type Reader struct {
@@ -35,6 +39,9 @@ type Reader struct {
 func NewReader(in io.Reader, bounds Lines, types map[Type]bool) *Reader {
 	return &Reader{in: bufio.NewReaderSize(in, 64<<10), bounds: bounds, types: types}
 }
+
+// Bound gives the lines that follow other bounds.
+func (r *Reader) Bound(bounds Lines) { r.bounds = bounds }
 
 // Read returns the next message. An error is io.EOF at the end, an *Error for a line that cannot be read, or the error
 // of the stream. After any error but an unknown type the rest of the stream means nothing.

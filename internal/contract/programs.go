@@ -1,0 +1,77 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package contract
+
+import (
+	"bytes"
+	"crypto/ed25519"
+	"crypto/hkdf"
+	"crypto/sha256"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/hex"
+	"errors"
+	"fmt"
+)
+
+// ProgramPort is where the pods of programs serve workers.
+const ProgramPort = 7445
+
+// programServerName is the name that the certificates of such pods are issued for.
+const programServerName = "program.tinker-operator"
+
+// The keys of the Secret of the pods of a program.
+const (
+	ProgramCertificateKey = "tls.crt"
+	ProgramPrivateKeyKey  = "tls.key"
+	ProgramTokenKey       = "token.sha256"
+)
+
+// ProgramName returns the name of the Deployment and of the Service of a program in pods, by the prefix of the names of
+// the run and by the program's id.
+func ProgramName(prefix, id string) string { return prefix + "-program-" + id[:8] }
+
+// ProgramCredentials are the secrets between the workers of a run and the pods of one of its programs. They derive from
+// the token of the workers, which the pods do not have: they lead to no other program and to no learner.
+type ProgramCredentials struct {
+	// Token is what workers show, 64 hex digits. Pods know its SHA-256 alone.
+	Token string
+	// Certificate and PrivateKey are the pods', in PEM.
+	Certificate, PrivateKey []byte
+}
+
+// DeriveProgramCredentials returns the secrets of a program of a run, by the token of the run's workers.
+func DeriveProgramCredentials(token, id string) (ProgramCredentials, error) {
+	if token == "" {
+		return ProgramCredentials{}, errors.New("deriving the credentials of a program: the run has no token")
+	}
+	var secrets [2][]byte
+	for i, name := range []string{"token", "tls"} {
+		secret, err := hkdf.Key(sha256.New, []byte(token), nil, "tinker-operator program "+name+" "+id, ed25519.SeedSize)
+		if err != nil {
+			return ProgramCredentials{}, fmt.Errorf("deriving the credentials of a program: %s: %w", name, err)
+		}
+		secrets[i] = secret
+	}
+	certificate, key, err := certify(ed25519.NewKeyFromSeed(secrets[1]), programServerName, programServerName)
+	if err != nil {
+		return ProgramCredentials{}, err
+	}
+	return ProgramCredentials{Token: hex.EncodeToString(secrets[0]), Certificate: certificate, PrivateKey: key}, nil
+}
+
+// TokenSHA256 is the digest of the token, in hex digits.
+func (p ProgramCredentials) TokenSHA256() string {
+	digest := sha256.Sum256([]byte(p.Token))
+	return hex.EncodeToString(digest[:])
+}
+
+// ClientTLS trusts the certificate of the pods and no other, whatever address they are reached by.
+func (p ProgramCredentials) ClientTLS() (*tls.Config, error) {
+	pool := x509.NewCertPool()
+	if !pool.AppendCertsFromPEM(bytes.TrimSpace(p.Certificate)) {
+		return nil, errors.New("reading the certificate of a program: it has no PEM block")
+	}
+	return &tls.Config{MinVersion: tls.VersionTLS13, RootCAs: pool, ServerName: programServerName}, nil
+}
