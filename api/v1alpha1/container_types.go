@@ -24,12 +24,50 @@ type ORSServer struct {
 	Container               `json:",inline"`
 }
 
-// Execution is where the functions of an environment run: in one container beside each worker, which has no key, no
-// token and no service account. What a policy wrote runs in another one, which has none of the variables that come from
-// Secrets and ConfigMaps either.
+// Execution is where the functions of an environment run: in one container beside each worker, or in pods of their own,
+// which have no key, no token of the run and no service account. What a policy wrote runs in another one, which has none
+// of the variables that come from Secrets and ConfigMaps either.
+// +kubebuilder:validation:XValidation:rule="!has(self.pods) || (has(self.placement) && self.placement == 'Pods')",message="pods needs placement: Pods: add it, or remove pods"
+// +kubebuilder:validation:XValidation:rule="!has(self.placement) || self.placement != 'Pods' || !has(self.requirements) || self.requirements.size() == 0 || (has(self.pods) && has(self.pods.network) && self.pods.network == 'Open')",message="requirements need pods.network: Open with placement Pods, since pods install them from a package index, which no NetworkPolicy can name: set it, or name an image that has the packages"
 type Execution struct {
 	environment.FunctionImage `json:",inline"`
 	Container                 `json:",inline"`
+	// pods are the pods of placement Pods. What they do not say of the pods is as podOverrides[target=Workers] of the run
+	// has it.
+	// +optional
+	Pods *ExecutionPods `json:"pods,omitempty"`
+}
+
+// ExecutionPods are pods that run the functions of an environment for all workers of a run.
+type ExecutionPods struct {
+	// replicas is how many pods each run has. A call may go to any of them. An episode of interaction.python stays in one.
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=64
+	// +kubebuilder:default=1
+	// +optional
+	Replicas int32 `json:"replicas,omitempty"`
+	// network is what the pods may connect to. None has a NetworkPolicy permit nothing, also no name service; Open leaves
+	// it to the policies that the cluster has. The network of the cluster has to enforce NetworkPolicies. Workers of the
+	// run connect to the pods in any case, and nobody else does.
+	// +kubebuilder:default=None
+	// +optional
+	Network environment.PodNetwork `json:"network,omitempty"`
+	// runtimeClassName is the runtime class of the pods, such as gvisor or nvidia. The pod of the probe has it as well.
+	// +kubebuilder:validation:MaxLength=253
+	// +optional
+	RuntimeClassName string `json:"runtimeClassName,omitempty"`
+	// nodeSelector is the node selector of the pods, and of the pod of the probe.
+	// +kubebuilder:validation:MaxProperties=32
+	// +optional
+	NodeSelector map[string]string `json:"nodeSelector,omitempty"`
+	// tolerations are the tolerations of the pods, and of the pod of the probe.
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=32
+	// +optional
+	Tolerations []corev1.Toleration `json:"tolerations,omitempty"`
+	// affinity is the affinity of the pods. Without it, they prefer different nodes.
+	// +optional
+	Affinity *corev1.Affinity `json:"affinity,omitempty"`
 }
 
 // Container has the settings of the container of an environment that are the same for servers and functions.

@@ -53,6 +53,13 @@ const (
 // LabelServerPort distinguishes the shared environment servers of a run.
 const LabelServerPort = "rl.tinker-operator.dev/server-port"
 
+// LabelProgram distinguishes the programs of a run that have pods of their own, and LabelNetwork has what these pods may
+// connect to, in lower case.
+const (
+	LabelProgram = "rl.tinker-operator.dev/program"
+	LabelNetwork = "rl.tinker-operator.dev/network"
+)
+
 // LabelEndpoint is the TinkerEndpoint's name, on the objects of its broker.
 const LabelEndpoint = "rl.tinker-operator.dev/endpoint"
 
@@ -71,6 +78,8 @@ const (
 	RoleRollout = "rollout"
 	RoleProbe   = "probe"
 	RoleServer  = "server"
+	// RoleProgram is the role of pods that run functions of users for the workers of a run.
+	RoleProgram = "program"
 	// RoleBroker is the role of the pods of a TinkerEndpoint's broker.
 	RoleBroker = "broker"
 	// RoleReader is the role of a pod in which kubectl tinker reads artifacts, or asks the endpoint.

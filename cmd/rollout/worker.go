@@ -169,10 +169,11 @@ func build(o options, logger *slog.Logger) (parts, error) {
 		return parts{}, err
 	}
 	o.hub.Logger = logger
+	placement := setup.Placement{Prefix: o.sharedServers, Token: credentials.Token}
 	worker := setup.NewWorker(setup.Config{
 		Learner: learner, Endpoint: endpoint, Pressure: pressure, Spending: spending, Groups: store,
 		Renderer: rendererOf(o, file), Hub: &o.hub, Data: o.data,
-		Programs: setup.Programs, Agents: setup.Agents, Sandboxes: setup.Sandboxes, SharedServers: o.sharedServers,
+		Programs: placement.Programs, Agents: setup.Agents, Sandboxes: placement.Sandboxes, SharedServers: o.sharedServers,
 		UserAgent: version.UserAgent(userAgent), Grace: o.grace,
 		KeyPatience: o.keyPatience,
 		Logger:      logger,

@@ -26,7 +26,6 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/tinker-operator/tinker-operator/internal/runner/client"
-	"github.com/tinker-operator/tinker-operator/internal/runner/command"
 	"github.com/tinker-operator/tinker-operator/internal/runner/protocol"
 	"github.com/tinker-operator/tinker-operator/internal/runner/python"
 )
@@ -134,7 +133,7 @@ func becomeRunner() error {
 // remoteEnv returns the variables of a runner that serves callers over TCP.
 func remoteEnv() []string {
 	var env []string
-	for _, name := range []string{command.CertificateVariable, command.KeyVariable, command.TokenVariable} {
+	for _, name := range []string{protocol.CertificateVariable, protocol.KeyVariable, protocol.TokenVariable} {
 		if value, ok := os.LookupEnv(name); ok {
 			env = append(env, name+"="+value)
 		}
@@ -195,32 +194,32 @@ func tryRunner(t testing.TB, first bool, mask string, flags ...string) *host {
 	arguments := []string{filepath.Join(programs, "runner"), "--socket", h.socket(), "--scratch",
 		filepath.Join(dir, "scratch")}
 	arguments = append(arguments, flags...)
-	process := exec.Command(arguments[0], arguments[1:]...)
-	process.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: unix.SIGKILL}
+	command := exec.Command(arguments[0], arguments[1:]...)
+	command.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: unix.SIGKILL}
 	if first {
-		process = exec.Command("/proc/self/exe", arguments...)
-		process.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: unix.SIGKILL, Cloneflags: unix.CLONE_NEWPID | unix.CLONE_NEWNS}
+		command = exec.Command("/proc/self/exe", arguments...)
+		command.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: unix.SIGKILL, Cloneflags: unix.CLONE_NEWPID | unix.CLONE_NEWNS}
 		if h.user == 0 {
 			h.user = 61000 + os.Getpid()%4000
 		} else {
-			process.SysProcAttr.Cloneflags |= unix.CLONE_NEWUSER
-			process.SysProcAttr.UidMappings = []syscall.SysProcIDMap{{ContainerID: h.user, HostID: h.user, Size: 1}}
-			process.SysProcAttr.GidMappings = []syscall.SysProcIDMap{{ContainerID: os.Getgid(), HostID: os.Getgid(), Size: 1}}
-			process.SysProcAttr.AmbientCaps = []uintptr{unix.CAP_SYS_ADMIN}
+			command.SysProcAttr.Cloneflags |= unix.CLONE_NEWUSER
+			command.SysProcAttr.UidMappings = []syscall.SysProcIDMap{{ContainerID: h.user, HostID: h.user, Size: 1}}
+			command.SysProcAttr.GidMappings = []syscall.SysProcIDMap{{ContainerID: os.Getgid(), HostID: os.Getgid(), Size: 1}}
+			command.SysProcAttr.AmbientCaps = []uintptr{unix.CAP_SYS_ADMIN}
 		}
-		process.Env = append(remoteEnv(), initVariable+"="+strconv.Itoa(h.user), maskVariable+"="+mask)
+		command.Env = append(remoteEnv(), initVariable+"="+strconv.Itoa(h.user), maskVariable+"="+mask)
 		if err := os.Chown(dir, h.user, -1); err != nil {
 			t.Fatal(err)
 		}
 	}
-	process.Stderr = h.log
-	if err := process.Start(); err != nil {
+	command.Stderr = h.log
+	if err := command.Start(); err != nil {
 		os.RemoveAll(dir)
 		return nil
 	}
-	h.process = process.Process
+	h.process = command.Process
 	go func() {
-		_ = process.Wait()
+		_ = command.Wait()
 		close(h.ended)
 	}()
 	for {

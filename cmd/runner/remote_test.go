@@ -16,7 +16,6 @@ import (
 
 	"github.com/tinker-operator/tinker-operator/internal/contract"
 	"github.com/tinker-operator/tinker-operator/internal/runner/client"
-	"github.com/tinker-operator/tinker-operator/internal/runner/command"
 	"github.com/tinker-operator/tinker-operator/internal/runner/protocol"
 	"github.com/tinker-operator/tinker-operator/internal/runner/python"
 )
@@ -41,9 +40,9 @@ func startRemote(t testing.TB) (*host, client.Address) {
 	}
 	address := free.Addr().String()
 	_ = free.Close()
-	t.Setenv(command.CertificateVariable, string(credentials.Certificate))
-	t.Setenv(command.KeyVariable, string(credentials.PrivateKey))
-	t.Setenv(command.TokenVariable, credentials.TokenSHA256())
+	t.Setenv(protocol.CertificateVariable, string(credentials.Certificate))
+	t.Setenv(protocol.KeyVariable, string(credentials.PrivateKey))
+	t.Setenv(protocol.TokenVariable, credentials.TokenSHA256())
 	h := tryRunner(t, true, "", "--listen", address)
 	if h == nil {
 		h = tryRunner(t, false, "", "--listen", address)

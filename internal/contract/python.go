@@ -4,6 +4,7 @@
 package contract
 
 import (
+	"encoding/json"
 	"fmt"
 	"iter"
 	"path"
@@ -15,6 +16,8 @@ import (
 type Execution struct {
 	environment.FunctionImage
 	Container
+	// Pods are the pods of placement Pods as the API has them, which the manager reads.
+	Pods json.RawMessage `json:"pods,omitempty"`
 	// Packages are the wheels of requirements that the probe has pinned, in the form of Package.String.
 	Packages []string `json:"packages,omitempty"`
 	// ProcessBytes bounds each process of a function with what it starts; 0 for the runner's default.
@@ -23,6 +26,11 @@ type Execution struct {
 	AgentBytes int64 `json:"agentBytes,omitempty"`
 	// SandboxBytes is what the programs of a policy have together, in a container of their own.
 	SandboxBytes int64 `json:"sandboxBytes,omitempty"`
+}
+
+// InPods reports whether the programs of a definition run in pods of their own.
+func (d Definition) InPods() bool {
+	return d.Execution != nil && d.Execution.Placement == environment.PlacementPods
 }
 
 // Sources lists where the code of a definition's functions is, by the paths of the functions.

@@ -12,6 +12,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/selection"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -167,6 +168,7 @@ func CacheOptions(namespaces []string, sharedServers bool) (cache.Options, error
 	}
 	if sharedServers {
 		options.ByObject[&appsv1.Deployment{}] = cache.ByObject{Label: own}
+		options.ByObject[&networkingv1.NetworkPolicy{}] = cache.ByObject{Label: own}
 	}
 	if len(namespaces) > 0 {
 		options.DefaultNamespaces = map[string]cache.Config{}

@@ -157,7 +157,8 @@ func decodeServers(list string) (map[string]sidecar, error) {
 }
 
 // RunServers adds servers and functions to the pods of a Job. They are native sidecars, each of which is restarted by
-// itself. With a prefix, shared servers run elsewhere, under names that begin with it. A probe starts once all
+// itself. With a prefix, shared servers, and programs with pods of their own, run elsewhere, under names that begin with
+// it. A probe starts once all
 // servers answer. Workers do not wait for them, so that they can play other environments, and report a server that
 // never answers.
 func RunServers(job *batchv1.Job, list, prefix string, settings Settings) error {
@@ -168,15 +169,14 @@ func RunServers(job *batchv1.Job, list, prefix string, settings Settings) error 
 	}
 	spec := &job.Spec.Template.Spec
 	for i, name := range slices.Sorted(maps.Keys(servers)) {
-		if of := servers[name]; of.Program != nil || of.Agent != nil || of.Sandbox != nil {
-			if err := runPrograms(spec, i, name, of, settings); err != nil {
+		if of := servers[name]; len(of.all()) > 0 {
+			if err := runPrograms(spec, i, name, prefix, of, settings); err != nil {
 				return err
 			}
 			continue
 		}
 		if servers[name].Shared && prefix != "" {
-			spec.Containers[0].Env = withEnv(spec.Containers[0].Env,
-				[]corev1.EnvVar{{Name: contract.SharedServersVariable, Value: prefix}})
+			leadTo(spec, prefix)
 			continue
 		}
 		volume := emptyVolume(serverVolume+"-"+strconv.Itoa(i), serverLimit)
@@ -193,6 +193,12 @@ func RunServers(job *batchv1.Job, list, prefix string, settings Settings) error 
 		spec.InitContainers = append(spec.InitContainers, container)
 	}
 	return nil
+}
+
+// leadTo tells the main container of a pod the prefix of the names of what runs elsewhere.
+func leadTo(spec *corev1.PodSpec, prefix string) {
+	spec.Containers[0].Env = withEnv(spec.Containers[0].Env,
+		[]corev1.EnvVar{{Name: contract.SharedServersVariable, Value: prefix}})
 }
 
 // serverContainerName is that of an environment's server. One of a long name ends with a digest of it, so that no two

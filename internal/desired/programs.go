@@ -63,6 +63,9 @@ func executionOf(spec *v1alpha1.Execution, definition contract.Definition) *cont
 		limit = resource.MustParse(defaultMemoryLimit)
 	}
 	made := &contract.Execution{FunctionImage: given.FunctionImage, Container: containerOf(given.Container)}
+	if given.Pods != nil {
+		made.Pods = encode(given.Pods)
+	}
 	rest := limit.Value() - runnerBytes
 	if processes > 0 {
 		made.ProcessBytes = max(rest/processes, leastProcessBytes)
@@ -121,39 +124,52 @@ func (p Pins) containers(idOf func(contract.Definition) string,
 // shares nothing but the socket with the pod's main container.
 func runProgram(spec *corev1.PodSpec, n, name string, p program, settings Settings) error {
 	main := &spec.Containers[0]
-	if !slices.ContainsFunc(spec.InitContainers, func(c corev1.Container) bool { return c.Name == runnerContainer }) {
-		installRunner(spec)
-	}
-	socket, temporary := emptyVolume(socketVolume+"-"+n, socketLimit), emptyVolume(serverVolume+"-"+n, serverLimit)
-	container := corev1.Container{
-		Name: serverContainerName(name), Image: settings.PythonImage, ImagePullPolicy: main.ImagePullPolicy,
-		Command:       []string{runnerProgram, "--socket", socketDir + "/" + contract.RunnerSocket, "--scratch", scratchDir},
-		RestartPolicy: ptr.To(corev1.ContainerRestartPolicyAlways),
-		Resources:     resources("50m"), SecurityContext: main.SecurityContext,
-		TerminationMessagePolicy: corev1.TerminationMessageFallbackToLogsOnError,
-		VolumeMounts: []corev1.VolumeMount{
-			{Name: runnerVolume, MountPath: runnerDir, ReadOnly: true},
-			{Name: socket.Name, MountPath: socketDir},
-			{Name: temporary.Name, MountPath: temporaryDir},
-		},
-	}
-	if p.Image != "" {
-		container.Image = p.Image
-	}
-	requestStorage(&container, temporary)
-	if err := give(&container, name, p.Container); err != nil {
+	installRunner(spec)
+	socket := emptyVolume(socketVolume+"-"+n, socketLimit)
+	spec.Volumes = append(spec.Volumes, socket)
+	container, err := programContainer(spec, n, name, p, settings,
+		[]string{"--socket", socketDir + "/" + contract.RunnerSocket},
+		corev1.VolumeMount{Name: socket.Name, MountPath: socketDir})
+	if err != nil {
 		return err
 	}
-	spec.Volumes = append(spec.Volumes, socket, temporary)
-	addPackages(spec, n, &container, p, settings)
+	container.RestartPolicy = ptr.To(corev1.ContainerRestartPolicyAlways)
 	spec.InitContainers = append(spec.InitContainers, container)
 	main.VolumeMounts = append(main.VolumeMounts,
 		corev1.VolumeMount{Name: socket.Name, MountPath: contract.ProgramsDir + "/" + p.ID})
 	return nil
 }
 
-// installRunner adds the container that copies the runner to where images of users find it.
+// programContainer returns the container of a program, whose runner listens as its arguments say. It adds the volumes
+// of the container to the pod, and what installs its packages.
+func programContainer(spec *corev1.PodSpec, n, name string, p program, settings Settings, listen []string,
+	mounts ...corev1.VolumeMount) (corev1.Container, error) {
+	main, temporary := spec.Containers[0], emptyVolume(serverVolume+"-"+n, serverLimit)
+	container := corev1.Container{
+		Name: serverContainerName(name), Image: settings.PythonImage, ImagePullPolicy: main.ImagePullPolicy,
+		Command:   slices.Concat([]string{runnerProgram}, listen, []string{"--scratch", scratchDir}),
+		Resources: resources("50m"), SecurityContext: main.SecurityContext,
+		TerminationMessagePolicy: corev1.TerminationMessageFallbackToLogsOnError,
+		VolumeMounts: slices.Concat([]corev1.VolumeMount{{Name: runnerVolume, MountPath: runnerDir, ReadOnly: true}}, mounts,
+			[]corev1.VolumeMount{{Name: temporary.Name, MountPath: temporaryDir}}),
+	}
+	if p.Image != "" {
+		container.Image = p.Image
+	}
+	requestStorage(&container, temporary)
+	if err := give(&container, name, p.Container); err != nil {
+		return corev1.Container{}, err
+	}
+	spec.Volumes = append(spec.Volumes, temporary)
+	addPackages(spec, n, &container, p, settings)
+	return container, nil
+}
+
+// installRunner adds the container that copies the runner to where images of users find it, unless the pod has it.
 func installRunner(spec *corev1.PodSpec) {
+	if slices.ContainsFunc(spec.InitContainers, func(c corev1.Container) bool { return c.Name == runnerContainer }) {
+		return
+	}
 	main, volume := spec.Containers[0], emptyVolume(runnerVolume, runnerLimit)
 	bounds := main.Resources.DeepCopy()
 	bounds.Claims = nil

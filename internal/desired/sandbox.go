@@ -36,14 +36,26 @@ func sandboxName(environment string) string { return "-sandbox-" + environment }
 func agentName(environment string) string { return "-agent-" + environment }
 
 // runPrograms adds the containers of functions, of an agent, and of what a policy wrote, to a pod. They share no
-// volume.
-func runPrograms(spec *corev1.PodSpec, i int, name string, of sidecar, settings Settings) error {
+// volume. With a prefix, those with pods of their own are not added. A probe, which has no prefix, runs them beside
+// itself, on the nodes of such pods.
+func runPrograms(spec *corev1.PodSpec, i int, name, prefix string, of sidecar, settings Settings) error {
 	for _, each := range []struct {
 		suffix, name string
 		*program
 	}{{"", name, of.Program}, {"-agent", agentName(name), of.Agent}, {"-sandbox", sandboxName(name), of.Sandbox}} {
 		if each.program == nil {
 			continue
+		}
+		if each.inPods() {
+			if prefix != "" {
+				leadTo(spec, prefix)
+				continue
+			}
+			pods, err := each.pods()
+			if err != nil {
+				return err
+			}
+			schedule(spec, pods)
 		}
 		if err := runProgram(spec, strconv.Itoa(i)+each.suffix, each.name, *each.program, settings); err != nil {
 			return err

@@ -32,10 +32,10 @@ func (p Pins) HasShared() (name string, ok bool) {
 	return "", false
 }
 
-// AllSharedLabels are on the Deployments of the shared servers of all runs.
-func AllSharedLabels() map[string]string {
-	return map[string]string{v1alpha1.LabelManagedBy: v1alpha1.ManagedByValue, v1alpha1.LabelRole: v1alpha1.RoleServer}
-}
+// ServersSelector selects the Deployments of all runs: their shared servers, and their programs that have pods of their
+// own.
+const ServersSelector = v1alpha1.LabelManagedBy + "=" + v1alpha1.ManagedByValue + "," + v1alpha1.LabelRole + " in (" +
+	v1alpha1.RoleServer + "," + v1alpha1.RoleProgram + ")"
 
 // SharedLabels are on the Deployments of a run's shared servers.
 func SharedLabels(run *v1alpha1.TrainingRun) map[string]string {
@@ -111,7 +111,12 @@ func sharedServerDigest(run *v1alpha1.TrainingRun, name string, server contract.
 
 // SharedService leads workers to a shared server. The Deployment owns it.
 func SharedService(deployment *appsv1.Deployment) *corev1.Service {
-	port := deployment.Spec.Template.Spec.Containers[0].Ports[0].ContainerPort
+	return serviceOf(deployment, "http")
+}
+
+// serviceOf is the Service of a Deployment with one port.
+func serviceOf(deployment *appsv1.Deployment, port string) *corev1.Service {
+	number := deployment.Spec.Template.Spec.Containers[0].Ports[0].ContainerPort
 	return &corev1.Service{
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace: deployment.Namespace, Name: deployment.Name, Labels: deployment.Labels,
@@ -122,8 +127,8 @@ func SharedService(deployment *appsv1.Deployment) *corev1.Service {
 		},
 		Spec: corev1.ServiceSpec{
 			Type: corev1.ServiceTypeClusterIP, Selector: deployment.Spec.Selector.MatchLabels,
-			Ports: []corev1.ServicePort{{Name: "http", Protocol: corev1.ProtocolTCP, Port: port,
-				TargetPort: intstr.FromInt32(port)}},
+			Ports: []corev1.ServicePort{{Name: port, Protocol: corev1.ProtocolTCP, Port: number,
+				TargetPort: intstr.FromInt32(number)}},
 		},
 	}
 }

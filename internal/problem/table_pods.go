@@ -94,6 +94,11 @@ var podTable = []entry{
 		Conditions: pods,
 		Fact:       "Some workers are missing or not ready.",
 		Repair:     "Look at the pods of status.workerSelector and their events."}},
+	{ProgramsNotReady, Row{
+		Conditions: pods, Reason: string(WorkersMissing),
+		Fact: "No pod is ready that runs a program of an environment with placement Pods (%s).",
+		Repair: "If this lasts, read the log and the events of its pods: kubectl describe pods -l " +
+			"rl.tinker-operator.dev/role=program"}},
 	{WorkersAwaited, Row{
 		Conditions: progressing, Reason: string(WorkersMissing),
 		Fact:   "The learner waits for workers, and no worker is ready.",

@@ -41,6 +41,10 @@ var specTable = []entry{
 		Conditions: accepted, Reason: environmentNotUsable, NeedsAction: true,
 		Fact:   "An environment has ors.server.shared, and the operator may not create Deployments (%s).",
 		Repair: "Set the chart's value environmentServers.shared to true, or remove ors.server.shared."}},
+	{ProgramPodsDisabled, Row{
+		Conditions: accepted, Reason: environmentNotUsable, NeedsAction: true,
+		Fact:   "An environment has execution.placement Pods, and the operator may not create Deployments (%s).",
+		Repair: "Set the chart's value environmentServers.shared to true, or remove execution.placement."}},
 	{ServersUnavailable, Row{
 		Conditions: accepted, Reason: environmentNotUsable, NeedsAction: true,
 		Fact: "The server of an environment takes no sessions (%s).",

@@ -12,9 +12,11 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
 	"github.com/tinker-operator/tinker-operator/internal/contract"
@@ -164,5 +166,79 @@ func TestRequirements(t *testing.T) {
 	}
 	if ratio := run.Status.Environments[0].FaultRatio; ratio == nil || *ratio != 0 {
 		t.Errorf("the environments ended with %+v, want no faults", run.Status.Environments)
+	}
+}
+
+// podsManifests are an environment whose reward runs in pods of its own, and a run that trains on it.
+const podsManifests = `
+apiVersion: rl.tinker-operator.dev/v1alpha1
+kind: RewardEnvironment
+metadata: {name: in-pods}
+spec:
+  dataset: {arithmetic: {maxOperand: 99}}
+  reward:
+    python:
+      code: |
+        def reward(row, reply):
+            return {"reward": float(reply.text.strip() == row["answer"]), "length": len(reply.text)}
+  execution:
+    placement: Pods
+    pods: {replicas: 2}
+---
+apiVersion: rl.tinker-operator.dev/v1alpha1
+kind: TrainingRun
+metadata: {name: in-pods}
+spec:
+  model: {name: tinkersim/byte-136k, loraRank: 8}
+  tinker:
+    baseURL: http://tinkersim.tinker-operator-system
+    apiKeySecretKeyRef: {name: tinker, key: TINKER_API_KEY}
+  environments:
+  - {name: in-pods, groupSize: 4, sampling: {maxTokens: 16}}
+  algorithm: {tasksPerStep: 8, steps: 12}
+`
+
+// TestPodsPlacement trains with a reward in pods of its own, of which one is deleted meanwhile.
+func TestPodsPlacement(t *testing.T) {
+	prepare(t, namespace)
+	loadPython(t)
+	file := filepath.Join(t.TempDir(), "in-pods.yaml")
+	if err := os.WriteFile(file, []byte(podsManifests), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	deleted := make(chan int, 1)
+	go func() {
+		killed := 0
+		for ; killed == 0 && t.Context().Err() == nil; time.Sleep(500 * time.Millisecond) {
+			var pods corev1.PodList
+			if env.List(t.Context(), &pods, client.InNamespace(namespace),
+				client.MatchingLabels{v1alpha1.LabelRole: v1alpha1.RoleProgram}) != nil {
+				continue
+			}
+			for i := range pods.Items {
+				if ready := slices.ContainsFunc(pods.Items[i].Status.Conditions, func(c corev1.PodCondition) bool {
+					return c.Type == corev1.PodReady && c.Status == corev1.ConditionTrue
+				}); ready && env.Delete(t.Context(), &pods.Items[i], client.GracePeriodSeconds(0)) == nil {
+					killed++
+					break
+				}
+			}
+		}
+		deleted <- killed
+	}()
+	run := applySample(t, file, "in-pods")
+	if killed := <-deleted; killed != 1 {
+		t.Errorf("%d pods of the program were deleted, want 1", killed)
+	}
+	if ratio := run.Status.Environments[0].FaultRatio; ratio == nil || *ratio != 0 {
+		t.Errorf("the environments ended with %+v, want no faults", run.Status.Environments)
+	}
+	var left corev1.PodList
+	if err := env.List(t.Context(), &left, client.InNamespace(namespace),
+		client.MatchingLabels{v1alpha1.LabelRole: v1alpha1.RoleProgram}); err != nil {
+		t.Fatal(err)
+	}
+	if len(slices.DeleteFunc(left.Items, func(p corev1.Pod) bool { return p.DeletionTimestamp != nil })) != 0 {
+		t.Errorf("%d pods of the program are left after the run, want none", len(left.Items))
 	}
 }

@@ -19,6 +19,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
+	"github.com/tinker-operator/tinker-operator/api/v1alpha1/environment"
+	"github.com/tinker-operator/tinker-operator/internal/contract"
 	"github.com/tinker-operator/tinker-operator/internal/desired"
 	"github.com/tinker-operator/tinker-operator/test/networkpolicy"
 )
@@ -74,6 +76,9 @@ func renderedNetwork(namespace string, arguments ...string) network {
 		ports := map[string][]int32{"learner": {desired.ExchangePort, desired.HeartbeatPort}, "worker": {8081}, "server": {8080}}
 		found.peers[name] = peerOf(namespace, pod, append(ports[name], 22)...)
 	}
+	program := programOf(run, settings)
+	found.policies = append(found.policies, *desired.ProgramPolicy(run, program))
+	found.peers["program"] = peerOf(namespace, program.Spec.Template.Labels, contract.ProgramPort, 22)
 	found.peers["broker"] = peerOf(found.peers["manager"].Namespace, desired.BrokerLabels("prod"), desired.BrokerPort, 8081, 22)
 	found.peers["stranger"] = peerOf(namespace, map[string]string{"app": "other"}, 80)
 	found.peers["prometheus"] = peerOf("monitoring", map[string]string{"app": "prometheus"})
@@ -84,17 +89,33 @@ func peerOf(namespace string, labels map[string]string, ports ...int32) peer {
 	return peer{Pod: networkpolicy.Pod{Namespace: namespace, Labels: labels}, ports: ports}
 }
 
+// programOf is the Deployment of a program of a run that has pods of its own.
+func programOf(run *v1alpha1.TrainingRun, settings desired.Settings) *appsv1.Deployment {
+	GinkgoHelper()
+	run.Spec.Rollouts.Workers = new(int32(1))
+	definition := contract.Definition{
+		Reward: &environment.Reward{RewardRule: environment.RewardRule{Python: &environment.Python{
+			Source: environment.Source{Code: "x"}, Processes: 1, Concurrency: 1}}},
+		Execution: &contract.Execution{FunctionImage: environment.FunctionImage{Placement: environment.PlacementPods}},
+	}
+	made, err := desired.ProgramPods(run, desired.Pins{"own": {Definition: definition}}.Servers(), "s", settings)
+	Expect(err).NotTo(HaveOccurred())
+	Expect(made).To(HaveLen(1))
+	return made[0]
+}
+
 var _ = Describe("The NetworkPolicies of the chart", func() {
 	It("permit the connections of docs/in-your-cluster.md between pods, and no others", func() {
 		namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "network-"}}
 		Expect(kube.Create(context.Background(), namespace)).To(Succeed())
 		rendered := renderedNetwork(namespace.Name)
-		Expect(rendered.policies).To(HaveLen(8))
+		Expect(rendered.policies).To(HaveLen(10))
 		for _, policy := range rendered.policies {
 			Expect(kube.Create(context.Background(), &policy, client.DryRunAll)).To(Succeed(), policy.Name)
 		}
 		expected := map[string]bool{
 			"manager to learner:7444": true, "worker to learner:7443": true, "worker to server:8080": true,
+			"worker to program:7445": true,
 			"learner to tinkersim:8000": true, "worker to tinkersim:8000": true,
 			"learner to broker:8443": true, "worker to broker:8443": true, "broker to tinkersim:8000": true,
 			"prometheus to broker:8081": true, "stranger to broker:8081": true,

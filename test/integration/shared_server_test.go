@@ -57,6 +57,9 @@ func (w *env) withDeployments() *envtest.AuthenticatedUser {
 	rules := append(generatedRole().Rules, rbacv1.PolicyRule{
 		APIGroups: []string{"apps"}, Resources: []string{"deployments"}, Verbs: []string{"get", "list", "watch", "create",
 			"patch", "delete"},
+	}, rbacv1.PolicyRule{
+		APIGroups: []string{"networking.k8s.io"}, Resources: []string{"networkpolicies"},
+		Verbs: []string{"get", "list", "watch", "create", "patch", "delete"},
 	})
 	Expect(kube.Create(ctx, &rbacv1.Role{ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: "manager"},
 		Rules: rules})).To(Succeed())

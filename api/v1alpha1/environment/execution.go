@@ -24,7 +24,8 @@ type FunctionImage struct {
 	// index is the package index of requirements. Defaults to the chart's packageIndex, else to pip's own default.
 	// +optional
 	Index *PackageIndex `json:"index,omitempty"`
-	// placement is where the container runs: Worker, beside each worker.
+	// placement is where the container runs: Worker is beside each worker, Pods is in pods of its own, which all workers of
+	// a run call. The chart's value environmentServers.shared lets the operator make such pods.
 	// +kubebuilder:default=Worker
 	// +optional
 	Placement Placement `json:"placement,omitempty"`
@@ -34,11 +35,28 @@ type FunctionImage struct {
 }
 
 // Placement is where functions run.
-// +kubebuilder:validation:Enum=Worker
+// +kubebuilder:validation:Enum=Worker;Pods
 type Placement string
 
-// PlacementWorker runs functions beside each worker.
-const PlacementWorker Placement = "Worker"
+// Where functions run.
+const (
+	// PlacementWorker runs functions beside each worker.
+	PlacementWorker Placement = "Worker"
+	// PlacementPods runs functions in pods of their own.
+	PlacementPods Placement = "Pods"
+)
+
+// PodNetwork is what pods of their own may connect to.
+// +kubebuilder:validation:Enum=None;Open
+type PodNetwork string
+
+// What pods connect to.
+const (
+	// PodNetworkNone has a NetworkPolicy permit no connection.
+	PodNetworkNone PodNetwork = "None"
+	// PodNetworkOpen leaves the connections to the policies that the cluster has.
+	PodNetworkOpen PodNetwork = "Open"
+)
 
 // Requirement is a package with its exact version.
 // +kubebuilder:validation:MaxLength=128

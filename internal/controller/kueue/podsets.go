@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"maps"
 
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
@@ -17,18 +18,28 @@ import (
 )
 
 // LearnerSet and WorkersSet name the pod sets of the learner and of the workers. ServerSet begins the name of the pod
-// set of each shared environment server, which ends with the server's port.
+// set of each shared environment server, which ends with the server's port, and ProgramSet that of each program that has
+// pods of its own.
 const (
 	LearnerSet = "learner"
 	WorkersSet = "workers"
 	ServerSet  = "server-"
+	ProgramSet = "program-"
 )
 
 // maxSets is the greatest number of pod sets of a Workload.
 const maxSets = 18
 
+// SetOf returns the name of the pod set of a Deployment of a run.
+func SetOf(d *appsv1.Deployment) string {
+	if id := d.Labels[v1alpha1.LabelProgram]; id != "" {
+		return ProgramSet + id
+	}
+	return ServerSet + d.Labels[v1alpha1.LabelServerPort]
+}
+
 // PodSets returns the pod sets of a run: the learner, the workers, and one for each environment server that the run has
-// once. data and servers are what the attempt mounts and runs: desired.Pins.Data and Servers.
+// once and for each program that has pods of its own. data and servers are what the attempt mounts and runs: desired.Pins.Data and Servers.
 func PodSets(run *v1alpha1.TrainingRun, data, servers string, settings desired.Settings) ([]PodSet, error) {
 	sets := []PodSet{{Name: LearnerSet, Count: 1,
 		Template: quotaTemplate(desired.LearnerJob(run, 1, "", settings).Spec.Template)}}
@@ -45,14 +56,16 @@ func PodSets(run *v1alpha1.TrainingRun, data, servers string, settings desired.S
 	if err != nil {
 		return nil, err
 	}
-	for _, d := range shared {
-		port := d.Spec.Template.Spec.Containers[0].Ports[0].ContainerPort
-		sets = append(sets, PodSet{Name: fmt.Sprintf("%s%d", ServerSet, port), Count: 1,
-			Template: quotaTemplate(d.Spec.Template)})
+	programs, err := desired.ProgramPods(run, servers, "", settings)
+	if err != nil {
+		return nil, err
+	}
+	for _, d := range append(shared, programs...) {
+		sets = append(sets, PodSet{Name: SetOf(d), Count: *d.Spec.Replicas, Template: quotaTemplate(d.Spec.Template)})
 	}
 	if len(sets) > maxSets {
 		return nil, fmt.Errorf("making workload: the run has %d pod sets, and Kueue admits at most %d: "+
-			"use fewer shared environment servers", len(sets), maxSets)
+			"use fewer shared environment servers and programs with pods of their own", len(sets), maxSets)
 	}
 	return sets, nil
 }

@@ -4,6 +4,7 @@
 package observe
 
 import (
+	"fmt"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -23,6 +24,9 @@ type look struct {
 	// learnerJob and workersJob are the Jobs that were looked at: what was found does not apply to those that replace
 	// them.
 	learnerJob, workersJob types.UID
+	// program is what keeps the pods of a program from being ready, and programOf is their Deployment.
+	program   problem.Problem
+	programOf types.UID
 }
 
 // lastsOver says that what kept workers from working is still to be reported: their Job was replaced, and no worker of
@@ -37,6 +41,12 @@ func (l look) lastsOver(seen State, now time.Time) bool {
 func (l look) report(seen *State, lacking jobs) {
 	if lacking.learner != nil && l.learnerJob == lacking.learner.UID {
 		seen.LearnerObstacle = l.learner
+	}
+	if d := lacking.program; d != nil {
+		seen.ProgramsObstacle = problem.Problem{Code: problem.ProgramsNotReady, Evidence: fmt.Sprintf("Deployment %q", d.Name)}
+		if l.programOf == d.UID && l.program.NeedsAction() {
+			seen.ProgramsObstacle = l.program
+		}
 	}
 	if lacking.workers == nil || l.workersJob != lacking.workers.UID {
 		return

@@ -64,6 +64,9 @@ type State struct {
 	// LearnerObstacle and WorkersObstacle are what keeps pods from being created, from starting or, of workers, from being
 	// ready, besides what the learner's pod shows; the zero value where nothing is known to.
 	LearnerObstacle, WorkersObstacle problem.Problem
+	// ProgramsObstacle is that a program with pods of its own has none that is ready, or what keeps its pods from starting;
+	// the zero value where there is none such.
+	ProgramsObstacle problem.Problem
 	// WorkersReplaceAt is when the workers' Job is replaced because none of its workers can work: workers.ReplaceAt.
 	WorkersReplaceAt time.Time
 	// Lingering is a pod that is being deleted and does not end, for people; empty for none.
@@ -126,6 +129,8 @@ type Observer struct {
 	Poller    *poller.Poller
 	Refusals  *refusal.Memory
 	Now       func() time.Time
+	// Deployments says that Client has the Deployments of runs.
+	Deployments bool
 
 	// looks has the newest look at each run. If it is lost, each run is looked at once more.
 	looks *objectmap.Map[look]

@@ -7,6 +7,7 @@ import (
 	"context"
 	"time"
 
+	appsv1 "k8s.io/api/apps/v1"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/utils/ptr"
@@ -41,6 +42,7 @@ func (o *Observer) observeObstacles(ctx context.Context, run *v1alpha1.TrainingR
 		seen.WorkersObstacle = known.workers
 	}
 	lacking := lackingJobs(run, *seen)
+	lacking.program = o.lacksProgram(ctx, run)
 	if lacking == (jobs{}) {
 		return
 	}
@@ -61,7 +63,11 @@ func (o *Observer) observeObstacles(ctx context.Context, run *v1alpha1.TrainingR
 }
 
 // jobs are the Jobs of a run that lack pods; one that has its pods is nil.
-type jobs struct{ learner, workers *batchv1.Job }
+type jobs struct {
+	learner, workers *batchv1.Job
+	// program is the Deployment of a program that has no pod that is ready.
+	program *appsv1.Deployment
+}
 
 func lackingJobs(run *v1alpha1.TrainingRun, seen State) (lacking jobs) {
 	if newest := seen.Learners[status.NewestAttempt(run)]; !status.AttemptEnded(run) && lacksPod(newest) {
@@ -73,7 +79,7 @@ func lackingJobs(run *v1alpha1.TrainingRun, seen State) (lacking jobs) {
 	return lacking
 }
 
-// look finds out why Jobs lack pods, apart from those that were created a moment ago.
+// look finds out why Jobs and the Deployment of a program lack pods, apart from those that were created a moment ago.
 func (o *Observer) look(ctx context.Context, run *v1alpha1.TrainingRun, lacking jobs, now time.Time) (found look) {
 	isDue := func(job *batchv1.Job) bool { return job != nil && now.Sub(job.CreationTimestamp.Time) >= lookDelay }
 	if job := lacking.learner; isDue(job) {
@@ -83,6 +89,9 @@ func (o *Observer) look(ctx context.Context, run *v1alpha1.TrainingRun, lacking 
 	if job := lacking.workers; isDue(job) {
 		found.workers, found.replaceAt = o.workersObstacle(ctx, run, job)
 		found.workersJob, found.at = job.UID, now
+	}
+	if d := lacking.program; d != nil && now.Sub(d.CreationTimestamp.Time) >= lookDelay {
+		found.program, found.programOf, found.at = o.programObstacle(ctx, d), d.UID, now
 	}
 	return found
 }

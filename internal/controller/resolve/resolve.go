@@ -76,13 +76,16 @@ func Repin(run *v1alpha1.TrainingRun, pinned desired.Pins,
 	return Environments(run, missing, environments)
 }
 
-// SharedServers says which environment has a server that the run has once, for a manager that may not run such servers.
+// SharedServers says which environment has a server that the run has once, or programs with pods of their own, for a
+// manager that may run neither.
 func SharedServers(pins desired.Pins) *problem.Problem {
-	name, ok := pins.HasShared()
-	if !ok {
-		return nil
+	if name, ok := pins.HasShared(); ok {
+		return &problem.Problem{Code: problem.SharedServersDisabled, Evidence: strconv.Quote(name)}
 	}
-	return &problem.Problem{Code: problem.SharedServersDisabled, Evidence: strconv.Quote(name)}
+	if name, ok := pins.HasPods(); ok {
+		return &problem.Problem{Code: problem.ProgramPodsDisabled, Evidence: strconv.Quote(name)}
+	}
+	return nil
 }
 
 func usable(name string, env *v1alpha1.RewardEnvironment) *problem.Problem {

@@ -13,6 +13,7 @@ import (
 	"strconv"
 	"time"
 
+	appsv1 "k8s.io/api/apps/v1"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -133,9 +134,9 @@ func (r *Reconciler) reconcileWorkers(ctx context.Context, run *v1alpha1.Trainin
 func (r *Reconciler) reconcileServers(
 	ctx context.Context, run *v1alpha1.TrainingRun, seen observe.State, p plan, action workers.ServersAction,
 ) (bool, error) {
-	reconciler := workers.ServersReconciler{Client: r.Client, Settings: r.Settings,
-		Place: func(ctx context.Context, port int32, template *corev1.PodTemplateSpec) error {
-			return r.place(ctx, seen, kueue.ServerSet+strconv.Itoa(int(port)), template)
+	reconciler := workers.ServersReconciler{Client: r.Client, Settings: r.Settings, ManagerKey: r.ManagerKey,
+		Place: func(ctx context.Context, d *appsv1.Deployment) error {
+			return r.place(ctx, seen, kueue.SetOf(d), &d.Spec.Template)
 		}}
 	return reconciler.Reconcile(ctx, run, action, workersOf(run, seen, p.pins).Servers)
 }

@@ -245,6 +245,8 @@ func rolloutsCondition(v view) status.Condition {
 		return obstacle
 	case v.seen.WorkersReady() < wanted:
 		return not(kind, problem.Problem{Code: problem.WorkersMissing})
+	case v.seen.ProgramsObstacle.Code != "":
+		return not(kind, v.seen.ProgramsObstacle)
 	default:
 		return status.True(kind, v1alpha1.ReasonRunning, "The learner answers, and all workers are ready.")
 	}

@@ -10,6 +10,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
 	"k8s.io/apimachinery/pkg/types"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -57,7 +58,7 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, dog
 	}
 	builder := ctrl.NewControllerManagedBy(mgr)
 	if r.Settings.SharedServers {
-		builder = builder.Owns(&appsv1.Deployment{})
+		builder = builder.Owns(&appsv1.Deployment{}).Owns(&networkingv1.NetworkPolicy{})
 	}
 	if r.WatchEndpoints {
 		builder = builder.Watches(&v1alpha1.TinkerEndpoint{},

@@ -9,11 +9,15 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
+	"github.com/tinker-operator/tinker-operator/internal/contract"
 	"github.com/tinker-operator/tinker-operator/internal/desired"
 )
 
@@ -32,12 +36,14 @@ const (
 	DeleteServers
 )
 
-// ServersReconciler runs the servers of runs.
+// ServersReconciler runs the servers of runs, and their programs that have pods of their own.
 type ServersReconciler struct {
 	Client   client.Client
 	Settings desired.Settings
-	// Place adds to the template of the server with a port what the admission of a queue adds; nil for nothing.
-	Place func(ctx context.Context, port int32, template *corev1.PodTemplateSpec) error
+	// ManagerKey is what the credentials of runs derive from.
+	ManagerKey []byte
+	// Place adds to the template of a Deployment what the admission of a queue adds; nil for nothing.
+	Place func(ctx context.Context, deployment *appsv1.Deployment) error
 }
 
 // Reconcile does what the action says. The list is what desired.Pins.Servers has written; RunServers alone reads it. It
@@ -50,7 +56,7 @@ func (r ServersReconciler) Reconcile(ctx context.Context, run *v1alpha1.Training
 	}
 	var found appsv1.DeploymentList
 	if err := r.Client.List(ctx, &found, client.InNamespace(run.Namespace),
-		client.MatchingLabels(desired.SharedLabels(run))); err != nil {
+		client.MatchingLabels(desired.RunLabels(run))); err != nil {
 		return false, fmt.Errorf("listing environment servers: %w", err)
 	}
 	existing := map[string]*appsv1.Deployment{}
@@ -66,6 +72,9 @@ func (r ServersReconciler) Reconcile(ctx context.Context, run *v1alpha1.Training
 		if err := r.end(ctx, d, action); err != nil {
 			return false, err
 		}
+		if err := r.endPolicy(ctx, d, action); err != nil {
+			return false, err
+		}
 	}
 	return true, nil
 }
@@ -78,6 +87,12 @@ func (r ServersReconciler) run(ctx context.Context, run *v1alpha1.TrainingRun, e
 	if err != nil {
 		return false, err
 	}
+	suffix := contract.SecretSuffix(r.ManagerKey, string(run.UID))
+	programs, err := desired.ProgramPods(run, list, suffix, r.Settings)
+	if err != nil {
+		return false, err
+	}
+	wanted = append(wanted, programs...)
 	named := map[string]bool{}
 	for _, want := range wanted {
 		named[want.Name] = true
@@ -89,24 +104,30 @@ func (r ServersReconciler) run(ctx context.Context, run *v1alpha1.TrainingRun, e
 		if err := r.end(ctx, d, DeleteServers); err != nil {
 			return false, err
 		}
+		if err := r.endPolicy(ctx, d, DeleteServers); err != nil {
+			return false, err
+		}
 	}
 	all := true
 	for _, want := range wanted {
+		if err := r.confine(ctx, run, want); err != nil {
+			return false, err
+		}
 		d := existing[want.Name]
 		if d == nil {
-			if err := r.place(ctx, want); err != nil {
+			if err := r.prepare(ctx, run, want, suffix); err != nil {
 				return false, err
 			}
 			if d, err = want, client.IgnoreAlreadyExists(r.Client.Create(ctx, want)); err != nil {
 				return false, fmt.Errorf("creating environment server: %w", err)
 			}
-		} else if d, err = r.update(ctx, d, want); err != nil {
+		} else if d, err = r.update(ctx, run, d, want, suffix); err != nil {
 			return false, err
 		}
 		if d.UID == "" {
 			continue // The cache trails: the Deployment's own event leads here again.
 		}
-		all = all && replaced(d)
+		all = all && (isProgram(d) || replaced(d))
 		if err := r.serve(ctx, d); err != nil {
 			return false, err
 		}
@@ -114,21 +135,80 @@ func (r ServersReconciler) run(ctx context.Context, run *v1alpha1.TrainingRun, e
 	return all, nil
 }
 
-// place adds what the admission adds. A run that a queue has evicted has no Deployments, so that each is made anew.
-func (r ServersReconciler) place(ctx context.Context, d *appsv1.Deployment) error {
+// isProgram says that a Deployment runs a program. Pods of it may be replaced while workers call others: a call that is
+// lost is made again.
+func isProgram(d *appsv1.Deployment) bool {
+	return d.Labels[v1alpha1.LabelRole] == v1alpha1.RoleProgram
+}
+
+// prepare adds what the admission adds, and makes the Secret of a program. A run that a queue has evicted has no
+// Deployments, so that each is made anew.
+func (r ServersReconciler) prepare(ctx context.Context, run *v1alpha1.TrainingRun, d *appsv1.Deployment,
+	suffix string) error {
+	if isProgram(d) {
+		credentials, err := contract.DeriveCredentials(r.ManagerKey, string(run.UID))
+		if err != nil {
+			return err
+		}
+		secret, err := desired.ProgramSecret(run, d.Labels[v1alpha1.LabelProgram], credentials.Token, suffix)
+		if err != nil {
+			return err
+		}
+		// The Secret is named after its contents.
+		if err := client.IgnoreAlreadyExists(r.Client.Create(ctx, secret)); err != nil {
+			return fmt.Errorf("creating the secret of a program: %w", err)
+		}
+	}
 	if r.Place == nil {
 		return nil
 	}
-	return r.Place(ctx, d.Spec.Template.Spec.Containers[0].Ports[0].ContainerPort, &d.Spec.Template)
+	return r.Place(ctx, d)
 }
 
-// update gives a Deployment one replica of the server that is wanted, and returns it as it is then.
-func (r ServersReconciler) update(ctx context.Context, d, want *appsv1.Deployment) (*appsv1.Deployment, error) {
+// confine makes the NetworkPolicy of a program before the program has pods, and again where somebody has deleted it.
+func (r ServersReconciler) confine(ctx context.Context, run *v1alpha1.TrainingRun, want *appsv1.Deployment) error {
+	if !isProgram(want) {
+		return nil
+	}
+	policy, found := desired.ProgramPolicy(run, want), &networkingv1.NetworkPolicy{}
+	err := r.Client.Get(ctx, client.ObjectKeyFromObject(policy), found)
+	switch {
+	case apierrors.IsNotFound(err):
+		if err := client.IgnoreAlreadyExists(r.Client.Create(ctx, policy)); err != nil {
+			return fmt.Errorf("creating the network policy of a program: %w", err)
+		}
+	case err != nil:
+		return fmt.Errorf("reading the network policy of a program: %w", err)
+	case !equality.Semantic.DeepEqual(found.Spec, policy.Spec):
+		changed := found.DeepCopy()
+		changed.Spec = policy.Spec
+		if err := r.Client.Patch(ctx, changed, client.MergeFrom(found)); err != nil {
+			return fmt.Errorf("restoring the network policy of a program: %w", err)
+		}
+	}
+	return nil
+}
+
+// endPolicy deletes the NetworkPolicy of a program that is deleted.
+func (r ServersReconciler) endPolicy(ctx context.Context, d *appsv1.Deployment, action ServersAction) error {
+	if !isProgram(d) || action != DeleteServers {
+		return nil
+	}
+	policy := &networkingv1.NetworkPolicy{ObjectMeta: metav1.ObjectMeta{Namespace: d.Namespace, Name: d.Name}}
+	if err := client.IgnoreNotFound(r.Client.Delete(ctx, policy)); err != nil {
+		return fmt.Errorf("deleting the network policy of a program: %w", err)
+	}
+	return nil
+}
+
+// update gives a Deployment the replicas of what is wanted, and returns it as it is then.
+func (r ServersReconciler) update(ctx context.Context, run *v1alpha1.TrainingRun, d, want *appsv1.Deployment,
+	suffix string) (*appsv1.Deployment, error) {
 	const digest = v1alpha1.AnnotationTemplate
 	if d.Annotations[digest] == want.Annotations[digest] {
-		return r.scale(ctx, d, 1)
+		return r.scale(ctx, d, *want.Spec.Replicas)
 	}
-	if err := r.place(ctx, want); err != nil {
+	if err := r.prepare(ctx, run, want, suffix); err != nil {
 		return nil, err
 	}
 	changed := d.DeepCopy()
@@ -157,7 +237,11 @@ func (r ServersReconciler) serve(ctx context.Context, d *appsv1.Deployment) erro
 	if err == nil {
 		return nil
 	}
-	if err := client.IgnoreAlreadyExists(r.Client.Create(ctx, desired.SharedService(d))); err != nil {
+	service := desired.SharedService
+	if isProgram(d) {
+		service = desired.ProgramService
+	}
+	if err := client.IgnoreAlreadyExists(r.Client.Create(ctx, service(d))); err != nil {
 		return fmt.Errorf("creating the service of an environment server: %w", err)
 	}
 	return nil

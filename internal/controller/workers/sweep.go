@@ -11,6 +11,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
@@ -58,10 +59,14 @@ func (s Sweeper) sweep(ctx context.Context) error {
 	if len(namespaces) == 0 {
 		namespaces = []string{metav1.NamespaceAll}
 	}
+	ofServers, err := labels.Parse(desired.ServersSelector)
+	if err != nil {
+		return fmt.Errorf("selecting environment servers: %w", err)
+	}
 	for _, namespace := range namespaces {
 		var found appsv1.DeploymentList
 		if err := s.Live.List(ctx, &found, client.InNamespace(namespace),
-			client.MatchingLabels(desired.AllSharedLabels())); err != nil {
+			client.MatchingLabelsSelector{Selector: ofServers}); err != nil {
 			return fmt.Errorf("listing environment servers: %w", err)
 		}
 		for i := range found.Items {

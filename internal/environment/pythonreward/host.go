@@ -78,11 +78,14 @@ func (h *Host) connect(ctx context.Context, address string) (*client.Client, err
 	if to.current != nil && !wait.IsClosed(to.current.Ended()) {
 		return to.current, nil
 	}
-	at := client.Address{Socket: address}
-	if h.Pods != nil {
-		at = client.Address{TCP: address, TLS: h.Pods.TLS, Token: h.Pods.Token}
+	var connected *client.Client
+	var err error
+	if h.Pods == nil {
+		connected, err = client.Await(ctx, client.Address{Socket: address}, socketPatience)
+	} else { // one that has gone has no successor at its address
+		at := client.Address{TCP: address, TLS: h.Pods.TLS, Token: h.Pods.Token}
+		connected, err = client.DialAddress(ctx, at)
 	}
-	connected, err := client.Await(ctx, at, socketPatience)
 	if err != nil {
 		return nil, err
 	}

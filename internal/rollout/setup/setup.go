@@ -101,6 +101,41 @@ func Sandboxes(definition contract.Definition) *pythonreward.Host {
 	return &pythonreward.Host{Socket: contract.SocketOf(definition.SandboxID()), InheritEnv: true}
 }
 
+// Placement is where the programs of definitions run for the workers of a run.
+type Placement struct {
+	// Prefix begins the names of programs that have pods of their own; it is empty where none has.
+	Prefix string
+	// Token is that of the run's workers.
+	Token string
+}
+
+// Programs returns where the functions of a definition run: in pods of their own, if it says so, or as Programs has it.
+func (p Placement) Programs(definition contract.Definition) *pythonreward.Host {
+	return p.host(definition, definition.ProgramID(), Programs)
+}
+
+// Sandboxes returns where what a policy wrote runs: in pods of its own, or as Sandboxes has it.
+func (p Placement) Sandboxes(definition contract.Definition) *pythonreward.Host {
+	return p.host(definition, definition.SandboxID(), Sandboxes)
+}
+
+func (p Placement) host(definition contract.Definition, id string,
+	beside func(contract.Definition) *pythonreward.Host) *pythonreward.Host {
+	if !definition.InPods() || p.Prefix == "" || id == "" {
+		return beside(definition)
+	}
+	pods := &pythonreward.Pods{Name: contract.ProgramName(p.Prefix, id), Port: contract.ProgramPort}
+	secrets, err := contract.DeriveProgramCredentials(p.Token, id)
+	if err == nil {
+		pods.Token = secrets.Token
+		pods.TLS, err = secrets.ClientTLS()
+	}
+	if err != nil {
+		pods.LookUp = func(context.Context, string) ([]string, error) { return nil, err }
+	}
+	return &pythonreward.Host{Pods: pods, InheritEnv: true}
+}
+
 // Gateway returns what serves agents: one server of the process, which begins when it is first needed.
 func Gateway(logger *slog.Logger) func() (*gateway.Server, error) {
 	return sync.OnceValues(func() (*gateway.Server, error) { return gateway.Listen(gateway.Config{Logger: logger}) })

@@ -10,13 +10,6 @@ import "github.com/tinker-operator/tinker-operator/internal/runner/spawn"
 // Name is what a program is called that is to be the runner, whatever its file.
 const Name = "runner"
 
-// The variables of a runner that serves callers over TCP. The runner removes them before it starts a program.
-const (
-	CertificateVariable = "RUNNER_TLS_CERTIFICATE"
-	KeyVariable         = "RUNNER_TLS_KEY"
-	TokenVariable       = "RUNNER_TOKEN_SHA256"
-)
-
 // IsRunner reports whether a program is to be the runner, or a part of it, by its arguments.
 func IsRunner(arguments []string) bool {
 	return len(arguments) > 1 && (arguments[0] == Name || arguments[1] == spawn.Argument)

@@ -18,6 +18,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/runner"
 	"github.com/tinker-operator/tinker-operator/internal/runner/isolation"
 	"github.com/tinker-operator/tinker-operator/internal/runner/process"
+	"github.com/tinker-operator/tinker-operator/internal/runner/protocol"
 	"github.com/tinker-operator/tinker-operator/internal/runner/scratch"
 	"github.com/tinker-operator/tinker-operator/internal/runner/spawn"
 	"github.com/tinker-operator/tinker-operator/internal/version"
@@ -45,8 +46,8 @@ func run(arguments []string, log *slog.Logger) error {
 	socket := flags.String("socket", "", "the Unix socket at which a worker is served")
 	directory := flags.String("scratch", "", "the directory that has a directory of each process and each episode, and "+
 		"nothing else")
-	listen := flags.String("listen", "", "the TCP address at which workers are served by TLS; "+CertificateVariable+", "+
-		KeyVariable+" and "+TokenVariable+" have the certificate and its key, in PEM, and the SHA-256 of the workers' token")
+	listen := flags.String("listen", "", "the TCP address at which workers are served by TLS; "+protocol.CertificateVariable+", "+
+		protocol.KeyVariable+" and "+protocol.TokenVariable+" have the certificate and its key, in PEM, and the SHA-256 of the workers' token")
 	modules := flags.String("python-path", "", "a directory of Python modules, which the programs find before the "+
 		"modules of PYTHONPATH")
 	install := flags.String("install", "", "copy this program to a file, and end")
@@ -90,20 +91,20 @@ func remoteAt(address string) (*runner.Remote, error) {
 		return nil, nil
 	}
 	values := map[string]string{}
-	for _, name := range []string{CertificateVariable, KeyVariable, TokenVariable} {
+	for _, name := range []string{protocol.CertificateVariable, protocol.KeyVariable, protocol.TokenVariable} {
 		values[name] = os.Getenv(name)
 		if err := os.Unsetenv(name); err != nil {
 			return nil, fmt.Errorf("reading the environment: %w", err)
 		}
 	}
-	pair, err := tls.X509KeyPair([]byte(values[CertificateVariable]), []byte(values[KeyVariable]))
+	pair, err := tls.X509KeyPair([]byte(values[protocol.CertificateVariable]), []byte(values[protocol.KeyVariable]))
 	if err != nil {
-		return nil, fmt.Errorf("reading %s and %s: %w", CertificateVariable, KeyVariable, err)
+		return nil, fmt.Errorf("reading %s and %s: %w", protocol.CertificateVariable, protocol.KeyVariable, err)
 	}
 	remote := &runner.Remote{Address: address, Certificate: pair}
-	digest, err := hex.DecodeString(values[TokenVariable])
+	digest, err := hex.DecodeString(values[protocol.TokenVariable])
 	if err != nil || len(digest) != len(remote.TokenSHA256) {
-		return nil, fmt.Errorf("reading %s: it is no SHA-256 in hex digits", TokenVariable)
+		return nil, fmt.Errorf("reading %s: it is no SHA-256 in hex digits", protocol.TokenVariable)
 	}
 	copy(remote.TokenSHA256[:], digest)
 	return remote, nil
