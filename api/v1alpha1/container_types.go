@@ -25,8 +25,8 @@ type ORSServer struct {
 }
 
 // Execution is where the functions of an environment run: in one container beside each worker, or in pods of their own,
-// which have no key, no token of the run and no service account. What a policy wrote runs in another one, which has none
-// of the variables that come from Secrets and ConfigMaps either.
+// which have no key, no token of the run and no service account. What a policy wrote runs in another one, which has
+// none of the variables that come from Secrets and ConfigMaps either.
 // +kubebuilder:validation:XValidation:rule="!has(self.pods) || (has(self.placement) && self.placement == 'Pods')",message="pods needs placement: Pods: add it, or remove pods"
 // +kubebuilder:validation:XValidation:rule="!has(self.placement) || self.placement != 'Pods' || !has(self.requirements) || self.requirements.size() == 0 || (has(self.pods) && has(self.pods.network) && self.pods.network == 'Open')",message="requirements need pods.network: Open with placement Pods, since pods install them from a package index, which no NetworkPolicy can name: set it, or name an image that has the packages"
 type Execution struct {

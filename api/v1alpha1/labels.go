@@ -53,8 +53,8 @@ const (
 // LabelServerPort distinguishes the shared environment servers of a run.
 const LabelServerPort = "rl.tinker-operator.dev/server-port"
 
-// LabelProgram distinguishes the programs of a run that have pods of their own, and LabelNetwork has what these pods may
-// connect to, in lower case.
+// LabelProgram distinguishes the programs of a run that have pods of their own, and LabelNetwork has what these pods
+// may connect to, in lower case.
 const (
 	LabelProgram = "rl.tinker-operator.dev/program"
 	LabelNetwork = "rl.tinker-operator.dev/network"

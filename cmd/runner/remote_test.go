@@ -138,8 +138,8 @@ def reward(row, reply):
 	}
 }
 
-// loads counts how often its module was loaded, in a file that outlives its processes.
-const loads = `
+// processes is a reward that says which process it is called in.
+const processes = `
 import os
 
 async def reward(row, reply):
@@ -165,9 +165,9 @@ func TestRemoteCallersShareAProgram(t *testing.T) {
 		return value.Metrics["process"]
 	}
 	spec := protocol.Spec{Processes: 1, Concurrency: 8}
-	first := start(t, one, "a", python.Function{Code: loads}, spec)
-	second := start(t, two, "b", python.Function{Code: loads}, spec)
-	other := start(t, two, "c", python.Function{Code: loads + "\n"}, spec)
+	first := start(t, one, "a", python.Function{Code: processes}, spec)
+	second := start(t, two, "b", python.Function{Code: processes}, spec)
+	other := start(t, two, "c", python.Function{Code: processes + "\n"}, spec)
 	if processOf(first) == 0 || processOf(first) != processOf(second) || processOf(first) == processOf(other) {
 		t.Errorf("processes %v, %v, %v, want the same, the same, another one", processOf(first), processOf(second),
 			processOf(other))

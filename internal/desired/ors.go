@@ -157,7 +157,7 @@ func decodeServers(list string) (map[string]sidecar, error) {
 }
 
 // RunServers adds servers and functions to the pods of a Job. They are native sidecars, each of which is restarted by
-// itself. With a prefix, shared servers, and programs with pods of their own, run elsewhere, under names that begin with
+// itself. With a prefix, shared servers and programs with pods of their own run elsewhere, under names that begin with
 // it. A probe starts once all
 // servers answer. Workers do not wait for them, so that they can play other environments, and report a server that
 // never answers.

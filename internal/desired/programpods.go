@@ -27,7 +27,8 @@ import (
 // programGraceSeconds is how long the pod of a program may take to end: what it has is done again elsewhere.
 const programGraceSeconds = 5
 
-// HasPods reports whether some program runs in pods of its own, and the name of the first environment whose programs do.
+// HasPods reports whether some program runs in pods of its own, and the name of the first environment with such a
+// program.
 func (p Pins) HasPods() (name string, ok bool) {
 	for _, name := range slices.Sorted(maps.Keys(p)) {
 		if p[name].Definition.InPods() {
@@ -184,7 +185,8 @@ func ProgramSecret(run *v1alpha1.TrainingRun, id, token, suffix string) (*corev1
 	}, nil
 }
 
-// ProgramService leads workers to the pods of a program that are ready, each by its own address. The Deployment owns it.
+// ProgramService leads workers to the pods of a program that are ready, each by its own address. The Deployment owns
+// it.
 func ProgramService(deployment *appsv1.Deployment) *corev1.Service {
 	service := serviceOf(deployment, "runner")
 	service.Spec.ClusterIP = corev1.ClusterIPNone

@@ -42,7 +42,8 @@ func programPodsOf(t *testing.T, run *v1alpha1.TrainingRun, pins Pins, settings 
 	return made[0]
 }
 
-// TestProgramsInPods expects a Deployment with what the environment says, and no sidecar of the workers.
+// TestProgramsInPods expects a Deployment with what the environment says, and with nothing of the workers' that is
+// secret.
 func TestProgramsInPods(t *testing.T) {
 	run := testRun(func(run *v1alpha1.TrainingRun) {
 		by := run.Spec.Override(v1alpha1.TargetWorkers)
@@ -57,7 +58,8 @@ func TestProgramsInPods(t *testing.T) {
 	settings := Settings{Image: "operator:dev", PythonImage: "python:dev"}
 	d := programPodsOf(t, run, pins, settings)
 	spec := d.Spec.Template.Spec
-	if len(d.Name) > 63 || *d.Spec.Replicas != 3 || *spec.RuntimeClassName != "nvidia" || spec.NodeSelector["pool"] != "gpu" {
+	if len(d.Name) > 63 || *d.Spec.Replicas != 3 || *spec.RuntimeClassName != "nvidia" ||
+		spec.NodeSelector["pool"] != "gpu" {
 		t.Errorf("Deployment %s has %d replicas, runtime class %v and node selector %v", d.Name, *d.Spec.Replicas,
 			spec.RuntimeClassName, spec.NodeSelector)
 	}
@@ -93,6 +95,12 @@ func TestProgramsInPods(t *testing.T) {
 		protocol.KeyVariable: secret + " tls.key", protocol.TokenVariable: secret + " token.sha256"}, secrets); diff != "" {
 		t.Errorf("variables of Secrets (-want +got):\n%s", diff)
 	}
+}
+
+// TestPodsBesideProgramsInPods expects no sidecar of the workers, and one of the probe, on the nodes of such pods.
+func TestPodsBesideProgramsInPods(t *testing.T) {
+	run, settings := testRun(), Settings{Image: "operator:dev", PythonImage: "python:dev"}
+	pins := inPods(&v1alpha1.ExecutionPods{Replicas: 3, RuntimeClassName: "nvidia"})
 	job := RolloutJob(run, 1, "credentials", settings)
 	if err := RunServers(job, pins.Servers(), ServiceName(run), settings); err != nil {
 		t.Fatal(err)

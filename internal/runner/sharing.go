@@ -91,7 +91,8 @@ func (s *sharing) newCaller(c *connection) *caller {
 	defer s.mu.Unlock()
 	s.callers++
 	return &caller{
-		conn: c, number: s.callers, programs: map[string]*sharedProgram{}, requests: map[int64]*passed{}, sessions: map[string]*sharedProgram{},
+		conn: c, number: s.callers, programs: map[string]*sharedProgram{}, requests: map[int64]*passed{},
+		sessions: map[string]*sharedProgram{},
 	}
 }
 
@@ -177,8 +178,9 @@ func (s *sharing) reply(c *caller, m *protocol.Message) {
 	s.mu.Lock()
 	r := c.requests[m.ID]
 	if m.Type == protocol.TypeAnswer {
-		if r = s.questions[m.ID]; r != nil && r.caller != c {
-			r = nil
+		if r = s.questions[m.ID]; r == nil || r.caller != c {
+			s.mu.Unlock()
+			return
 		}
 		delete(s.questions, m.ID)
 	} else if r != nil {

@@ -108,7 +108,8 @@ func (p *programPods) start() {
 	address, number := freeport.Address(p.t), p.made.Add(1)
 	process := exec.Command(p.program, "--listen", address, "--scratch",
 		filepath.Join(p.dir, strconv.FormatInt(number, 10)))
-	process.Env = append(append(os.Environ(), p.env...), protocol.CertificateVariable+"="+string(p.credentials.Certificate),
+	process.Env = append(append(os.Environ(), p.env...),
+		protocol.CertificateVariable+"="+string(p.credentials.Certificate),
 		protocol.KeyVariable+"="+string(p.credentials.PrivateKey), protocol.TokenVariable+"="+p.credentials.TokenSHA256())
 	if err := process.Start(); err != nil {
 		p.t.Error(err)
@@ -160,8 +161,8 @@ func (w *fixture) startWorkerOf(name string, p *programPods, reached func(n int6
 	})
 }
 
-// TestPodsOfProgramsSurvive has pods of programs die between a call and its answer, one by one and all at once. Weights,
-// usage, rows and metrics are those of a run that nothing disturbed.
+// TestPodsOfProgramsSurvive has pods of programs die between a call and its answer, one by one and all at once.
+// Weights, usage, rows and metrics are those of a run that nothing disturbed.
 func TestPodsOfProgramsSurvive(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {

@@ -24,8 +24,8 @@ type FunctionImage struct {
 	// index is the package index of requirements. Defaults to the chart's packageIndex, else to pip's own default.
 	// +optional
 	Index *PackageIndex `json:"index,omitempty"`
-	// placement is where the container runs: Worker is beside each worker, Pods is in pods of its own, which all workers of
-	// a run call. The chart's value environmentServers.shared lets the operator make such pods.
+	// placement is where the container runs: Worker is beside each worker, Pods is in pods of its own, which all workers
+	// of a run call. The chart's value environmentServers.shared lets the operator make such pods.
 	// +kubebuilder:default=Worker
 	// +optional
 	Placement Placement `json:"placement,omitempty"`

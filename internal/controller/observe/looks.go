@@ -43,7 +43,8 @@ func (l look) report(seen *State, lacking jobs) {
 		seen.LearnerObstacle = l.learner
 	}
 	if d := lacking.program; d != nil {
-		seen.ProgramsObstacle = problem.Problem{Code: problem.ProgramsNotReady, Evidence: fmt.Sprintf("Deployment %q", d.Name)}
+		seen.ProgramsObstacle = problem.Problem{Code: problem.ProgramsNotReady,
+			Evidence: fmt.Sprintf("Deployment %q", d.Name)}
 		if l.programOf == d.UID && l.program.NeedsAction() {
 			seen.ProgramsObstacle = l.program
 		}

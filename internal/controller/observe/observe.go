@@ -64,8 +64,8 @@ type State struct {
 	// LearnerObstacle and WorkersObstacle are what keeps pods from being created, from starting or, of workers, from being
 	// ready, besides what the learner's pod shows; the zero value where nothing is known to.
 	LearnerObstacle, WorkersObstacle problem.Problem
-	// ProgramsObstacle is that a program with pods of its own has none that is ready, or what keeps its pods from starting;
-	// the zero value where there is none such.
+	// ProgramsObstacle is that a program with pods of its own has none that is ready, or what keeps its pods from
+	// starting; the zero value where there is none such.
 	ProgramsObstacle problem.Problem
 	// WorkersReplaceAt is when the workers' Job is replaced because none of its workers can work: workers.ReplaceAt.
 	WorkersReplaceAt time.Time

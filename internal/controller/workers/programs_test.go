@@ -35,8 +35,8 @@ func programsOf(t *testing.T, run *v1alpha1.TrainingRun, replicas int32) (list, 
 	return pins.Servers(), contract.ProgramName(desired.ServiceName(run), definition.ProgramID())
 }
 
-// TestReconcileProgramsWithPods runs, stops and deletes a program with pods of its own. Its NetworkPolicy exists as long
-// as the Deployment does, and comes back.
+// TestReconcileProgramsWithPods runs, stops and deletes a program with pods of its own. Its NetworkPolicy exists as
+// long as the Deployment does, and comes back.
 func TestReconcileProgramsWithPods(t *testing.T) {
 	run := newRun("run")
 	r := newReconciler(t)

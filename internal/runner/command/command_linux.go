@@ -46,8 +46,9 @@ func run(arguments []string, log *slog.Logger) error {
 	socket := flags.String("socket", "", "the Unix socket at which a worker is served")
 	directory := flags.String("scratch", "", "the directory that has a directory of each process and each episode, and "+
 		"nothing else")
-	listen := flags.String("listen", "", "the TCP address at which workers are served by TLS; "+protocol.CertificateVariable+", "+
-		protocol.KeyVariable+" and "+protocol.TokenVariable+" have the certificate and its key, in PEM, and the SHA-256 of the workers' token")
+	listen := flags.String("listen", "", "the TCP address at which workers are served by TLS; "+
+		protocol.CertificateVariable+", "+protocol.KeyVariable+" and "+protocol.TokenVariable+" have the certificate and "+
+		"its key, in PEM, and the SHA-256 of the workers' token")
 	modules := flags.String("python-path", "", "a directory of Python modules, which the programs find before the "+
 		"modules of PYTHONPATH")
 	install := flags.String("install", "", "copy this program to a file, and end")
