@@ -24,7 +24,7 @@ func inPods(env *v1alpha1.RewardEnvironment) {
 	env.Spec.Reward = &environment.Reward{RewardRule: environment.RewardRule{
 		Python: &environment.Python{Source: environment.Source{Code: "def reward(row, reply):\n    return 1.0\n"}}}}
 	env.Spec.Execution = &v1alpha1.Execution{
-		FunctionImage: environment.FunctionImage{Placement: environment.PlacementPods},
+		FunctionImage: environment.FunctionImage{Image: "own:1", Placement: environment.PlacementPods},
 		Pods:          &v1alpha1.ExecutionPods{Replicas: 2},
 	}
 }
