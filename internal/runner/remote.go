@@ -40,7 +40,7 @@ type Remote struct {
 	TokenSHA256 [sha256.Size]byte
 }
 
-func (r *Remote) listen() (net.Listener, error) {
+func (r *Remote) listen(ctx context.Context) (net.Listener, error) {
 	config := net.ListenConfig{KeepAliveConfig: silence, Control: func(_, _ string, conn syscall.RawConn) error {
 		var err error
 		controlErr := conn.Control(func(fd uintptr) {
@@ -48,7 +48,7 @@ func (r *Remote) listen() (net.Listener, error) {
 		})
 		return errors.Join(err, controlErr)
 	}}
-	listener, err := config.Listen(context.Background(), "tcp", r.Address)
+	listener, err := config.Listen(ctx, "tcp", r.Address)
 	if err != nil {
 		return nil, fmt.Errorf("listening at %s: %w", r.Address, err)
 	}

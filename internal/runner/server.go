@@ -71,7 +71,7 @@ func (s *Server) Serve(ctx context.Context, leave <-chan os.Signal) error {
 	s.shared = newSharing(s)
 	var socket *socket
 	if s.Remote != nil {
-		listener, err := s.Remote.listen()
+		listener, err := s.Remote.listen(ctx)
 		if err != nil {
 			return err
 		}
