@@ -23,7 +23,7 @@ import (
 
 func main() {
 	if command.IsRunner(os.Args) { // a trial has started it for functions of users
-		os.Exit(command.Main(os.Args[1:]))
+		os.Exit(command.Main(os.Args[1:], os.Getenv))
 	}
 	ends := []os.Signal{syscall.SIGTERM, os.Interrupt}
 	if !signal.Ignored(syscall.SIGHUP) { // nohup ignores it. Else a terminal that is closed ends the command.

@@ -13,4 +13,4 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/runner/command"
 )
 
-func main() { os.Exit(command.Main(os.Args[1:])) }
+func main() { os.Exit(command.Main(os.Args[1:], os.Getenv)) }

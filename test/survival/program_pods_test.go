@@ -152,7 +152,7 @@ func (w *fixture) startWorkerOf(name string, p *programPods, reached func(n int6
 		w.t.Fatal(err)
 	}
 	host := &pythonreward.Host{InheritEnv: true, Logger: w.logger(), Wait: true, Pods: &pythonreward.Pods{
-		Name: "pods", Port: contract.ProgramPort, TLS: trusted, Token: p.credentials.Token, LookUp: p.lookUp,
+		Name: "pods", Port: contract.ProgramPort, Now: time.Now, TLS: trusted, Token: p.credentials.Token, LookUp: p.lookUp,
 	}}
 	w.t.Cleanup(host.Close)
 	w.startRolloutWorkerWith(name, func(c *rollout.Config) {

@@ -6,6 +6,7 @@ package workers
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -83,22 +84,18 @@ func (r ServersReconciler) Reconcile(ctx context.Context, run *v1alpha1.Training
 // changed.
 func (r ServersReconciler) run(ctx context.Context, run *v1alpha1.TrainingRun, existing map[string]*appsv1.Deployment,
 	list string) (bool, error) {
+	suffix := contract.SecretSuffix(r.ManagerKey, string(run.UID))
 	wanted, err := desired.SharedServers(run, list, r.Settings)
 	if err != nil {
 		return false, err
 	}
-	suffix := contract.SecretSuffix(r.ManagerKey, string(run.UID))
 	programs, err := desired.ProgramPods(run, list, suffix, r.Settings)
 	if err != nil {
 		return false, err
 	}
 	wanted = append(wanted, programs...)
-	named := map[string]bool{}
-	for _, want := range wanted {
-		named[want.Name] = true
-	}
 	for name, d := range existing {
-		if named[name] {
+		if slices.ContainsFunc(wanted, func(want *appsv1.Deployment) bool { return want.Name == name }) {
 			continue
 		}
 		if err := r.end(ctx, d, DeleteServers); err != nil {
@@ -110,29 +107,42 @@ func (r ServersReconciler) run(ctx context.Context, run *v1alpha1.TrainingRun, e
 	}
 	all := true
 	for _, want := range wanted {
-		if err := r.confine(ctx, run, want); err != nil {
+		d, err := r.ensure(ctx, run, existing[want.Name], want, suffix)
+		if err != nil {
 			return false, err
 		}
-		d := existing[want.Name]
-		if d == nil {
-			if err := r.prepare(ctx, run, want, suffix); err != nil {
-				return false, err
-			}
-			if d, err = want, client.IgnoreAlreadyExists(r.Client.Create(ctx, want)); err != nil {
-				return false, fmt.Errorf("creating environment server: %w", err)
-			}
-		} else if d, err = r.update(ctx, run, d, want, suffix); err != nil {
-			return false, err
-		}
-		if d.UID == "" {
-			continue // The cache trails: the Deployment's own event leads here again.
-		}
-		all = all && (isProgram(d) || replaced(d))
-		if err := r.serve(ctx, d); err != nil {
-			return false, err
+		if d.UID != "" { // else the cache trails: the Deployment's own event leads here again
+			all = all && (isProgram(d) || replaced(d))
 		}
 	}
 	return all, nil
+}
+
+// ensure creates a Deployment with what belongs to it, or makes the existing one what is wanted. It returns the
+// Deployment as it is then.
+func (r ServersReconciler) ensure(ctx context.Context, run *v1alpha1.TrainingRun, d, want *appsv1.Deployment,
+	suffix string) (*appsv1.Deployment, error) {
+	if err := r.confine(ctx, run, want); err != nil {
+		return nil, err
+	}
+	if d == nil {
+		if err := r.prepare(ctx, run, want, suffix); err != nil {
+			return nil, err
+		}
+		if err := client.IgnoreAlreadyExists(r.Client.Create(ctx, want)); err != nil {
+			return nil, fmt.Errorf("creating environment server: %w", err)
+		}
+		d = want
+	} else {
+		var err error
+		if d, err = r.update(ctx, run, d, want, suffix); err != nil {
+			return nil, err
+		}
+	}
+	if d.UID == "" {
+		return d, nil
+	}
+	return d, r.serve(ctx, d)
 }
 
 // isProgram says that a Deployment runs a program. Pods of it may be replaced while workers call others: a call that is

@@ -34,6 +34,8 @@ type Pods struct {
 	// TLS trusts the certificate of the runners, and Token is what they ask for.
 	TLS   *tls.Config
 	Token string
+	// Now is the clock.
+	Now func() time.Time
 	// LookUp returns the addresses of a name; nil for the name service.
 	LookUp func(ctx context.Context, name string) ([]string, error)
 
@@ -47,7 +49,7 @@ type Pods struct {
 func (p *Pods) addresses(ctx context.Context) ([]string, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if len(p.known) > 0 && time.Since(p.at) < addressesFor {
+	if len(p.known) > 0 && p.Now().Sub(p.at) < addressesFor {
 		return p.known, nil
 	}
 	lookUp := p.LookUp
@@ -73,7 +75,7 @@ func (p *Pods) addresses(ctx context.Context) ([]string, error) {
 			}
 		}
 	}
-	p.at = time.Now()
+	p.at = p.Now()
 	return p.known, nil
 }
 

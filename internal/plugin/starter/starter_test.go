@@ -26,7 +26,7 @@ import (
 // TestMain is the runner that a trial starts, or runs the tests.
 func TestMain(m *testing.M) {
 	if command.IsRunner(os.Args) {
-		os.Exit(command.Main(os.Args[1:]))
+		os.Exit(command.Main(os.Args[1:], os.Getenv))
 	}
 	os.Exit(m.Run())
 }

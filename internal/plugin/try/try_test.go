@@ -27,7 +27,7 @@ const sample = "../../../config/samples/arithmetic.yaml"
 
 func TestMain(m *testing.M) {
 	if command.IsRunner(os.Args) { // a trial has started this program again
-		os.Exit(command.Main(os.Args[1:]))
+		os.Exit(command.Main(os.Args[1:], os.Getenv))
 	}
 	os.Exit(m.Run())
 }

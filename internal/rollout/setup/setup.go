@@ -124,7 +124,7 @@ func (p Placement) host(definition contract.Definition, id string,
 	if !definition.InPods() || p.Prefix == "" || id == "" {
 		return beside(definition)
 	}
-	pods := &pythonreward.Pods{Name: contract.ProgramName(p.Prefix, id), Port: contract.ProgramPort}
+	pods := &pythonreward.Pods{Name: contract.ProgramName(p.Prefix, id), Port: contract.ProgramPort, Now: time.Now}
 	secrets, err := contract.DeriveProgramCredentials(p.Token, id)
 	if err == nil {
 		pods.Token = secrets.Token

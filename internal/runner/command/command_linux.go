@@ -24,8 +24,8 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/version"
 )
 
-// Main is the main function of the runner. It returns the exit code.
-func Main(arguments []string) int {
+// Main is the main function of the runner, which getenv gives variables of the environment. It returns the exit code.
+func Main(arguments []string, getenv func(string) string) int {
 	if len(arguments) == 1 && arguments[0] == process.LaunchArgument {
 		process.Launched()
 		return 1
@@ -34,14 +34,14 @@ func Main(arguments []string) int {
 		return spawn.Main(os.Stdin, os.Stdout)
 	}
 	log := slog.New(slog.NewTextHandler(os.Stderr, nil))
-	if err := run(arguments, log); err != nil {
+	if err := run(arguments, getenv, log); err != nil {
 		log.Error("The runner has ended.", "err", err)
 		return 1
 	}
 	return 0
 }
 
-func run(arguments []string, log *slog.Logger) error {
+func run(arguments []string, getenv func(string) string, log *slog.Logger) error {
 	flags := flag.NewFlagSet("runner", flag.ContinueOnError)
 	socket := flags.String("socket", "", "the Unix socket at which a worker is served")
 	directory := flags.String("scratch", "", "the directory that has a directory of each process and each episode, and "+
@@ -61,7 +61,7 @@ func run(arguments []string, log *slog.Logger) error {
 	if *socket == "" && *listen == "" || *directory == "" {
 		return fmt.Errorf("reading the flags: --scratch is needed, and --socket or --listen")
 	}
-	remote, err := remoteAt(*listen)
+	remote, err := remoteAt(*listen, getenv)
 	if err != nil {
 		return err
 	}
@@ -87,13 +87,13 @@ func run(arguments []string, log *slog.Logger) error {
 
 // remoteAt returns where callers connect over TCP; nil for an empty address. It removes what the environment says of
 // that, since programs may inherit the environment. They cannot read what the runner began with: it is not dumpable.
-func remoteAt(address string) (*runner.Remote, error) {
+func remoteAt(address string, getenv func(string) string) (*runner.Remote, error) {
 	if address == "" {
 		return nil, nil
 	}
 	values := map[string]string{}
 	for _, name := range []string{protocol.CertificateVariable, protocol.KeyVariable, protocol.TokenVariable} {
-		values[name] = os.Getenv(name)
+		values[name] = getenv(name)
 		if err := os.Unsetenv(name); err != nil {
 			return nil, fmt.Errorf("reading the environment: %w", err)
 		}

@@ -11,7 +11,7 @@ import (
 )
 
 // Main reports that there is no runner here. It returns the exit code.
-func Main([]string) int {
+func Main([]string, func(string) string) int {
 	fmt.Fprintln(os.Stderr, "The runner needs Linux.")
 	return 1
 }
