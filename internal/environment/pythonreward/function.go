@@ -104,15 +104,16 @@ func (f *function) ready(ctx context.Context, key uint64) (*start, error) {
 
 // startAt returns the newest start at an address, or begins one. The caller holds the lock.
 func (f *function) startAt(ctx context.Context, address string) *start {
-	if s := f.current[address]; s != nil && (!s.isOver() || f.host.Pods != nil && f.host.Pods.Now().Sub(s.began) < podPause) {
+	pods := f.host.Pods
+	if s := f.current[address]; s != nil && (!s.isOver() || pods != nil && pods.Now().Sub(s.began) < podPause) {
 		return s
 	}
 	if f.current == nil {
 		f.current = map[string]*start{}
 	}
 	s := &start{address: address, done: make(chan struct{})}
-	if f.host.Pods != nil {
-		s.began = f.host.Pods.Now()
+	if pods != nil {
+		s.began = pods.Now()
 	}
 	f.current[address] = s
 	go f.begin(context.WithoutCancel(ctx), s)
