@@ -51,3 +51,10 @@ done
   echo "verify: internal/plugin/ui/assets/vendor has other files than its SOURCES names: correct SOURCES, or the files" >&2
   exit 1
 }
+
+# Programs of a release have no fault points that their environment reaches.
+CGO_ENABLED=0 go build -trimpath -tags "$(cat hack/build-tags)" -o "$before/learner" ./cmd/learner
+if grep -q TINKER_OPERATOR_FAULT "$before/learner"; then
+  echo "verify: the learner reads TINKER_OPERATOR_FAULT without the build tag faults: see cmd/learner/fault_none.go" >&2
+  exit 1
+fi

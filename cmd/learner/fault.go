@@ -13,10 +13,9 @@ import (
 	"syscall"
 )
 
-// faultFromEnvironment reads TINKER_OPERATOR_FAULT, a hook for tests that costs nothing when it is not set:
-// "point=kill", "point@step=stop". When the loop first passes that fault point, the process sends itself SIGKILL or
-// SIGSTOP.
-func faultFromEnvironment(text string) (func(context.Context, string, int64) error, error) {
+// parseFault parses a fault that a test requests: "point=kill", "point@step=stop". When the loop first passes that fault
+// point, the process sends itself SIGKILL or SIGSTOP. Programs without the build tag faults do not contain it.
+func parseFault(text string) (func(context.Context, string, int64) error, error) {
 	if text == "" {
 		return nil, nil
 	}
@@ -24,14 +23,14 @@ func faultFromEnvironment(text string) (func(context.Context, string, int64) err
 	signals := map[string]syscall.Signal{"kill": syscall.SIGKILL, "stop": syscall.SIGSTOP}
 	sent, ok := signals[how]
 	if !ok {
-		return nil, fmt.Errorf("reading TINKER_OPERATOR_FAULT %q: it ends in neither =kill nor =stop", text)
+		return nil, fmt.Errorf("reading the fault %q: it ends in neither =kill nor =stop", text)
 	}
 	point, at, timed := strings.Cut(where, "@")
 	step := int64(-1)
 	if timed {
 		var err error
 		if step, err = strconv.ParseInt(at, 10, 64); err != nil {
-			return nil, fmt.Errorf("reading TINKER_OPERATOR_FAULT %q: %w", text, err)
+			return nil, fmt.Errorf("reading the fault %q: %w", text, err)
 		}
 	}
 	done := false

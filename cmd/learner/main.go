@@ -134,7 +134,7 @@ func configure(o options, logger *slog.Logger) (learner.Config, error) {
 	if config.APIKey == "" {
 		return config, errNoKey
 	}
-	if config.Fault, err = faultFromEnvironment(os.Getenv("TINKER_OPERATOR_FAULT")); err != nil {
+	if config.Fault, err = requestedFault(); err != nil {
 		return config, err
 	}
 	o.data.AnyRows, o.data.Logger = true, logger

@@ -13,7 +13,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/contract"
 )
 
-func TestFaultFromEnvironment(t *testing.T) {
+func TestParseFault(t *testing.T) {
 	cases := map[string]struct {
 		text string
 		ok   bool
@@ -27,9 +27,9 @@ func TestFaultFromEnvironment(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			fault, err := faultFromEnvironment(tc.text)
+			fault, err := parseFault(tc.text)
 			if (err == nil) != tc.ok || (fault != nil) != (tc.ok && tc.text != "") {
-				t.Fatalf("faultFromEnvironment(%q): fault %v, err %v", tc.text, fault != nil, err)
+				t.Fatalf("parseFault(%q): fault %v, err %v", tc.text, fault != nil, err)
 			}
 			if fault == nil {
 				return

@@ -38,13 +38,13 @@ func build(t testing.TB) string {
 		if programs.dir, programs.err = os.MkdirTemp("", "survival"); programs.err != nil {
 			return
 		}
-		// They have the tags of the image, and are as large in memory as there.
+		// They have the tags of the image, so that they are as large in memory as there, and the fault points.
 		tags, err := os.ReadFile("../../hack/build-tags")
 		if err != nil {
 			programs.err = err
 			return
 		}
-		command := exec.Command("go", "build", "-tags", strings.TrimSpace(string(tags)), "-ldflags", "-s -w", "-o",
+		command := exec.Command("go", "build", "-tags", strings.TrimSpace(string(tags))+",faults", "-ldflags", "-s -w", "-o",
 			programs.dir,
 			"./cmd/learner", "./cmd/rollout", "./cmd/tinkersim")
 		command.Dir = "../.."
