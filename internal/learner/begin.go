@@ -30,7 +30,7 @@ func (b *beginning) claim(ctx context.Context) error {
 		if record, known := b.journal.Spending(); known {
 			b.ledger.Restore(record)
 		}
-		b.tracker.Start()
+		b.tracks.tracker.Start()
 	}
 	return err
 }
@@ -66,11 +66,12 @@ func (b *beginning) check(ctx context.Context) error {
 		b.client.UseJSON() // an earlier attempt found the encoding
 	}
 	found, err := b.preflight.CheckFeatures(ctx)
-	spent{b.learner}.record(ctx)
+	b.spendings.record(ctx)
 	if known := b.preflight.Capabilities(found); known != nil {
 		b.status.Update(func(p *contract.Progress) { p.Capabilities = known })
 	}
 	b.loop.capabilities = preflight.Assumed(found)
+	b.features.known = b.loop.capabilities
 	return errors.Join(err, b.adapt(b.loop.capabilities))
 }
 
@@ -100,7 +101,7 @@ func (b *beginning) connect(ctx context.Context) error {
 		b.table.Expect(b.journal.Workers())
 		b.background(func(ctx context.Context) { recordWorkers(ctx, b.table, b.journal, b.config.Timing.wait) })
 	}
-	b.background(func(ctx context.Context) { recordSpending(ctx, b.learner) })
+	b.background(b.spendings.keepRecording)
 	b.background(func(ctx context.Context) { b.rollouts.Keep(ctx, b.config.Timing.Tick) })
 	return nil
 }

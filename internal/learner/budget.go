@@ -6,11 +6,15 @@ package learner
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"time"
 
 	"github.com/tinker-operator/tinker-operator/internal/contract"
 	"github.com/tinker-operator/tinker-operator/internal/contract/spending"
 	"github.com/tinker-operator/tinker-operator/internal/learner/artifacts"
+	"github.com/tinker-operator/tinker-operator/internal/learner/evaluation"
+	"github.com/tinker-operator/tinker-operator/internal/learner/ledger"
+	"github.com/tinker-operator/tinker-operator/internal/learner/report"
 	"github.com/tinker-operator/tinker-operator/internal/rl"
 	"github.com/tinker-operator/tinker-operator/internal/wait"
 )
@@ -18,72 +22,80 @@ import (
 // errBudget ends a learner whose run has reached its budget. It stops at a saved state, like one that drains.
 var errBudget = fmt.Errorf("%w because of the budget", errDrained)
 
-// spent is a learner whose spending is recorded, and compared with the budget.
-type spent struct{ *learner }
+// spendings records what a run spends, and compares it with the budget.
+type spendings struct {
+	budget  *spending.Budget
+	prices  *spending.Prices
+	ledger  *ledger.Ledger
+	journal *artifacts.Journal
+	status  *report.Status
+	logger  *slog.Logger
+}
 
 // reachedLimit returns which limit of the budget is reached; empty if the run may continue.
-func (l spent) reachedLimit() string {
-	used, _ := l.ledger.Usage()
+func (s *spendings) reachedLimit() string {
+	used, _ := s.ledger.Usage()
 	usd := 0.0
-	if cost := costOf(l.file, used); cost != nil {
+	if cost := costOf(s.prices, used); cost != nil {
 		usd = *cost
 	}
-	return l.file.Budget.Reached(used, usd)
+	return s.budget.Reached(used, usd)
 }
 
 // check returns an error once the run has reached its budget.
-func (l spent) check() error {
-	if limit := l.reachedLimit(); limit != "" {
+func (s *spendings) check() error {
+	if limit := s.reachedLimit(); limit != "" {
 		return fmt.Errorf("%w: %s", errBudget, limit)
 	}
 	return nil
 }
 
-// awaitEvaluations waits for the evaluations, or until the run has reached its budget.
-func (l spent) awaitEvaluations(soft context.Context) error {
+// awaitEvaluations waits for the evaluations, or until the run has reached its budget, which it looks at at each tick.
+func (s *spendings) awaitEvaluations(soft context.Context, evaluator *evaluation.Evaluator, tick time.Duration) error {
 	ctx, stop := context.WithCancelCause(soft)
 	defer stop(nil)
-	if l.file.Budget != nil {
+	if s.budget != nil {
 		go func() {
-			for wait.Sleep(ctx, l.config.Timing.Tick) == nil {
-				if err := l.check(); err != nil {
+			for wait.Sleep(ctx, tick) == nil {
+				if err := s.check(); err != nil {
 					stop(err)
-					l.evaluator.Stop()
+					evaluator.Stop()
 				}
 			}
 		}()
 	}
-	return l.evaluator.Wait(ctx)
+	return evaluator.Wait(ctx)
 }
 
-// open notes that a version was loaded, and returns up to which step it is known what was spent. A run of which no
-// attempt has recorded that has it in the newest row that can be read, and in the results of its evaluations.
-func (l spent) open(v rl.Version) (known int64) {
-	if l.ledger.Restored() {
+// open notes that a version was loaded, to which held-out rows add what it cost to measure it. It returns up to which
+// step it is known what was spent. A run of which no attempt has recorded that has it in the newest row that can be read,
+// and in the results of its evaluations.
+func (s *spendings) open(v rl.Version, measured *heldOut) (known int64) {
+	if s.ledger.Restored() {
 		known = v.Step
 	}
-	for version := range l.journal.Chain(v) {
+	for version := range s.journal.Chain(v) {
 		if version.Row != nil {
-			l.ledger.RestoreRow(l.usageIn(*version.Row), version.Row.TrainingSeconds)
+			s.ledger.RestoreRow(s.usageIn(*version.Row), version.Row.TrainingSeconds)
 			known = max(known, version.Step)
 			break
 		}
 		if version.Step > 0 {
-			l.config.Logger.Warn("row of a step is missing or damaged", "step", version.Step)
+			s.logger.Warn("row of a step is missing or damaged", "step", version.Step)
 		}
 	}
 	var trained *int64
-	if row, err := l.journal.Row(v); err == nil {
+	if row, err := s.journal.Row(v); err == nil {
 		trained = trainedIn(row)
 	}
-	l.ledger.Open(v, heldOut(l).withMeasured(v, trained))
+	s.ledger.Open(v, measured.withMeasured(v, trained))
 	return known
 }
 
 // usageIn returns the usage that a row has, where no attempt has recorded what was spent. Workers report anew what they
 // sampled, but for those of earlier versions of the program.
-func (l spent) usageIn(row artifacts.Row) spending.Usage {
-	if row.Trained != nil && l.status.Progress().ResumedFrom != nil {
+func (s *spendings) usageIn(row artifacts.Row) spending.Usage {
+	if row.Trained != nil && s.status.Progress().ResumedFrom != nil {
 		return row.Usage // the workers of the run that this run continues report no more
 	}
 	if row.Trained != nil {
@@ -91,7 +103,7 @@ func (l spent) usageIn(row artifacts.Row) spending.Usage {
 	}
 	used := row.Usage
 	used.TrainedTokens += used.BoughtTwiceTokens // they were counted apart
-	for _, result := range l.journal.Evaluations() {
+	for _, result := range s.journal.Evaluations() {
 		used = used.Add(result.Usage)
 	}
 	return used
@@ -110,18 +122,18 @@ const spendingInterval = 10 * time.Second
 
 // record makes durable what was spent. A record that the store does not take stays as it was, and the next one replaces
 // it.
-func (l spent) record(ctx context.Context) {
-	if err := l.ledger.Write(ctx); err != nil {
-		l.config.Logger.Warn("what was spent is not recorded", "err", err)
+func (s *spendings) record(ctx context.Context) {
+	if err := s.ledger.Write(ctx); err != nil {
+		s.logger.Warn("what was spent is not recorded", "err", err)
 	}
 }
 
 // joinedPause has the records of workers that join together written once.
 const joinedPause = time.Second
 
-// recordSpending records what was spent from time to time, and soon after a worker has joined, for an attempt that
+// keepRecording records what was spent from time to time, and soon after a worker has joined, for an attempt that
 // begins after a learner and a worker died together.
-func recordSpending(ctx context.Context, l *learner) {
+func (s *spendings) keepRecording(ctx context.Context) {
 	tick := time.NewTicker(spendingInterval)
 	defer tick.Stop()
 	var recorded spending.Usage
@@ -129,22 +141,22 @@ func recordSpending(ctx context.Context, l *learner) {
 		joined := false
 		select {
 		case <-tick.C:
-		case <-l.ledger.Joined():
+		case <-s.ledger.Joined():
 			joined = wait.Sleep(ctx, joinedPause) == nil
 		case <-ctx.Done():
 			return
 		}
-		if used, _ := l.ledger.Usage(); (joined || used != recorded) && l.ledger.Write(ctx) == nil {
+		if used, _ := s.ledger.Usage(); (joined || used != recorded) && s.ledger.Write(ctx) == nil {
 			recorded = used
 		}
 	}
 }
 
 // costOf returns what a usage costs in dollars; nil where a price is not known.
-func costOf(file contract.RunFile, used contract.Usage) *float64 {
-	if file.Prices == nil {
+func costOf(prices *spending.Prices, used contract.Usage) *float64 {
+	if prices == nil {
 		return nil
 	}
-	usd := file.Prices.USD(used)
+	usd := prices.USD(used)
 	return &usd
 }

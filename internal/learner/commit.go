@@ -39,7 +39,7 @@ func (c *commit) writeRows(ctx context.Context) error {
 	if err := c.journal.WriteRowsOf(ctx, c.loop.model.StatePath(c.name.String())); err != nil {
 		return err
 	}
-	c.uploads.Store()
+	c.tracks.uploads.Store()
 	return nil
 }
 
@@ -114,7 +114,7 @@ func (c *commit) evaluate(ctx context.Context) error {
 		c.book.Score(c.loop.at.Version, value)
 	}
 	c.evaluator.Begin(c.loop.saved.Step)
-	tracked{c.learner}.advance()
+	c.track()
 	return nil
 }
 

@@ -7,6 +7,8 @@ import (
 	"context"
 	"strconv"
 
+	"github.com/tinker-operator/tinker-operator/internal/contract"
+	"github.com/tinker-operator/tinker-operator/internal/learner/artifacts"
 	"github.com/tinker-operator/tinker-operator/internal/learner/checkpoints"
 	"github.com/tinker-operator/tinker-operator/internal/learner/failure"
 	"github.com/tinker-operator/tinker-operator/internal/learner/trainee"
@@ -18,9 +20,16 @@ import (
 
 // featureChecker checks features of the endpoint with models like the run's. Models that it should leave behind are
 // unloaded with those of earlier attempts.
-type featureChecker struct{ *learner }
+type featureChecker struct {
+	file    contract.RunFile
+	client  *client.Client
+	book    *checkpoints.Book
+	journal *artifacts.Journal
+	// known is what the check of this attempt found.
+	known capability.Report
+}
 
-func (p featureChecker) checker(features []capability.Feature) capability.Checker {
+func (p *featureChecker) checker(features []capability.Feature) capability.Checker {
 	m := p.file.Fixed.Model
 	return capability.Checker{
 		API: p.client, BaseURL: p.file.Fixed.BaseURL, Model: m.Name, Features: features,
@@ -33,7 +42,7 @@ func (p featureChecker) checker(features []capability.Feature) capability.Checke
 }
 
 // Check checks features. It fails if the endpoint refuses the base model or the settings of the check.
-func (p featureChecker) Check(ctx context.Context, features []capability.Feature) (capability.Report, error) {
+func (p *featureChecker) Check(ctx context.Context, features []capability.Feature) (capability.Report, error) {
 	report, err := p.checker(features).Run(ctx)
 	return report, failure.Operation{Refused: problem.UnsupportedByEndpoint}.Failed(err, "checking the endpoint")
 }
@@ -42,23 +51,22 @@ func (p featureChecker) Check(ctx context.Context, features []capability.Feature
 // endpoint may restore it from most states and lose it from one. Before the first optimizer step the optimizer has no
 // state, so it checks only states that are known to be the result of one. It does not check what this process saved at
 // an endpoint that is known to restore optimizers, because a check makes models of its own.
-func (p featureChecker) checkOptimizer(ctx context.Context, state checkpoints.Entry,
+func (p *featureChecker) checkOptimizer(ctx context.Context, state checkpoints.Entry,
 	model *client.Model) (bool, error) {
-	known := p.loop.capabilities
-	if known.Of(capability.OptimizerReset) == capability.Ignored {
+	if p.known.Of(capability.OptimizerReset) == capability.Ignored {
 		return true, nil // every load restores the optimizer, so that nothing shows the difference
 	}
-	if p.book.HasSaved(state.Path) && known.Of(capability.OptimizerRestore) == capability.Supported {
+	if p.book.HasSaved(state.Path) && p.known.Of(capability.OptimizerRestore) == capability.Supported {
 		return true, nil
 	}
-	if state.Name.Step == 0 || known.Lacks(capability.OptimizerRestore) || !p.isTrained(state) {
+	if state.Name.Step == 0 || p.known.Lacks(capability.OptimizerRestore) || !p.isTrained(state) {
 		return true, nil
 	}
 	return p.checker(nil).Restored(ctx, model)
 }
 
 // isTrained reports whether optimizer steps are known to have led to a state: all batches may have been empty.
-func (p featureChecker) isTrained(state checkpoints.Entry) bool {
+func (p *featureChecker) isTrained(state checkpoints.Entry) bool {
 	if !p.journal.HasStore() {
 		return p.file.Fixed.InitFrom == nil
 	}

@@ -11,6 +11,8 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/contract"
 	"github.com/tinker-operator/tinker-operator/internal/learner/artifacts"
 	"github.com/tinker-operator/tinker-operator/internal/learner/checkpoints"
+	"github.com/tinker-operator/tinker-operator/internal/learner/report"
+	"github.com/tinker-operator/tinker-operator/internal/learner/tracking"
 	"github.com/tinker-operator/tinker-operator/internal/rl"
 )
 
@@ -21,35 +23,43 @@ const historyPatience = 8 * time.Second
 // the newest.
 const repeated = 64
 
-// recorder reports to the manager what its history of the run has.
-type recorder struct{ *learner }
+// recorder reports to the manager what its history of the run has, and committed steps to the services that show the
+// run's curves.
+type recorder struct {
+	attempt int32
+	status  *report.Status
+	book    *checkpoints.Book
+	journal *artifacts.Journal
+	tracker *tracking.Tracker
+	now     func() time.Time
+}
 
 // step reports a committed step to the manager, and to the services that show the run's curves.
-func (r recorder) step(row artifacts.Row) {
+func (r *recorder) step(row artifacts.Row) {
 	r.tracker.Commit(row)
 	record := recordOf(row)
-	record.Time = r.config.Now().Unix()
+	record.Time = r.now().Unix()
 	r.status.AddRecord(record)
 }
 
 // evaluation reports an evaluation to the manager, if its version is one that the run continues from.
-func (r recorder) evaluation(step int64, metrics map[string]float64) {
+func (r *recorder) evaluation(step int64, metrics map[string]float64) {
 	version, known := r.book.Version(step)
 	if !known || len(metrics) == 0 {
 		return
 	}
 	r.status.AddRecord(contract.Record{
-		Step: step, Lineage: version.Lineage.Short(), Attempt: r.file.Attempt, Time: r.config.Now().Unix(), Evaluation: true,
+		Step: step, Lineage: version.Lineage.Short(), Attempt: r.attempt, Time: r.now().Unix(), Evaluation: true,
 		Metrics: metrics,
 	})
 }
 
-// resumed reports the version that was loaded, and the steps before it as the rows have them. The first model of a
-// learner has all of them reported, since the manager may have received none.
-func (r recorder) resumed(at checkpoints.Position) {
+// resumed reports the version that was loaded, and the steps before it as the rows have them. For the first model of a
+// learner it reports all of them, since the manager may have received none.
+func (r *recorder) resumed(at checkpoints.Position, first bool) {
 	r.status.AddRecord(contract.Record{Step: at.Step, Lineage: at.Lineage.Short(), Resumed: true})
 	limit := repeated
-	if !r.loop.begun {
+	if first {
 		limit = math.MaxInt
 	}
 	evaluations := r.evaluations()
@@ -71,7 +81,7 @@ func (r recorder) resumed(at checkpoints.Position) {
 }
 
 // evaluations returns records of the evaluations that earlier attempts completed, by their versions.
-func (r recorder) evaluations() map[rl.Version][]contract.Record {
+func (r *recorder) evaluations() map[rl.Version][]contract.Record {
 	found := map[rl.Version][]contract.Record{}
 	for _, e := range r.journal.Evaluations() {
 		if len(e.Metrics) > 0 {

@@ -62,26 +62,25 @@ func TestResumeReportsWhatTheManagerMissed(t *testing.T) {
 			add(contract.Record{Step: step, Lineage: lineage.Short(), Evaluation: true, Metrics: passed})
 		}
 	}
-	l := &learner{status: report.NewStatus("uid", 2, time.Now)}
-	l.journal = artifacts.NewJournal(artifacts.Config{
+	r := recorder{attempt: 2, status: report.NewStatus("uid", 2, time.Now), now: time.Now}
+	r.journal = artifacts.NewJournal(artifacts.Config{
 		Dir: dir, RunUID: "uid", Attempt: 2, Identity: "me", Logger: slog.New(slog.DiscardHandler), Blocked: func(string) {},
 		Parent: func(rl.Version) (rl.Lineage, bool) { return rl.Lineage{}, false },
 	})
-	if err := l.journal.Claim(t.Context()); err != nil {
+	if err := r.journal.Claim(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	at := checkpoints.Position{Version: rl.Version{Step: steps, Lineage: lineage}}
-	recorder{l}.resumed(at)
+	r.resumed(at, true)
 	got := history.History{}
-	for receive(l.status, &got) > 0 {
+	for receive(r.status, &got) > 0 {
 	}
 	want.Known = got.Known
 	if diff := cmp.Diff(want, got, cmpopts.IgnoreUnexported(history.History{})); diff != "" {
 		t.Errorf("history (-all records +reported records):\n%s", diff)
 	}
-	l.loop.begun = true
-	recorder{l}.resumed(at)
-	if n := receive(l.status, &got); n != 1+repeated {
+	r.resumed(at, false)
+	if n := receive(r.status, &got); n != 1+repeated {
 		t.Errorf("the second model reports %d records, want %d", n, 1+repeated)
 	}
 }

@@ -20,7 +20,6 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/learner/opening"
 	"github.com/tinker-operator/tinker-operator/internal/learner/preflight"
 	"github.com/tinker-operator/tinker-operator/internal/learner/report"
-	"github.com/tinker-operator/tinker-operator/internal/learner/tracking"
 	"github.com/tinker-operator/tinker-operator/internal/learner/trainee"
 	"github.com/tinker-operator/tinker-operator/internal/rl"
 	"github.com/tinker-operator/tinker-operator/internal/tinker/capability"
@@ -48,8 +47,11 @@ type learner struct {
 	factory   *trainee.Factory
 	opener    *opening.Opener
 	evaluator *evaluation.Evaluator
-	tracker   *tracking.Tracker
-	uploads   *tracking.Uploads // nil if rollouts are not sent
+	spendings *spendings
+	recorder  *recorder
+	heldOut   *heldOut
+	features  *featureChecker
+	tracks    *tracks
 	// rollouts keeps the session that groups are sampled in, and models the session of the models.
 	rollouts, models *opening.SessionKeeper
 	cancel           context.CancelCauseFunc
@@ -59,8 +61,6 @@ type learner struct {
 	// giveUp is closed when a learner that drains does not wait for the artifact store any longer.
 	giveUp chan struct{}
 	tasks  sync.WaitGroup
-	// tracking is for the goroutines of the tracker.
-	tracking sync.WaitGroup
 	// background runs a task beside the loop until the learner ends.
 	background func(task func(context.Context))
 	retirer    *retirer
@@ -95,8 +95,6 @@ type loopState struct {
 	// for a repair, so that refused is tried again before a batch is.
 	refused *trainee.Step
 	waits   bool
-	// heldOut is the newest result of held-out rows.
-	heldOut *artifacts.Evaluation
 	// begun is set once a first model was opened.
 	begun bool
 }
@@ -139,7 +137,7 @@ func (l *learner) report(change func(*contract.Progress)) {
 			p.Steps = l.file.Fixed.Algorithm.Steps
 		}
 		p.Usage, p.TrainingSeconds = used, seconds
-		p.EstimatedUSD = costOf(l.file, used)
+		p.EstimatedUSD = costOf(l.file.Prices, used)
 		p.Checkpoints, p.Best = newest, best
 		p.WorkersSeen = len(l.table.Workers())
 		change(p)

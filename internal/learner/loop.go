@@ -117,7 +117,7 @@ func (l *learner) pass(ctx, soft context.Context) error {
 	}
 	l.repairs.Opened()
 	l.evaluator.Begin(l.loop.saved.Step)
-	tracked{l}.advance()
+	l.track()
 	if l.batches != nil {
 		// Earlier openings without progress have left checkpoints. The evaluations that have begun keep theirs.
 		l.retirer.begin(l.loop.saved.Step, l.background)
@@ -129,20 +129,39 @@ func (l *learner) pass(ctx, soft context.Context) error {
 		if l.isDraining() {
 			return errDrained
 		}
-		if err := (spent{l}).check(); err != nil {
+		if err := l.spendings.check(); err != nil {
 			return err
 		}
-		if err := (heldOut{l}).evaluate(ctx, soft); err != nil {
+		if err := l.measureHeldOut(ctx, soft); err != nil {
 			return err
 		}
 		if err := l.makeStep(ctx, soft); err != nil {
 			return err
 		}
 	}
-	if err := (heldOut{l}).evaluate(ctx, soft); err != nil {
+	if err := l.measureHeldOut(ctx, soft); err != nil {
 		return err
 	}
 	return l.finish(ctx, soft)
+}
+
+// track makes the lines available to the services that show the run's curves, up to the version that is saved.
+// Evaluations of it have begun.
+func (l *learner) track() {
+	at := l.loop.saved
+	last := l.batches == nil || at.Step >= l.file.Fixed.Algorithm.Steps
+	l.tracks.tracker.Advance(at.Version, last, l.evaluator.Outstanding())
+}
+
+// measureHeldOut measures the version that the model holds on held-out rows, if that is due. It is committed before.
+func (l *learner) measureHeldOut(ctx, soft context.Context) error {
+	if !l.heldOut.isDue(l.loop.at.Version) {
+		return nil
+	}
+	if err := (committer{l}).complete(ctx); err != nil {
+		return err
+	}
+	return l.heldOut.evaluate(ctx, soft, l.loop.at.Version, l.reader, l.loop.model)
 }
 
 // retryRefusedStep returns an error while the endpoint refuses the step that the run waits to train. It tries a step of
@@ -190,7 +209,7 @@ func (l *learner) wasAskedToDrain() bool { return wait.IsClosed(l.drain) }
 // finish waits for the evaluations, and looks for a higher claim a last time before the verdict.
 func (l *learner) finish(ctx, soft context.Context) error {
 	l.report(func(p *contract.Progress) { p.Phase = contract.PhaseEvaluating })
-	if err := (spent{l}).awaitEvaluations(soft); err != nil {
+	if err := l.spendings.awaitEvaluations(soft, l.evaluator, l.config.Timing.Tick); err != nil {
 		return err
 	}
 	if err := l.journal.AwaitClaims(ctx); err != nil {
@@ -231,7 +250,7 @@ func (l *learner) endLoop(ctx, soft context.Context, err error) error {
 	// A store that hangs does not keep the verdict back.
 	recording, stop := context.WithTimeout(ctx, l.config.Timing.DrainPatience)
 	defer stop()
-	spent{l}.record(recording)
+	l.spendings.record(recording)
 	l.report(func(*contract.Progress) {})
 	return err
 }

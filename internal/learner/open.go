@@ -29,7 +29,7 @@ func (o *modelOpening) number() int64 {
 // list lists the states. What was spent on the model before is recorded first: the groups that an endpoint rejects are
 // found after the last record of a step.
 func (o *modelOpening) list(ctx context.Context) error {
-	spent{o.learner}.record(ctx)
+	o.spendings.record(ctx)
 	return o.opener.List(ctx)
 }
 
@@ -46,7 +46,7 @@ func (o *modelOpening) load(ctx context.Context) error {
 	}
 	o.reportOrigin(loaded)
 	err = checkScorers(ctx, o.learner)
-	spent{o.learner}.record(ctx)
+	o.spendings.record(ctx)
 	if err != nil {
 		return err
 	}
@@ -116,10 +116,10 @@ func (o *modelOpening) resume() {
 	o.journal.Discard()
 	if !o.loop.begun {
 		for _, result := range o.journal.Evaluations() {
-			o.tracker.Restore(result)
+			o.tracks.tracker.Restore(result)
 		}
 	}
-	if known := (spent{o.learner}).open(at.Version); !o.loop.begun {
+	if known := o.spendings.open(at.Version, o.heldOut); !o.loop.begun {
 		o.countKnown(known)
 	}
 	var chain []artifacts.Row
@@ -130,8 +130,8 @@ func (o *modelOpening) resume() {
 			chain = append(chain, *version.Row)
 		}
 	}
-	o.tracker.Resume(at.Version, chain)
-	recorder{o.learner}.resumed(at)
+	o.tracks.tracker.Resume(at.Version, chain)
+	o.recorder.resumed(at, !o.loop.begun)
 	o.evaluator.Restore(at.Step)
 	o.journal.Rebuild(at.Version)
 	o.report(func(p *contract.Progress) {

@@ -57,6 +57,7 @@ func (l *learner) prepare(ctx context.Context) error {
 		return preflight.Reject(problem.UnsupportedByEndpoint, "setting the endpoint up: %v", err)
 	}
 	l.book = newBook(l.file)
+	l.recorder = &recorder{attempt: l.file.Attempt, status: l.status, book: l.book, now: l.config.Now}
 	spec, err := json.Marshal(l.config.File)
 	if err != nil {
 		return fmt.Errorf("encoding run file: %w", err)
@@ -65,10 +66,11 @@ func (l *learner) prepare(ctx context.Context) error {
 		Dir: l.file.ArtifactsDir, URL: l.file.ArtifactsURL, OpenBucket: l.config.OpenBucket, Spec: spec,
 		RunUID: l.file.Run.UID, Attempt: l.file.Attempt, Identity: l.config.Identity,
 		Logger: l.config.Logger, Pause: l.config.Timing.StorePause, Slow: l.config.Timing.StoreSlow, GiveUp: l.giveUp,
-		Committed: recorder{l}.step,
+		Committed: l.recorder.step,
 		Blocked:   func(why string) { l.status.Block(problem.ArtifactsBlocked, why) },
 		Parent:    parents(l.book, rl.Genesis(l.file.SpecDigest)),
 	})
+	l.prepareRecords()
 	l.preflight = newPreflight(l)
 	if l.table, err = newTable(l.config, l.ledger); err == nil {
 		err = l.prepareBatches()
@@ -88,12 +90,29 @@ func (l *learner) prepare(ctx context.Context) error {
 	}
 	l.prepareModels(ctx)
 	l.prepareEvaluator()
-	return tracked{l}.prepare()
+	if l.tracks, err = newTracks(l.file, l.config, l.journal, l.status); err == nil {
+		l.recorder.tracker = l.tracks.tracker
+	}
+	return err
+}
+
+// prepareRecords prepares what records and checks by the journal.
+func (l *learner) prepareRecords() {
+	l.recorder.journal = l.journal
+	l.features = &featureChecker{file: l.file, client: l.client, book: l.book, journal: l.journal}
+	l.spendings = &spendings{
+		budget: l.file.Budget, prices: l.file.Prices, ledger: l.ledger, journal: l.journal, status: l.status,
+		logger: l.config.Logger,
+	}
+	l.heldOut = &heldOut{
+		file: l.file, digest: digestOf(l.file), book: l.book, journal: l.journal, meter: l.meter, spendings: l.spendings,
+		status: l.status, recorder: l.recorder,
+	}
 }
 
 func newPreflight(l *learner) *preflight.Checker {
 	return preflight.New(preflight.Config{
-		File: l.file, API: l.client, FeatureChecker: featureChecker{l}, Hub: l.config.Hub,
+		File: l.file, API: l.client, FeatureChecker: l.features, Hub: l.config.Hub,
 		Blocked:         func(why string) { l.status.Block(problem.TokenizerBlocked, why) },
 		TemplateBlocked: func(why string) { l.status.Block(problem.TemplateUnusable, why) },
 		ReadTemplate: func(ctx context.Context, model contract.Model) (contract.Template, error) {
@@ -167,7 +186,7 @@ func (l *learner) prepareModels(ctx context.Context) {
 		SpecDigest: l.file.SpecDigest, Described: describedBy(l.file), Base: l.file.Fixed.Model,
 		RequireOptimizer: l.file.RequireOptimizer,
 		Lost:             l.models.Drop,
-		Check:            featureChecker{l}.checkOptimizer,
+		Check:            l.features.checkOptimizer,
 		Now:              l.config.Now,
 	}
 	l.factory.Made = func(ctx context.Context, model string) error { return l.opener.MakeModel(ctx, model) }
@@ -187,9 +206,9 @@ func (l *learner) prepareEvaluator() {
 		Evaluated: func(step int64, metrics map[string]float64) {
 			l.server.Notify()
 			l.status.SetEvaluation(l.file, step, metrics)
-			recorder{l}.evaluation(step, metrics)
+			l.recorder.evaluation(step, metrics)
 		},
-		Settled: func(result artifacts.Evaluation) { l.tracker.Evaluated(result) },
+		Settled: func(result artifacts.Evaluation) { l.tracks.tracker.Evaluated(result) },
 		Blocked: func(why string) { l.status.Fail(report.Evaluation, why) }, Pause: l.config.Timing.wait,
 	})
 	l.retirer = &retirer{

@@ -102,7 +102,7 @@ func (l *learner) makeStep(ctx, soft context.Context) error {
 		if err := l.journal.WriteRows(ctx); err != nil {
 			return err
 		}
-		l.uploads.Store()
+		l.tracks.uploads.Store()
 		return nil
 	}
 	return commits.begin(ctx)

@@ -48,7 +48,7 @@ func (l *learner) run(ctx context.Context) error {
 		}
 	}()
 	defer l.tasks.Wait()
-	defer l.tracking.Wait()
+	defer l.tracks.wait()
 	defer l.cancel(nil)
 	l.background = func(task func(context.Context)) { l.tasks.Go(func() { task(ctx) }) }
 	if err := l.prepare(ctx); err != nil {
@@ -79,7 +79,7 @@ func (l *learner) run(ctx context.Context) error {
 	if err == nil {
 		l.status.Update(func(p *contract.Progress) { p.Phase = contract.PhaseDone })
 	}
-	tracked{l}.end(ctx, err)
+	l.tracks.end(ctx, err)
 	completed = err == nil
 	if err == nil || errors.Is(err, errDrained) {
 		l.status.AwaitRecords(ctx, historyPatience)
@@ -106,7 +106,7 @@ func (l *learner) serve(ctx context.Context) {
 		})
 	}
 	l.background(l.tick)
-	l.tracking.Go(func() { l.tracker.Run(ctx) })
+	l.tracks.run(ctx)
 	if l.batches != nil {
 		l.background(l.batches.Run)
 	}

@@ -82,7 +82,7 @@ func (s *trainingStep) wait(ctx context.Context) error {
 	if s.replies, err = s.training.Wait(ctx); err != nil {
 		return err
 	}
-	spent{s.learner}.record(ctx)
+	s.spendings.record(ctx)
 	if err := s.loop.divergence.CheckReplies(s.next, s.replies); err != nil {
 		return err
 	}
@@ -122,8 +122,8 @@ func (s *trainingStep) record(context.Context) error {
 	measured, total := trainee.MeasureIn(s.file.Fixed, s.batch, s.work, s.replies, s.clock)
 	metrics, diverged := measure.Finite(measured)
 	s.journal.Add(s.row(metrics, s.ledger.Step(s.loop.at.Version, total)), s.encodedEpisodes())
-	if s.uploads != nil && s.examples == nil {
-		s.uploads.Add(s.uploaded())
+	if s.tracks.uploads != nil && s.examples == nil {
+		s.tracks.uploads.Add(s.uploaded())
 	}
 	// Without artifacts the log alone has the metrics.
 	s.config.Logger.Info("step is trained", "step", s.next, "lineage", s.loop.at.Lineage.Short(),

@@ -13,12 +13,16 @@ import (
 
 	"github.com/tinker-operator/tinker-operator/internal/contract"
 	"github.com/tinker-operator/tinker-operator/internal/learner/artifacts"
+	"github.com/tinker-operator/tinker-operator/internal/learner/checkpoints"
 	"github.com/tinker-operator/tinker-operator/internal/learner/evaluation"
 	"github.com/tinker-operator/tinker-operator/internal/learner/examples"
 	"github.com/tinker-operator/tinker-operator/internal/learner/preflight"
+	"github.com/tinker-operator/tinker-operator/internal/learner/report"
+	"github.com/tinker-operator/tinker-operator/internal/learner/trainee"
 	"github.com/tinker-operator/tinker-operator/internal/problem"
 	"github.com/tinker-operator/tinker-operator/internal/rl"
 	"github.com/tinker-operator/tinker-operator/internal/rl/measure"
+	"github.com/tinker-operator/tinker-operator/internal/tinker/client"
 )
 
 // readRows reads the rows of a supervised run, and decides how many steps it has.
@@ -57,17 +61,28 @@ func (l *learner) needsSampler(step int64) bool {
 }
 
 // heldOut measures the negative log-likelihood of held-out rows.
-type heldOut struct{ *learner }
+type heldOut struct {
+	file      contract.RunFile
+	digest    string // of what is measured; empty where nothing is
+	book      *checkpoints.Book
+	journal   *artifacts.Journal
+	meter     *client.Meter
+	spendings *spendings
+	status    *report.Status
+	recorder  *recorder
+	// last is the newest result.
+	last *artifacts.Evaluation
+}
 
-// digest digests what is measured; empty where nothing is.
-func (l heldOut) digest() string {
-	if l.examples == nil || l.file.Evaluation == nil || len(l.file.Evaluation.HeldOut) == 0 {
+// digestOf digests the rows that a run holds out, and how they are read; empty where it holds none out.
+func digestOf(file contract.RunFile) string {
+	if file.Fixed.Supervised == nil || file.Evaluation == nil || len(file.Evaluation.HeldOut) == 0 {
 		return ""
 	}
 	encoded, err := json.Marshal(struct {
 		Splits     []contract.HeldOut
 		Supervised *contract.Supervised
-	}{l.file.Evaluation.HeldOut, l.file.Fixed.Supervised})
+	}{file.Evaluation.HeldOut, file.Fixed.Supervised})
 	if err != nil {
 		return "" // plain data always encode
 	}
@@ -75,41 +90,39 @@ func (l heldOut) digest() string {
 	return "heldout-" + hex.EncodeToString(sum[:4])
 }
 
-// evaluate measures the version that the model holds if that is due and was not done.
-func (l heldOut) evaluate(ctx, soft context.Context) error {
-	digest, v := l.digest(), l.loop.at.Version
-	if digest == "" || !evaluation.IsDue(*l.file.Evaluation, v.Step, l.file.Fixed.Algorithm.Steps) {
+// isDue reports whether a version is to be measured.
+func (h *heldOut) isDue(v rl.Version) bool {
+	return h.digest != "" && evaluation.IsDue(*h.file.Evaluation, v.Step, h.file.Fixed.Algorithm.Steps)
+}
+
+// evaluate measures the version that a model holds, unless its result is known.
+func (h *heldOut) evaluate(ctx, soft context.Context, v rl.Version, reader *examples.Reader, model *trainee.Model) error {
+	if result, known := h.result(v); known {
+		h.report(result)
 		return nil
 	}
-	if err := committer(l).complete(ctx); err != nil {
-		return err
-	}
-	if result, known := l.result(v, digest); known {
-		l.report(result)
-		return nil
-	}
-	before := l.meter.Used().TrainedTokens
-	metrics, err := l.measure(soft)
+	before := h.meter.Used().TrainedTokens
+	metrics, err := h.measure(soft, reader, model)
 	if err != nil {
 		return fmt.Errorf("evaluating step %d: %w", v.Step, err)
 	}
-	spent(l).record(ctx)
-	result := artifacts.Evaluation{Version: v, Digest: digest, Attempt: l.file.Attempt}
+	h.spendings.record(ctx)
+	result := artifacts.Evaluation{Version: v, Digest: h.digest, Attempt: h.file.Attempt}
 	result.Metrics, _ = measure.Finite(metrics)
-	result.Trained = l.meter.Used().TrainedTokens - before
-	l.ledger.Measured(v)
-	l.config.Logger.Info("held-out rows are measured", "step", v.Step, "metrics", result.Metrics)
-	if err := l.journal.WriteEvaluation(ctx, result, nil); err != nil {
+	result.Trained = h.meter.Used().TrainedTokens - before
+	h.spendings.ledger.Measured(v)
+	h.spendings.logger.Info("held-out rows are measured", "step", v.Step, "metrics", result.Metrics)
+	if err := h.journal.WriteEvaluation(ctx, result, nil); err != nil {
 		return err
 	}
-	l.loop.heldOut = &result
-	l.report(result)
+	h.last = &result
+	h.report(result)
 	return nil
 }
 
 // withMeasured adds the tokens by which a version was measured to those that led to it, if these are known.
-func (l heldOut) withMeasured(v rl.Version, trained *int64) *int64 {
-	result, known := l.journal.Evaluation(v, l.digest())
+func (h *heldOut) withMeasured(v rl.Version, trained *int64) *int64 {
+	result, known := h.journal.Evaluation(v, h.digest)
 	switch {
 	case !known:
 		return trained
@@ -123,28 +136,28 @@ func (l heldOut) withMeasured(v rl.Version, trained *int64) *int64 {
 }
 
 // result returns the result of a version that is known.
-func (l heldOut) result(v rl.Version, digest string) (artifacts.Evaluation, bool) {
-	if last := l.loop.heldOut; last != nil && last.Version == v {
-		return *last, true
+func (h *heldOut) result(v rl.Version) (artifacts.Evaluation, bool) {
+	if h.last != nil && h.last.Version == v {
+		return *h.last, true
 	}
-	return l.journal.Evaluation(v, digest)
+	return h.journal.Evaluation(v, h.digest)
 }
 
-func (l heldOut) report(result artifacts.Evaluation) {
-	if value, ok := result.Metrics[l.file.Checkpoints.KeepBestMetric]; ok {
-		l.book.Score(result.Version, value)
+func (h *heldOut) report(result artifacts.Evaluation) {
+	if value, ok := result.Metrics[h.file.Checkpoints.KeepBestMetric]; ok {
+		h.book.Score(result.Version, value)
 	}
-	l.tracker.Evaluated(result)
-	l.status.SetEvaluation(l.file, result.Step, result.Metrics)
-	recorder(l).evaluation(result.Step, result.Metrics)
+	h.recorder.tracker.Evaluated(result)
+	h.status.SetEvaluation(h.file, result.Step, result.Metrics)
+	h.recorder.evaluation(result.Step, result.Metrics)
 }
 
 // measure asks the endpoint for the log-probabilities of the held-out rows.
-func (l heldOut) measure(ctx context.Context) (map[string]float64, error) {
+func (h *heldOut) measure(ctx context.Context, reader *examples.Reader, model *trainee.Model) (map[string]float64, error) {
 	metrics := map[string]float64{"test/rows": 0, "test/rows_left_out": 0}
 	var all examples.HeldOut
-	for _, split := range l.file.Evaluation.HeldOut {
-		found, err := l.reader.HeldOut(ctx, split, l.loop.model.Logprobs)
+	for _, split := range h.file.Evaluation.HeldOut {
+		found, err := reader.HeldOut(ctx, split, model.Logprobs)
 		if err != nil {
 			return nil, err
 		}

@@ -6,10 +6,13 @@ package learner
 import (
 	"context"
 	"errors"
+	"log/slog"
+	"sync"
 	"time"
 
 	"github.com/tinker-operator/tinker-operator/internal/contract"
 	"github.com/tinker-operator/tinker-operator/internal/learner/artifacts"
+	"github.com/tinker-operator/tinker-operator/internal/learner/report"
 	"github.com/tinker-operator/tinker-operator/internal/learner/tracking"
 )
 
@@ -17,36 +20,47 @@ import (
 // silent for longer for one that has crashed.
 const trackingSilence = 30 * time.Second
 
-// tracked is a learner whose committed steps are sent to services that show the run's curves.
-type tracked struct{ *learner }
-
-// prepare prepares what sends the committed steps to the services that show the run's curves.
-func (l tracked) prepare() error {
-	run, err := tracking.RunInfo(l.file)
-	if err != nil {
-		return err
-	}
-	l.uploads = tracking.NewUploads(l.file.Tracking, run,
-		func() *artifacts.UploadFiles { return artifacts.UploadFilesOf(l.journal) }, l.config.Logger)
-	l.tracker = tracking.NewTracker(tracking.Config{
-		Sinks: tracking.New(l.file.Tracking, run,
-			func() *artifacts.EventFiles { return artifacts.EventFilesOf(l.journal) }),
-		Uploads: l.uploads, Rows: l.journal, Report: l.status.SetTracking, Logger: l.config.Logger,
-		Interval: l.config.Timing.Tracking, Silence: max(trackingSilence, l.config.Timing.Tracking),
-		Pause: l.config.Timing.Pause,
-	})
-	return nil
+// tracks sends the committed steps to the services that show the run's curves.
+type tracks struct {
+	tracker *tracking.Tracker
+	uploads *tracking.Uploads // nil if rollouts are not sent
+	// patience is how long a learner that ends tries to send the last steps.
+	patience time.Duration
+	logger   *slog.Logger
+	running  sync.WaitGroup
 }
 
-// advance makes the lines available to services up to the version that is saved. Evaluations of it have begun.
-func (l tracked) advance() {
-	at := l.loop.saved
-	last := l.batches == nil || at.Step >= l.file.Fixed.Algorithm.Steps
-	l.tracker.Advance(at.Version, last, l.evaluator.Outstanding())
+// newTracks returns what sends the steps of the journal, and reports of that to the status.
+func newTracks(file contract.RunFile, config Config, journal *artifacts.Journal, status *report.Status) (*tracks, error) {
+	run, err := tracking.RunInfo(file)
+	if err != nil {
+		return nil, err
+	}
+	t := &tracks{patience: config.Timing.TrackingPatience, logger: config.Logger}
+	t.uploads = tracking.NewUploads(file.Tracking, run,
+		func() *artifacts.UploadFiles { return artifacts.UploadFilesOf(journal) }, config.Logger)
+	t.tracker = tracking.NewTracker(tracking.Config{
+		Sinks: tracking.New(file.Tracking, run,
+			func() *artifacts.EventFiles { return artifacts.EventFilesOf(journal) }),
+		Uploads: t.uploads, Rows: journal, Report: status.SetTracking, Logger: config.Logger,
+		Interval: config.Timing.Tracking, Silence: max(trackingSilence, config.Timing.Tracking),
+		Pause: config.Timing.Pause,
+	})
+	return t, nil
+}
+
+// run sends steps beside the loop until ctx ends.
+func (t *tracks) run(ctx context.Context) { t.running.Go(func() { t.tracker.Run(ctx) }) }
+
+// wait waits until nothing is sent any more.
+func (t *tracks) wait() {
+	if t != nil {
+		t.running.Wait()
+	}
 }
 
 // end has the last steps sent, for as long as the learner has patience, and reports to the services how the run ended.
-func (l tracked) end(ctx context.Context, err error) {
+func (t *tracks) end(ctx context.Context, err error) {
 	verdict := verdictOf(err)
 	outcome := tracking.Interrupted
 	switch {
@@ -59,16 +73,16 @@ func (l tracked) end(ctx context.Context, err error) {
 	case verdict.Cause == contract.CauseFenced:
 		return
 	}
-	l.tracker.End(outcome)
+	t.tracker.End(outcome)
 	sent := make(chan struct{})
 	go func() {
-		l.tracking.Wait()
+		t.running.Wait()
 		close(sent)
 	}()
 	select {
 	case <-sent:
-	case <-time.After(l.config.Timing.TrackingPatience):
-		l.config.Logger.Warn("tracking services have not received the last steps")
+	case <-time.After(t.patience):
+		t.logger.Warn("tracking services have not received the last steps")
 	case <-ctx.Done():
 	}
 }
