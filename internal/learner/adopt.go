@@ -16,22 +16,22 @@ import (
 // adopt claims the run that this run continues, before its states are listed, and takes over what the artifact store
 // has of it. A run that continues none looks for an earlier one of its name.
 func (b *beginning) adopt(ctx context.Context) error {
-	run := b.file.Run
-	if b.file.ResumeFrom == "" {
-		if found := b.journal.Register(run.Namespace, run.Name, b.config.Now().Unix()); found != nil {
+	run := b.learner.file.Run
+	if b.learner.file.ResumeFrom == "" {
+		if found := b.learner.journal.Register(run.Namespace, run.Name, b.learner.config.Now().Unix()); found != nil {
 			spec := decodeSpec(found.Spec)
-			b.opener.Namesake = &contract.EarlierRun{UID: found.UID, Step: found.Step,
-				SameSettings: spec != nil && spec.SpecDigest == b.file.SpecDigest}
+			b.learner.opener.Namesake = &contract.EarlierRun{UID: found.UID, Step: found.Step,
+				SameSettings: spec != nil && spec.SpecDigest == b.learner.file.SpecDigest}
 		}
 		return nil
 	}
-	spec, err := b.journal.Adopt(ctx, b.file.ResumeFrom)
+	spec, err := b.learner.journal.Adopt(ctx, b.learner.file.ResumeFrom)
 	if adopted, ok := errors.AsType[*artifacts.AdoptedError](err); ok {
-		return &opening.ResumeError{UID: b.file.ResumeFrom, Problem: "run " + adopted.By +
+		return &opening.ResumeError{UID: b.learner.file.ResumeFrom, Problem: "run " + adopted.By +
 			" continues it already. Name that run in resumeFrom if it is deleted."}
 	}
-	b.journal.Register(run.Namespace, run.Name, b.config.Now().Unix())
-	b.opener.Former = decodeSpec(spec)
+	b.learner.journal.Register(run.Namespace, run.Name, b.learner.config.Now().Unix())
+	b.learner.opener.Former = decodeSpec(spec)
 	return err
 }
 
@@ -47,17 +47,17 @@ func decodeSpec(data []byte) *contract.RunFile {
 // reportOrigin reports which run the loaded state is of, if that is another one, or which earlier run this one does not
 // continue.
 func (o *modelOpening) reportOrigin(loaded opening.Loaded) {
-	o.status.Update(func(p *contract.Progress) {
-		if p.EarlierRun = o.opener.Namesake; loaded.Former {
-			p.ResumedFrom = &contract.ResumedFrom{UID: o.file.ResumeFrom, Step: loaded.At.Step}
+	o.learner.status.Update(func(p *contract.Progress) {
+		if p.EarlierRun = o.learner.opener.Namesake; loaded.Former {
+			p.ResumedFrom = &contract.ResumedFrom{UID: o.learner.file.ResumeFrom, Step: loaded.At.Step}
 		}
 	})
 }
 
 // countKnown notes how many steps up to the loaded one the usage contains, where they are those of another run.
 func (o *modelOpening) countKnown(steps int64) {
-	o.status.Update(func(p *contract.Progress) {
-		if p.ResumedFrom != nil && p.ResumedFrom.Step == o.loop.at.Step {
+	o.learner.status.Update(func(p *contract.Progress) {
+		if p.ResumedFrom != nil && p.ResumedFrom.Step == o.learner.loop.at.Step {
 			from := *p.ResumedFrom
 			from.UncountedSteps = from.Step - steps
 			p.ResumedFrom = &from

@@ -17,20 +17,20 @@ import (
 
 // beginning is what an attempt does once: it claims its number, finds out whether the endpoint can serve the run, and
 // makes the session that groups are sampled in.
-type beginning struct{ *learner }
+type beginning struct{ learner *learner }
 
 func (*beginning) number() int64 { return -1 }
 
 func (b *beginning) claim(ctx context.Context) error {
-	err := b.journal.Claim(ctx)
+	err := b.learner.journal.Claim(ctx)
 	if err == nil {
 		err = b.adopt(ctx)
 	}
 	if err == nil {
-		if record, known := b.journal.Spending(); known {
-			b.ledger.Restore(record)
+		if record, known := b.learner.journal.Spending(); known {
+			b.learner.ledger.Restore(record)
 		}
-		b.tracks.tracker.Start()
+		b.learner.tracks.tracker.Start()
 	}
 	return err
 }
@@ -38,71 +38,73 @@ func (b *beginning) claim(ctx context.Context) error {
 // pinTokenizer decides which file the run's tokenizer is, and which text its chat template, and sends the digest of the
 // one and the whole of the other to the workers.
 func (b *beginning) pinTokenizer(ctx context.Context) error {
-	digest, err := b.preflight.PinTokenizer(ctx)
+	digest, err := b.learner.preflight.PinTokenizer(ctx)
 	if err != nil {
 		return err
 	}
-	template, rendersBy, err := b.preflight.PinTemplate(ctx, digest)
+	template, rendersBy, err := b.learner.preflight.PinTemplate(ctx, digest)
 	if err != nil || digest == "" && template == nil {
 		return err
 	}
 	// What decides the weights has been digested before: the digest covers where the template is.
-	b.file.Fixed.Model.Template = template
-	play, err := encodePlay(b.file, digest, false)
+	b.learner.file.Fixed.Model.Template = template
+	play, err := encodePlay(b.learner.file, digest, false)
 	if err != nil {
 		return err
 	}
-	b.table.SetPlay(play)
-	b.status.Update(func(p *contract.Progress) { p.TokenizerSHA256, p.TemplateSHA256 = digest, rendersBy })
+	b.learner.table.SetPlay(play)
+	b.learner.status.Update(func(p *contract.Progress) { p.TokenizerSHA256, p.TemplateSHA256 = digest, rendersBy })
 	return nil
 }
 
 // check finds out whether the endpoint can serve the run.
 func (b *beginning) check(ctx context.Context) error {
-	if err := b.preflight.CheckModel(ctx); err != nil {
+	if err := b.learner.preflight.CheckModel(ctx); err != nil {
 		return err
 	}
-	if b.preflight.Known().Lacks(capability.Protobuf) {
-		b.client.UseJSON() // an earlier attempt found the encoding
+	if b.learner.preflight.Known().Lacks(capability.Protobuf) {
+		b.learner.client.UseJSON() // an earlier attempt found the encoding
 	}
-	found, err := b.preflight.CheckFeatures(ctx)
-	b.spendings.record(ctx)
-	if known := b.preflight.Capabilities(found); known != nil {
-		b.status.Update(func(p *contract.Progress) { p.Capabilities = known })
+	found, err := b.learner.preflight.CheckFeatures(ctx)
+	b.learner.spendings.record(ctx)
+	if known := b.learner.preflight.Capabilities(found); known != nil {
+		b.learner.status.Update(func(p *contract.Progress) { p.Capabilities = known })
 	}
-	b.loop.capabilities = preflight.Assumed(found)
-	b.features.known = b.loop.capabilities
-	return errors.Join(err, b.adapt(b.loop.capabilities))
+	b.learner.loop.capabilities = preflight.Assumed(found)
+	b.learner.features.known = b.learner.loop.capabilities
+	return errors.Join(err, b.adapt(b.learner.loop.capabilities))
 }
 
 // adapt compensates for what the endpoint does differently.
 func (b *beginning) adapt(found capability.Report) error {
 	if found.Lacks(capability.Repeats) {
-		b.client.NeverRepeatSteps()
+		b.learner.client.NeverRepeatSteps()
 	}
-	b.factory.Averages.Store(found.Of(capability.GradientSum) == capability.Ignored)
+	b.learner.factory.Averages.Store(found.Of(capability.GradientSum) == capability.Ignored)
 	if found.Of(capability.Seed) != capability.Unsupported {
 		return nil
 	}
-	play, err := encodePlay(b.file, b.status.Progress().TokenizerSHA256, true)
+	play, err := encodePlay(b.learner.file, b.learner.status.Progress().TokenizerSHA256, true)
 	if err == nil {
-		b.table.SetPlay(play)
+		b.learner.table.SetPlay(play)
 	}
 	return err
 }
 
 // connect makes the session that groups are sampled in, or takes over that of the attempt before.
 func (b *beginning) connect(ctx context.Context) error {
-	b.rollouts.Adopt(ctx, b.journal.Session())
-	if _, err := b.rollouts.Get(ctx); err != nil {
+	b.learner.rollouts.Adopt(ctx, b.learner.journal.Session())
+	if _, err := b.learner.rollouts.Get(ctx); err != nil {
 		return err
 	}
-	if b.journal.HasStore() {
-		b.table.Expect(b.journal.Workers())
-		b.background(func(ctx context.Context) { recordWorkers(ctx, b.table, b.journal, b.config.Timing.wait) })
+	if b.learner.journal.HasStore() {
+		b.learner.table.Expect(b.learner.journal.Workers())
+		b.learner.background(func(ctx context.Context) {
+			recordWorkers(ctx, b.learner.table, b.learner.journal, b.learner.config.Timing.wait)
+		})
 	}
-	b.background(b.spendings.keepRecording)
-	b.background(func(ctx context.Context) { b.rollouts.Keep(ctx, b.config.Timing.Tick) })
+	b.learner.background(b.learner.spendings.keepRecording)
+	b.learner.background(func(ctx context.Context) { b.learner.rollouts.Keep(ctx, b.learner.config.Timing.Tick) })
 	return nil
 }
 

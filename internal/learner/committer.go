@@ -16,18 +16,18 @@ var errNotInModel = errors.New("no model holds its weights any longer")
 // committer commits the versions of a learner. While a save has no reply the next step may be submitted, since the
 // endpoint saves what the model was at the place of the save in the order of its operations. At most one save of a
 // state is in flight, and its version is committed before the next one is announced.
-type committer struct{ *learner }
+type committer struct{ learner *learner }
 
 // begin saves the current version, and completes the commit where no step may be submitted beside it. While the
 // artifact store does not take its row, it waits.
 func (l committer) begin(ctx context.Context) error {
-	c := &commit{learner: l.learner, name: l.name(l.loop.at), began: l.config.Now()}
-	if err := perform(ctx, ctx, c, savePhases, l.config.Fault); err != nil {
+	c := &commit{learner: l.learner, name: l.learner.name(l.learner.loop.at), began: l.learner.config.Now()}
+	if err := perform(ctx, ctx, c, savePhases, l.learner.config.Fault); err != nil {
 		return err
 	}
-	l.loop.commit = c
+	l.learner.loop.commit = c
 	// A sampler that changes with the model has to be evaluated before the next step.
-	if c.isLast() || l.loop.capabilities.Lacks(capability.SamplerSnapshot) {
+	if c.isLast() || l.learner.loop.capabilities.Lacks(capability.SamplerSnapshot) {
 		return l.complete(ctx)
 	}
 	return nil
@@ -36,21 +36,21 @@ func (l committer) begin(ctx context.Context) error {
 // complete waits for the reply to the save that is in flight, and does what follows from it. It does nothing if no save
 // is in flight.
 func (l committer) complete(ctx context.Context) error {
-	c := l.loop.commit
+	c := l.learner.loop.commit
 	if c == nil {
 		return nil
 	}
-	l.loop.commit = nil
-	return perform(ctx, ctx, c, commitPhases, l.config.Fault)
+	l.learner.loop.commit = nil
+	return perform(ctx, ctx, c, commitPhases, l.learner.config.Fault)
 }
 
 // drain commits the current version, unless that is done. It is lost if it has not been saved and the model holds a
 // part of the next step, which a state would contain.
 func (l committer) drain(ctx context.Context) error {
-	if err := l.complete(ctx); err != nil || l.loop.at.Step <= max(l.loop.saved.Step, l.loop.stored) {
+	if err := l.complete(ctx); err != nil || l.learner.loop.at.Step <= max(l.learner.loop.saved.Step, l.learner.loop.stored) {
 		return err
 	}
-	if l.loop.model == nil || l.loop.submitted > l.loop.at.Step {
+	if l.learner.loop.model == nil || l.learner.loop.submitted > l.learner.loop.at.Step {
 		return errNotInModel
 	}
 	if err := l.begin(ctx); err != nil {
@@ -75,7 +75,7 @@ func (l committer) completeAfter(ctx context.Context, submitted error) error {
 // awaitBatch waits, while a save is in flight, until the next batch is decided or the save has its reply, and completes
 // the commit in the latter case. It leaves errors of the batch to those who collect it.
 func (l committer) awaitBatch(ctx, soft context.Context) error {
-	c := l.loop.commit
+	c := l.learner.loop.commit
 	if c == nil {
 		return nil
 	}
@@ -88,7 +88,7 @@ func (l committer) awaitBatch(ctx, soft context.Context) error {
 		case <-either.Done():
 		}
 	}()
-	if _, err := l.batches.Batch(either); err != nil {
+	if _, err := l.learner.batches.Batch(either); err != nil {
 		return l.complete(ctx)
 	}
 	c.stopWaiting()

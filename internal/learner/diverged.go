@@ -42,10 +42,10 @@ func (s *trainingStep) watched(ctx context.Context, collect func(ctx context.Con
 // watchSampling returns an error once the newest version has diverged. It returns nil when ctx ends, and where a
 // sample that is drawn after that would change the model.
 func (s *trainingStep) watchSampling(ctx context.Context) error {
-	if s.examples != nil || s.loop.capabilities.Lacks(capability.SamplerSnapshot) {
+	if s.learner.examples != nil || s.learner.loop.capabilities.Lacks(capability.SamplerSnapshot) {
 		return nil
 	}
-	ticker := time.NewTicker(s.config.Timing.Question)
+	ticker := time.NewTicker(s.learner.config.Timing.Question)
 	defer ticker.Stop()
 	for {
 		select {
@@ -53,24 +53,24 @@ func (s *trainingStep) watchSampling(ctx context.Context) error {
 		case <-ctx.Done():
 			return nil
 		}
-		if problem := s.table.Problem(); problem.Op != opSample || s.loop.at.Step == 0 {
+		if problem := s.learner.table.Problem(); problem.Op != opSample || s.learner.loop.at.Step == 0 {
 			continue
 		}
 		found, err := s.ask(ctx)
 		if found == trainee.FindingDiverged {
-			return failure.New(problem.Diverged, err, "sampling step %d", s.loop.at.Step)
+			return failure.New(problem.Diverged, err, "sampling step %d", s.learner.loop.at.Step)
 		}
-		s.config.Logger.Info("samples fail", "step", s.loop.at.Step, "diverged", false, "err", err)
+		s.learner.config.Logger.Info("samples fail", "step", s.learner.loop.at.Step, "diverged", false, "err", err)
 	}
 }
 
 // checkGroups fails if the batch has nothing but invalid tokens, once the endpoint samples: the newest version has
 // diverged, or no group can be trained on for another reason.
 func (s *trainingStep) checkGroups(ctx context.Context) error {
-	if s.examples != nil {
+	if s.learner.examples != nil {
 		return nil // no version has sampled them
 	}
-	reason := s.loop.divergence.CheckGroups(s.batch.Version.Step, s.batch.Groups)
+	reason := s.learner.loop.divergence.CheckGroups(s.batch.Version.Step, s.batch.Groups)
 	if reason == nil {
 		return nil
 	}
@@ -78,13 +78,13 @@ func (s *trainingStep) checkGroups(ctx context.Context) error {
 		found, err := s.ask(ctx)
 		switch found {
 		case trainee.FindingDiverged:
-			return failure.New(problem.Diverged, fmt.Errorf("%w: %w", reason, err), "sampling step %d", s.loop.at.Step)
+			return failure.New(problem.Diverged, fmt.Errorf("%w: %w", reason, err), "sampling step %d", s.learner.loop.at.Step)
 		case trainee.FindingSound:
 			return failure.New(problem.Untrainable, reason, "sampling step %d, whose policy can be sampled",
 				s.batch.Version.Step)
 		}
-		s.config.Logger.Warn("groups have no valid tokens, and the endpoint does not say why", "reason", reason, "err", err)
-		if err := s.config.Timing.wait(ctx, failures); err != nil {
+		s.learner.config.Logger.Warn("groups have no valid tokens, and the endpoint does not say why", "reason", reason, "err", err)
+		if err := s.learner.config.Timing.wait(ctx, failures); err != nil {
 			return err
 		}
 	}
@@ -92,21 +92,21 @@ func (s *trainingStep) checkGroups(ctx context.Context) error {
 
 // ask asks the endpoint for one token of the newest version.
 func (s *trainingStep) ask(ctx context.Context) (trainee.Finding, error) {
-	found := s.book.Find(s.loop.at.Version, true)
+	found := s.learner.book.Find(s.learner.loop.at.Version, true)
 	if len(found) == 0 {
-		return trainee.FindingUnknown, fmt.Errorf("step %d has no sampler weights", s.loop.at.Step)
+		return trainee.FindingUnknown, fmt.Errorf("step %d has no sampler weights", s.learner.loop.at.Step)
 	}
-	session, err := s.rollouts.Get(ctx)
+	session, err := s.learner.rollouts.Get(ctx)
 	if err != nil {
 		return trainee.FindingUnknown, err
 	}
 	question := trainee.Question{
-		API: s.client, Session: session, Base: s.file.Fixed.Model.Name,
+		API: s.learner.client, Session: session, Base: s.learner.file.Fixed.Model.Name,
 		Number: func(what string) int64 {
-			return rl.SamplingSession(rl.Train, s.loop.at.Lineage, fmt.Sprint("question ", s.config.Identity,
-				s.loop.questions.Add(1), what))
+			return rl.SamplingSession(rl.Train, s.learner.loop.at.Lineage, fmt.Sprint("question ", s.learner.config.Identity,
+				s.learner.loop.questions.Add(1), what))
 		},
-		Pause: func(ctx context.Context, failures int) error { return s.config.Timing.wait(ctx, failures+1) },
+		Pause: func(ctx context.Context, failures int) error { return s.learner.config.Timing.wait(ctx, failures+1) },
 	}
 	return question.Ask(ctx, found[0].Path)
 }

@@ -15,54 +15,54 @@ import (
 // modelOpening makes a model, loads the newest state into it, or what the run begins with, and saves that under its
 // own name: from then on nothing that an earlier model saves, late or in a superseded learner, is the newest.
 type modelOpening struct {
-	*learner
-	loaded bool
+	learner *learner
+	loaded  bool
 }
 
 func (o *modelOpening) number() int64 {
 	if !o.loaded {
 		return -1
 	}
-	return o.loop.at.Step
+	return o.learner.loop.at.Step
 }
 
 // list lists the states. What was spent on the model before is recorded first: the groups that an endpoint rejects are
 // found after the last record of a step.
 func (o *modelOpening) list(ctx context.Context) error {
-	o.spendings.record(ctx)
-	return o.opener.List(ctx)
+	o.learner.spendings.record(ctx)
+	return o.learner.opener.List(ctx)
 }
 
 func (o *modelOpening) load(ctx context.Context) error {
-	loaded, err := o.opener.Load(ctx)
+	loaded, err := o.learner.opener.Load(ctx)
 	if err != nil {
 		return err
 	}
 	o.loaded = true
-	o.loop.model, o.loop.at = loaded.Model, loaded.At
-	o.loop.submitted, o.loop.stored = loaded.At.Step, loaded.At.Step
-	if o.loop.model != nil && o.journal.HasStore() { // without artifacts only a listing shows that a learner is superseded
-		o.opener.Made(o.loop.model.ID())
+	o.learner.loop.model, o.learner.loop.at = loaded.Model, loaded.At
+	o.learner.loop.submitted, o.learner.loop.stored = loaded.At.Step, loaded.At.Step
+	if o.learner.loop.model != nil && o.learner.journal.HasStore() { // without artifacts only a listing shows that a learner is superseded
+		o.learner.opener.Made(o.learner.loop.model.ID())
 	}
 	o.reportOrigin(loaded)
 	err = checkScorers(ctx, o.learner)
-	o.spendings.record(ctx)
+	o.learner.spendings.record(ctx)
 	if err != nil {
 		return err
 	}
-	if loaded.At.Step > 0 && (loaded.Model.Cold || o.loop.capabilities.Lacks(capability.OptimizerRestore)) {
-		o.loop.cold = true
+	if loaded.At.Step > 0 && (loaded.Model.Cold || o.learner.loop.capabilities.Lacks(capability.OptimizerRestore)) {
+		o.learner.loop.cold = true
 	}
 	return nil
 }
 
 // save saves the state that was loaded under the name of the new model.
 func (o *modelOpening) save(ctx context.Context) error {
-	if o.batches == nil {
+	if o.learner.batches == nil {
 		return nil
 	}
-	name := o.name(o.loop.at)
-	save, err := o.loop.model.SaveState(ctx, name)
+	name := o.learner.name(o.learner.loop.at)
+	save, err := o.learner.loop.model.SaveState(ctx, name)
 	if err != nil {
 		return err
 	}
@@ -70,86 +70,86 @@ func (o *modelOpening) save(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	o.addSaved(path, name, false)
+	o.learner.addSaved(path, name, false)
 	return nil
 }
 
 // checkClaims makes sure that no higher attempt has claimed the run.
 func (o *modelOpening) checkClaims(ctx context.Context) error {
-	if o.batches == nil {
+	if o.learner.batches == nil {
 		return nil
 	}
-	return o.journal.AwaitClaims(ctx)
+	return o.learner.journal.AwaitClaims(ctx)
 }
 
 // admitWorkers saves the sampler weights anew, regardless of the listed ones, and lets the workers in.
 func (o *modelOpening) admitWorkers(ctx context.Context) error {
 	sampler := ""
-	if o.needsSampler(o.loop.at.Step) {
+	if o.learner.needsSampler(o.learner.loop.at.Step) {
 		var err error
-		if sampler, err = o.saveSampler(ctx, o.loop.at); err != nil {
+		if sampler, err = o.learner.saveSampler(ctx, o.learner.loop.at); err != nil {
 			return err
 		}
 	}
-	o.loop.saved = o.loop.at
+	o.learner.loop.saved = o.learner.loop.at
 	o.resume()
-	if o.batches != nil {
-		versions, lost, err := o.opener.Window(ctx, o.loop.at, sampler)
+	if o.learner.batches != nil {
+		versions, lost, err := o.learner.opener.Window(ctx, o.learner.loop.at, sampler)
 		if err != nil {
 			return err
 		}
 		if lost > 0 {
-			o.status.Update(func(p *contract.Progress) { p.LostVersions += lost })
+			o.learner.status.Update(func(p *contract.Progress) { p.LostVersions += lost })
 		}
-		o.batches.Reset(rl.Position{Step: o.loop.at.Step, Cursor: o.loop.at.Cursor}, versions)
-		o.table.Cover(o.loop.at.Cursor)
+		o.learner.batches.Reset(rl.Position{Step: o.learner.loop.at.Step, Cursor: o.learner.loop.at.Cursor}, versions)
+		o.learner.table.Cover(o.learner.loop.at.Cursor)
 	}
-	o.table.Open()
-	o.server.Notify()
+	o.learner.table.Open()
+	o.learner.server.Notify()
 	return nil
 }
 
 // resume reads what earlier attempts recorded of the version that was loaded.
 func (o *modelOpening) resume() {
-	at := o.loop.at
-	o.book.Begin(at)
-	o.journal.Discard()
-	if !o.loop.begun {
-		for _, result := range o.journal.Evaluations() {
-			o.tracks.tracker.Restore(result)
+	at := o.learner.loop.at
+	o.learner.book.Begin(at)
+	o.learner.journal.Discard()
+	if !o.learner.loop.begun {
+		for _, result := range o.learner.journal.Evaluations() {
+			o.learner.tracks.tracker.Restore(result)
 		}
 	}
-	if known := o.spendings.open(at.Version, o.heldOut); !o.loop.begun {
+	if known := o.learner.spendings.open(at.Version, o.learner.heldOut); !o.learner.loop.begun {
 		o.countKnown(known)
 	}
 	var chain []artifacts.Row
-	for version := range o.journal.Chain(at.Version) {
-		o.book.Append(version.Version)
+	for version := range o.learner.journal.Chain(at.Version) {
+		o.learner.book.Append(version.Version)
 		o.score(version)
 		if version.Row != nil {
 			chain = append(chain, *version.Row)
 		}
 	}
-	o.tracks.tracker.Resume(at.Version, chain)
-	o.recorder.resumed(at, !o.loop.begun)
-	o.evaluator.Restore(at.Step)
-	o.journal.Rebuild(at.Version)
-	o.report(func(p *contract.Progress) {
-		p.ColdOptimizer = o.loop.cold
-		if !o.loop.begun {
-			p.FromStep, o.loop.begun = at.Step, true
+	o.learner.tracks.tracker.Resume(at.Version, chain)
+	o.learner.recorder.resumed(at, !o.learner.loop.begun)
+	o.learner.evaluator.Restore(at.Step)
+	o.learner.journal.Rebuild(at.Version)
+	o.learner.report(func(p *contract.Progress) {
+		p.ColdOptimizer = o.learner.loop.cold
+		if !o.learner.loop.begun {
+			p.FromStep, o.learner.loop.begun = at.Step, true
 		}
 	})
 }
 
 // score scores a saved version by the metrics of its step, should the best be chosen by them.
 func (o *modelOpening) score(a artifacts.Ancestor) {
-	metric := o.file.Checkpoints.KeepBestMetric
-	if a.Row == nil || a.Row.State == "" || metric == "" || o.evaluator.Measures(metric) {
+	metric := o.learner.file.Checkpoints.KeepBestMetric
+	if a.Row == nil || a.Row.State == "" || metric == "" || o.learner.evaluator.Measures(metric) {
 		return
 	}
-	version, known := o.book.Version(a.Step)
+	version, known := o.learner.book.Version(a.Step)
 	if value, ok := a.Metrics()[metric]; ok && known {
-		o.book.Score(version, value)
+		o.learner.book.Score(version, value)
 	}
 }

@@ -19,7 +19,7 @@ import (
 
 // trainingStep is one optimizer step: it collects the next batch, trains on it and announces the version that results.
 type trainingStep struct {
-	*learner
+	learner *learner
 	// next is the number of the version that the step makes.
 	next     int64
 	clock    *trainee.Stopwatch
@@ -34,17 +34,17 @@ func (s *trainingStep) number() int64 { return s.next }
 // collect waits until the batch is decided.
 func (s *trainingStep) collect(ctx context.Context) error {
 	var err error
-	if s.batch, err = s.batches.Batch(ctx); err != nil {
+	if s.batch, err = s.learner.batches.Batch(ctx); err != nil {
 		return err
 	}
 	s.clock.Lap("time/sampling")
 	if err := s.checkGroups(ctx); err != nil {
 		return err
 	}
-	if s.work, err = trainee.PrepareIn(s.file.Fixed, s.batch); err != nil {
+	if s.work, err = trainee.PrepareIn(s.learner.file.Fixed, s.batch); err != nil {
 		return err
 	}
-	return s.meter.Reserve(ctx, s.work.Tokens())
+	return s.learner.meter.Reserve(ctx, s.work.Tokens())
 }
 
 // submit submits the step's operations where there is something to train on. If training changes the sampler weights of
@@ -54,24 +54,24 @@ func (s *trainingStep) submit(ctx context.Context) error {
 		return nil
 	}
 	var err error
-	if s.loop.capabilities.Lacks(capability.SamplerSnapshot) {
-		if err = s.evaluator.Wait(ctx); err == nil {
-			err = s.batches.CheckNotSampled()
+	if s.learner.loop.capabilities.Lacks(capability.SamplerSnapshot) {
+		if err = s.learner.evaluator.Wait(ctx); err == nil {
+			err = s.learner.batches.CheckNotSampled()
 		}
 		if err != nil {
 			return err
 		}
 	}
-	s.loop.submitted = s.next
-	s.training, err = s.loop.model.Train(ctx, s.step())
+	s.learner.loop.submitted = s.next
+	s.training, err = s.learner.loop.model.Train(ctx, s.step())
 	return err
 }
 
 // step returns what is trained.
 func (s *trainingStep) step() trainee.Step {
 	return trainee.Step{
-		Datums: s.work.Datums, Substeps: int(s.file.Fixed.Algorithm.Substeps),
-		Losses: trainee.LossesIn(s.file.Fixed),
+		Datums: s.work.Datums, Substeps: int(s.learner.file.Fixed.Algorithm.Substeps),
+		Losses: trainee.LossesIn(s.learner.file.Fixed),
 		Adam:   s.work.Adam,
 	}
 }
@@ -82,8 +82,8 @@ func (s *trainingStep) wait(ctx context.Context) error {
 	if s.replies, err = s.training.Wait(ctx); err != nil {
 		return err
 	}
-	s.spendings.record(ctx)
-	if err := s.loop.divergence.CheckReplies(s.next, s.replies); err != nil {
+	s.learner.spendings.record(ctx)
+	if err := s.learner.loop.divergence.CheckReplies(s.next, s.replies); err != nil {
 		return err
 	}
 	s.clock.Lap("time/train_step")
@@ -92,53 +92,53 @@ func (s *trainingStep) wait(ctx context.Context) error {
 
 // announce saves the new version's sampler weights and has workers sample them.
 func (s *trainingStep) announce(ctx context.Context) error {
-	at := s.loop.at
+	at := s.learner.loop.at
 	next := checkpoints.Position{
 		Version: rl.Version{Step: s.next, Lineage: at.Lineage.Next(s.batch.Manifest(), s.work.Settings)},
 		Cursor:  s.batch.After.Cursor, Parent: at.Lineage,
 	}
 	sampler := ""
-	if s.needsSampler(next.Step) {
+	if s.learner.needsSampler(next.Step) {
 		var err error
-		if sampler, err = s.saveSampler(ctx, next); err != nil {
+		if sampler, err = s.learner.saveSampler(ctx, next); err != nil {
 			return err
 		}
 	}
-	s.loop.at = next
+	s.learner.loop.at = next
 	if len(s.work.Datums) > 0 {
-		s.loop.suspect.Clear()
-		s.loop.refused = nil
+		s.learner.loop.suspect.Clear()
+		s.learner.loop.refused = nil
 	}
-	s.book.Append(next.Version)
-	s.batches.Announce(leases.Version{Step: next.Step, Lineage: next.Lineage, Sampler: sampler})
-	s.batches.Advance(rl.Position{Step: next.Step, Cursor: next.Cursor})
-	s.server.Notify()
+	s.learner.book.Append(next.Version)
+	s.learner.batches.Announce(leases.Version{Step: next.Step, Lineage: next.Lineage, Sampler: sampler})
+	s.learner.batches.Advance(rl.Position{Step: next.Step, Cursor: next.Cursor})
+	s.learner.server.Notify()
 	s.clock.Lap("time/save_sampler")
 	return nil
 }
 
 // record measures the step and adds its row, which is not durable yet.
 func (s *trainingStep) record(context.Context) error {
-	measured, total := trainee.MeasureIn(s.file.Fixed, s.batch, s.work, s.replies, s.clock)
+	measured, total := trainee.MeasureIn(s.learner.file.Fixed, s.batch, s.work, s.replies, s.clock)
 	metrics, diverged := measure.Finite(measured)
-	s.journal.Add(s.row(metrics, s.ledger.Step(s.loop.at.Version, total)), s.encodedEpisodes())
-	if s.tracks.uploads != nil && s.examples == nil {
-		s.tracks.uploads.Add(s.uploaded())
+	s.learner.journal.Add(s.row(metrics, s.learner.ledger.Step(s.learner.loop.at.Version, total)), s.encodedEpisodes())
+	if s.learner.tracks.uploads != nil && s.learner.examples == nil {
+		s.learner.tracks.uploads.Add(s.uploaded())
 	}
 	// Without artifacts the log alone has the metrics.
-	s.config.Logger.Info("step is trained", "step", s.next, "lineage", s.loop.at.Lineage.Short(),
-		"cursor", s.loop.at.Cursor, "metrics", metrics)
-	s.status.SetStep(metrics, diverged)
-	s.report(func(*contract.Progress) {})
+	s.learner.config.Logger.Info("step is trained", "step", s.next, "lineage", s.learner.loop.at.Lineage.Short(),
+		"cursor", s.learner.loop.at.Cursor, "metrics", metrics)
+	s.learner.status.SetStep(metrics, diverged)
+	s.learner.report(func(*contract.Progress) {})
 	return nil
 }
 
 // row returns the record of the step.
 func (s *trainingStep) row(metrics map[string]float64, spent ledger.Spent) artifacts.Row {
-	at := s.loop.at
+	at := s.learner.loop.at
 	row := artifacts.Row{
 		Version: at.Version, Parent: at.Parent, Cursor: at.Cursor,
-		Attempt: s.file.Attempt, Time: s.config.Now().Unix(), Metrics: metrics, Usage: spent.Usage, Trained: &spent.Trained,
+		Attempt: s.learner.file.Attempt, Time: s.learner.config.Now().Unix(), Metrics: metrics, Usage: spent.Usage, Trained: &spent.Trained,
 		TrainingSeconds: spent.Seconds,
 	}
 	for _, slot := range s.batch.Manifest().Slots {

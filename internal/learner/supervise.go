@@ -27,28 +27,28 @@ import (
 
 // readRows reads the rows of a supervised run, and decides how many steps it has.
 func (b *beginning) readRows(ctx context.Context) error {
-	if b.examples == nil {
+	if b.learner.examples == nil {
 		return nil
 	}
-	context, err := preflight.ContextOf(ctx, b.client, b.file.Fixed.Model.Name)
+	context, err := preflight.ContextOf(ctx, b.learner.client, b.learner.file.Fixed.Model.Name)
 	if err != nil {
 		return err
 	}
 	reader, err := examples.Open(ctx, examples.Config{
-		File: b.file, Data: b.config.Data, Hub: b.config.Hub, Logger: b.config.Logger, Pause: b.config.Timing.wait,
-		Blocked: func(why string) { b.status.Block(problem.RowsBlocked, why) },
-	}, b.status.Progress().TokenizerSHA256, context)
+		File: b.learner.file, Data: b.learner.config.Data, Hub: b.learner.config.Hub, Logger: b.learner.config.Logger, Pause: b.learner.config.Timing.wait,
+		Blocked: func(why string) { b.learner.status.Block(problem.RowsBlocked, why) },
+	}, b.learner.status.Progress().TokenizerSHA256, context)
 	if err != nil {
 		return err
 	}
-	b.reader = reader
-	b.examples.SetReader(reader)
-	if alg := b.file.Fixed.Algorithm; alg.Steps == 0 {
+	b.learner.reader = reader
+	b.learner.examples.SetReader(reader)
+	if alg := b.learner.file.Fixed.Algorithm; alg.Steps == 0 {
 		alg.Steps = reader.Steps(alg.Epochs)
-		b.evaluator.Schedule = evaluation.NewSchedule(b.file)
+		b.learner.evaluator.Schedule = evaluation.NewSchedule(b.learner.file)
 	}
-	b.status.Update(func(p *contract.Progress) {
-		p.Contents, p.Steps = reader.Contents(), b.file.Fixed.Algorithm.Steps
+	b.learner.status.Update(func(p *contract.Progress) {
+		p.Contents, p.Steps = reader.Contents(), b.learner.file.Fixed.Algorithm.Steps
 	})
 	return nil
 }

@@ -10,20 +10,20 @@ import (
 
 // encodedEpisodes returns the episodes of the step, and the groups that were dropped; nil if none are recorded.
 func (s *trainingStep) encodedEpisodes() []byte {
-	if !s.journal.HasStore() || s.file.NoEpisodes || s.examples != nil {
+	if !s.learner.journal.HasStore() || s.learner.file.NoEpisodes || s.learner.examples != nil {
 		return nil
 	}
-	at := s.loop.at
+	at := s.learner.loop.at
 	groups := make([]transcript.TaskGroup, 0, len(s.batch.Groups))
 	for i, group := range s.batch.Groups {
-		task := s.batches.Task(group.Key.Slot)
+		task := s.learner.batches.Task(group.Key.Slot)
 		groups = append(groups, transcript.TaskGroup{Group: group, Split: task.Split, Task: task.Index,
-			Recorded: int64(i) < s.file.RecordedGroups})
+			Recorded: int64(i) < s.learner.file.RecordedGroups})
 	}
 	encoded, err := transcript.EncodeLines(transcript.Line{Step: at.Step, Lineage: at.Lineage.String(),
 		SampledAt: s.batch.Version.Step}, groups, transcript.Trained{Datums: s.work.Datums, Logprobs: s.replies.Logprobs})
 	if err != nil {
-		s.config.Logger.Warn("episodes are not recorded", "step", at.Step, "err", err)
+		s.learner.config.Logger.Warn("episodes are not recorded", "step", at.Step, "err", err)
 	}
 	return encoded
 }
@@ -31,10 +31,10 @@ func (s *trainingStep) encodedEpisodes() []byte {
 // uploaded returns the rollouts of the step's batch, those of groups that were dropped among them.
 func (s *trainingStep) uploaded() openreward.Batch {
 	out := openreward.Batch{
-		Version: s.loop.at.Version, Time: s.config.Now(),
+		Version: s.learner.loop.at.Version, Time: s.learner.config.Now(),
 	}
 	for _, group := range s.batch.Groups {
-		task := s.batches.Task(group.Key.Slot)
+		task := s.learner.batches.Task(group.Key.Slot)
 		out.Groups = append(out.Groups, openreward.TaskGroup{Group: transcript.FromGroup(group), Split: task.Split,
 			Task: task.Index})
 	}
