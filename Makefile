@@ -23,7 +23,7 @@ DRAWS ?= 5000
 FAULTS ?= 1000
 HOSTILE_HOURS ?= 24
 # The unit tests read nothing but the tree, so that Go may take results of unchanged packages from its cache. Shuffled they have none.
-UNIT := ./api/... ./cmd/... ./config/... ./internal/... ./test/endpoint/... ./test/model/...
+UNIT := ./api/... ./cmd/... ./config/... ./internal/... ./test/e2e/connections ./test/endpoint/... ./test/model/... ./test/networkpolicy
 SEED ?= 0
 
 .PHONY: help
