@@ -6,6 +6,8 @@
 package e2e
 
 import (
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -26,7 +28,7 @@ const sharedEndpoint = "shared"
 
 // TestTinkerEndpoint trains behind the broker of a TinkerEndpoint. The pod that serves is killed, and the endpoint is
 // deleted and created again: the run ends with the weights of one that has a key of its own and that nothing disturbed,
-// and the broker has counted all that the run used.
+// and the broker has counted all that the run used. Its checkpoint is downloaded without the key.
 func TestTinkerEndpoint(t *testing.T) {
 	want := baseline(t)
 	key := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: systemNamespace, Name: "shared-key"},
@@ -73,6 +75,13 @@ func TestTinkerEndpoint(t *testing.T) {
 	got := wantSameEnd(t, run, want)
 	if got.status.Restarts != nil && *got.status.Restarts != 0 {
 		t.Errorf("the run was restarted %d times, want that its learner waits", *got.status.Restarts)
+	}
+
+	// The namespace has no key: a pod with the run's token asks the broker.
+	folder := filepath.Join(t.TempDir(), "adapter")
+	tinker(t, "checkpoints", "download", run.Name, "--output", folder)
+	if weights, err := os.Stat(filepath.Join(folder, "adapter_model.safetensors")); err != nil || weights.Size() == 0 {
+		t.Errorf("the downloaded adapter: %v, want its weights", err)
 	}
 
 	spent := *got.status.Usage.PromptTokens + *got.status.Usage.SampledTokens + *got.status.Usage.TrainedTokens
