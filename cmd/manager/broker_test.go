@@ -21,7 +21,8 @@ func TestBrokerFlags(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !got.endpoints.Enabled || !got.endpoints.TrustCreators || !slices.Equal(got.endpoints.Names, []string{"prod", "dev"}) {
+	if !got.endpoints.Enabled || !got.endpoints.TrustCreators ||
+		!slices.Equal(got.endpoints.Names, []string{"prod", "dev"}) {
 		t.Errorf("endpoints are %+v", got.endpoints)
 	}
 	b := got.broker

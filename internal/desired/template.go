@@ -38,8 +38,8 @@ func Untested(m v1alpha1.Model) string {
 	reason, served := models.UntestedTemplate(m.Name)
 	switch {
 	case unknown != nil && template && served:
-		return fmt.Sprintf("The chat template and the tokenizer of %s were not compared with those of another program: %s. To "+
-			"compare them, run: kubectl tinker render --check.", m.Name, reason)
+		return fmt.Sprintf("The chat template and the tokenizer of %s were not compared with those of another program: %s. "+
+			"To compare them, run: kubectl tinker render --check.", m.Name, reason)
 	case unknown != nil && template:
 		return fmt.Sprintf("The operator does not know the model %s: its chat template and its tokenizer were not compared "+
 			"with those of another program. To compare them, run: kubectl tinker render --check.%s", m.Name, meant)

@@ -47,7 +47,8 @@ func (l committer) complete(ctx context.Context) error {
 // drain commits the current version, unless that is done. It is lost if it has not been saved and the model holds a
 // part of the next step, which a state would contain.
 func (l committer) drain(ctx context.Context) error {
-	if err := l.complete(ctx); err != nil || l.learner.loop.at.Step <= max(l.learner.loop.saved.Step, l.learner.loop.stored) {
+	loop := &l.learner.loop
+	if err := l.complete(ctx); err != nil || loop.at.Step <= max(loop.saved.Step, loop.stored) {
 		return err
 	}
 	if l.learner.loop.model == nil || l.learner.loop.submitted > l.learner.loop.at.Step {

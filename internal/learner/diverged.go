@@ -83,7 +83,8 @@ func (s *trainingStep) checkGroups(ctx context.Context) error {
 			return failure.New(problem.Untrainable, reason, "sampling step %d, whose policy can be sampled",
 				s.batch.Version.Step)
 		}
-		s.learner.config.Logger.Warn("groups have no valid tokens, and the endpoint does not say why", "reason", reason, "err", err)
+		s.learner.config.Logger.Warn("groups have no valid tokens, and the endpoint does not say why",
+			"reason", reason, "err", err)
 		if err := s.learner.config.Timing.wait(ctx, failures); err != nil {
 			return err
 		}

@@ -41,7 +41,8 @@ func (o *modelOpening) load(ctx context.Context) error {
 	o.loaded = true
 	o.learner.loop.model, o.learner.loop.at = loaded.Model, loaded.At
 	o.learner.loop.submitted, o.learner.loop.stored = loaded.At.Step, loaded.At.Step
-	if o.learner.loop.model != nil && o.learner.journal.HasStore() { // without artifacts only a listing shows that a learner is superseded
+	// Without artifacts only a listing shows that a learner is superseded.
+	if o.learner.loop.model != nil && o.learner.journal.HasStore() {
 		o.learner.opener.Made(o.learner.loop.model.ID())
 	}
 	o.reportOrigin(loaded)

@@ -138,8 +138,8 @@ func (s *trainingStep) row(metrics map[string]float64, spent ledger.Spent) artif
 	at := s.learner.loop.at
 	row := artifacts.Row{
 		Version: at.Version, Parent: at.Parent, Cursor: at.Cursor,
-		Attempt: s.learner.file.Attempt, Time: s.learner.config.Now().Unix(), Metrics: metrics, Usage: spent.Usage, Trained: &spent.Trained,
-		TrainingSeconds: spent.Seconds,
+		Attempt: s.learner.file.Attempt, Time: s.learner.config.Now().Unix(), Metrics: metrics,
+		Usage: spent.Usage, Trained: &spent.Trained, TrainingSeconds: spent.Seconds,
 	}
 	for _, slot := range s.batch.Manifest().Slots {
 		row.Manifest = append(row.Manifest, artifacts.Slot{

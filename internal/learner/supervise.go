@@ -35,7 +35,8 @@ func (b *beginning) readRows(ctx context.Context) error {
 		return err
 	}
 	reader, err := examples.Open(ctx, examples.Config{
-		File: b.learner.file, Data: b.learner.config.Data, Hub: b.learner.config.Hub, Logger: b.learner.config.Logger, Pause: b.learner.config.Timing.wait,
+		File: b.learner.file, Data: b.learner.config.Data, Hub: b.learner.config.Hub, Logger: b.learner.config.Logger,
+		Pause:   b.learner.config.Timing.wait,
 		Blocked: func(why string) { b.learner.status.Block(problem.RowsBlocked, why) },
 	}, b.learner.status.Progress().TokenizerSHA256, context)
 	if err != nil {
@@ -153,7 +154,8 @@ func (h *heldOut) report(result artifacts.Evaluation) {
 }
 
 // measure asks the endpoint for the log-probabilities of the held-out rows.
-func (h *heldOut) measure(ctx context.Context, reader *examples.Reader, model *trainee.Model) (map[string]float64, error) {
+func (h *heldOut) measure(ctx context.Context, reader *examples.Reader,
+	model *trainee.Model) (map[string]float64, error) {
 	metrics := map[string]float64{"test/rows": 0, "test/rows_left_out": 0}
 	var all examples.HeldOut
 	for _, split := range h.file.Evaluation.HeldOut {

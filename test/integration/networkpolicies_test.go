@@ -79,7 +79,8 @@ func renderedNetwork(namespace string, arguments ...string) network {
 	program := programOf(run, settings)
 	found.policies = append(found.policies, *desired.ProgramPolicy(run, program))
 	found.peers["program"] = peerOf(namespace, program.Spec.Template.Labels, contract.ProgramPort, 22)
-	found.peers["broker"] = peerOf(found.peers["manager"].Namespace, desired.BrokerLabels("prod"), desired.BrokerPort, 8081, 22)
+	found.peers["broker"] = peerOf(found.peers["manager"].Namespace, desired.BrokerLabels("prod"), desired.BrokerPort, 8081,
+		22)
 	found.peers["stranger"] = peerOf(namespace, map[string]string{"app": "other"}, 80)
 	found.peers["prometheus"] = peerOf("monitoring", map[string]string{"app": "prometheus"})
 	return found

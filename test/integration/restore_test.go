@@ -72,7 +72,7 @@ var _ = Describe("The backup of docs/operating.md", func() {
 		Expect(kube.List(ctx, &runs, client.InNamespace(w.namespace))).To(Succeed())
 		resumed := map[string]string{}
 		for _, run := range runs.Items {
-			resumed[run.Name] = string(run.Spec.ResumeFrom.UID)
+			resumed[run.Name] = run.Spec.ResumeFrom.UID
 			Expect(string(run.UID)).NotTo(Equal(uids[run.Name]), run.Name)
 		}
 		Expect(resumed).To(Equal(map[string]string{

@@ -26,8 +26,8 @@ func TestRecordedRenderers(t *testing.T) {
 		t.Fatalf("making the environment of the cookbook: %v", err)
 	}
 	now := t.TempDir()
-	record := exec.CommandContext(t.Context(), filepath.Join(strings.TrimSpace(string(path)), "bin", "python"), "renderers.py",
-		testdata, now)
+	record := exec.CommandContext(t.Context(), filepath.Join(strings.TrimSpace(string(path)), "bin", "python"),
+		"renderers.py", testdata, now)
 	if out, err := record.CombinedOutput(); err != nil {
 		t.Fatalf("recording the renderers: %v\n%s", err, out)
 	}

@@ -33,8 +33,8 @@ type Flow struct {
 // Policies are all NetworkPolicies of a cluster.
 type Policies []networkingv1.NetworkPolicy
 
-// Read returns the NetworkPolicies among rendered manifests. It refuses fields that the API does not have, and blocks of
-// addresses, which say nothing about pods.
+// Read returns the NetworkPolicies among rendered manifests. It refuses fields that the API does not have, and blocks
+// of addresses, which say nothing about pods.
 func Read(manifests []byte) (Policies, error) {
 	var found Policies
 	for document := range bytes.SplitSeq(manifests, []byte("\n---\n")) {
@@ -61,7 +61,8 @@ func Read(manifests []byte) (Policies, error) {
 	return found, nil
 }
 
-// Permits reports whether the policies permit a connection: on each side a rule permits it, or no policy selects the pod.
+// Permits reports whether the policies permit a connection: on each side a rule permits it, or no policy selects the
+// pod.
 func (p Policies) Permits(f Flow) bool {
 	return p.permitsSide(f, networkingv1.PolicyTypeEgress) && p.permitsSide(f, networkingv1.PolicyTypeIngress)
 }
@@ -84,8 +85,8 @@ func (p Policies) permitsSide(f Flow, side networkingv1.PolicyType) bool {
 }
 
 // Unused describes each pair of a rule and a pod that it names for which there is no connection. A peer that lists
-// values of a label counts once for each value. Rules without peers, and peers that name no pods, are left out: they are
-// for what is outside of the cluster.
+// values of a label counts once for each value. Rules without peers, and peers that name no pods, are left out: they
+// are for what is outside of the cluster.
 func (p Policies) Unused(flows []Flow) []string {
 	var unused []string
 	for _, policy := range p {

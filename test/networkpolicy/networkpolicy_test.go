@@ -38,7 +38,9 @@ spec:
   - to: [{podSelector: {matchLabels: {app: server}}}]
 `
 
-func pod(namespace, app string) networkpolicy.Pod {
+// pod returns the pod NAMESPACE/APP.
+func pod(name string) networkpolicy.Pod {
+	namespace, app, _ := strings.Cut(name, "/")
 	return networkpolicy.Pod{Namespace: namespace, Labels: map[string]string{"app": app}}
 }
 
@@ -54,20 +56,22 @@ func read(t *testing.T) networkpolicy.Policies {
 func TestPermits(t *testing.T) {
 	policies := read(t)
 	for name, test := range map[string]struct {
-		flow networkpolicy.Flow
-		want bool
+		from, to string
+		port     int32
+		want     bool
 	}{
-		"a peer":                        {networkpolicy.Flow{From: pod("shop", "web"), To: pod("shop", "server"), Port: 80}, true},
-		"a peer of another namespace":   {networkpolicy.Flow{From: pod("night", "batch"), To: pod("shop", "server"), Port: 80}, true},
-		"another port":                  {networkpolicy.Flow{From: pod("shop", "web"), To: pod("shop", "server"), Port: 22}, false},
-		"a port for everybody":          {networkpolicy.Flow{From: pod("night", "guest"), To: pod("shop", "server"), Port: 9090}, true},
-		"no peer":                       {networkpolicy.Flow{From: pod("shop", "guest"), To: pod("shop", "server"), Port: 80}, false},
-		"egress to another namespace":   {networkpolicy.Flow{From: pod("shop", "web"), To: pod("night", "server"), Port: 80}, false},
-		"egress without a rule":         {networkpolicy.Flow{From: pod("shop", "server"), To: pod("shop", "guest"), Port: 80}, false},
-		"ingress that no policy limits": {networkpolicy.Flow{From: pod("shop", "guest"), To: pod("shop", "web"), Port: 80}, true},
-		"pods without policies":         {networkpolicy.Flow{From: pod("night", "web"), To: pod("night", "server"), Port: 22}, true},
+		"a peer":                        {"shop/web", "shop/server", 80, true},
+		"a peer of another namespace":   {"night/batch", "shop/server", 80, true},
+		"another port":                  {"shop/web", "shop/server", 22, false},
+		"a port for everybody":          {"night/guest", "shop/server", 9090, true},
+		"no peer":                       {"shop/guest", "shop/server", 80, false},
+		"egress to another namespace":   {"shop/web", "night/server", 80, false},
+		"egress without a rule":         {"shop/server", "shop/guest", 80, false},
+		"ingress that no policy limits": {"shop/guest", "shop/web", 80, true},
+		"pods without policies":         {"night/web", "night/server", 22, true},
 	} {
-		if got := policies.Permits(test.flow); got != test.want {
+		flow := networkpolicy.Flow{From: pod(test.from), To: pod(test.to), Port: test.port}
+		if got := policies.Permits(flow); got != test.want {
 			t.Errorf("%s: Permits is %t, want %t", name, got, test.want)
 		}
 	}
@@ -75,8 +79,8 @@ func TestPermits(t *testing.T) {
 
 func TestUnused(t *testing.T) {
 	policies := read(t)
-	web := networkpolicy.Flow{From: pod("shop", "web"), To: pod("shop", "server"), Port: 80}
-	batch := networkpolicy.Flow{From: pod("night", "batch"), To: pod("shop", "server"), Port: 80}
+	web := networkpolicy.Flow{From: pod("shop/web"), To: pod("shop/server"), Port: 80}
+	batch := networkpolicy.Flow{From: pod("night/batch"), To: pod("shop/server"), Port: 80}
 	if unused := policies.Unused([]networkpolicy.Flow{web, batch}); len(unused) > 0 {
 		t.Errorf("Unused is %q, want nothing", unused)
 	}
@@ -91,8 +95,9 @@ func TestUnused(t *testing.T) {
 
 func TestReadRefuses(t *testing.T) {
 	for name, test := range map[string]struct{ old, replacement, want string }{
-		"an unknown field":     {"policyTypes: [Egress]", "policyType: Egress", "policyType"},
-		"a block of addresses": {"podSelector: {matchLabels: {app: server}}}]", "ipBlock: {cidr: 10.0.0.0/8}}]", "block of addresses"},
+		"an unknown field": {"policyTypes: [Egress]", "policyType: Egress", "policyType"},
+		"a block of addresses": {"podSelector: {matchLabels: {app: server}}}]", "ipBlock: {cidr: 10.0.0.0/8}}]",
+			"block of addresses"},
 	} {
 		changed := strings.Replace(manifests, test.old, test.replacement, 1)
 		if _, err := networkpolicy.Read([]byte(changed)); err == nil || !strings.Contains(err.Error(), test.want) {

@@ -296,7 +296,8 @@ func TestRestoreBehindABroker(t *testing.T) {
 // checkRefused checks that a token counts no longer.
 func (b *brokered) checkRefused(token string) {
 	b.t.Helper()
-	request, err := http.NewRequestWithContext(b.t.Context(), http.MethodGet, b.front+"/api/v1/get_server_capabilities", http.NoBody)
+	request, err := http.NewRequestWithContext(b.t.Context(), http.MethodGet,
+		b.front+"/api/v1/get_server_capabilities", http.NoBody)
 	if err != nil {
 		b.t.Fatal(err)
 	}

@@ -34,7 +34,8 @@ refuse is known if another run of the namespace has used it with the same model,
 check by what such a run shares.
 
 RewardEnvironments that the file has beside the run, with their ConfigMaps and Secrets, are probed on this machine,
-unless the namespace has the same. ConfigMaps that the file lacks are read from the namespace. --data, --ors and --secret are described at kubectl tinker try.
+unless the namespace has the same. ConfigMaps that the file lacks are read from the namespace. --data, --ors and --secret are
+described at kubectl tinker try.
 
 With --local, or where no cluster is configured, none is asked: the file has all RewardEnvironments that the run names.
 The rules are the same as at the API server.
@@ -58,8 +59,9 @@ func NewPlan(env cli.IO, cluster *cli.Cluster) *cobra.Command {
 	var f planFlags
 	var format *output.Format
 	command := &cobra.Command{
-		Use: "plan -f FILE", Short: "Say what a run would do and cost, in tokens and dollars", Long: planHelp, Example: planExample,
-		Args: cli.NoArgs("the run is read from -f FILE"),
+		Use: "plan -f FILE", Short: "Say what a run would do and cost, in tokens and dollars", Long: planHelp,
+		Example: planExample,
+		Args:    cli.NoArgs("the run is read from -f FILE"),
 		RunE: func(command *cobra.Command, _ []string) error {
 			return f.plan(command.Context(), env, cluster, *format)
 		},

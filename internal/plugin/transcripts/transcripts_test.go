@@ -148,7 +148,10 @@ func TestRefusalsOfARunThatIsOver(t *testing.T) {
 	run.Status.Conditions = []metav1.Condition{{Type: v1alpha1.ConditionComplete, Status: metav1.ConditionTrue}}
 	_, none := chosen(run, newest, delivery.Delivery{})
 	run.Spec.Artifacts = nil
-	for want, err := range map[string]error{"is over: none of its steps": none, "in another run: this one is over, and kubectl tinker fork": written(run, false)} {
+	for want, err := range map[string]error{
+		"is over: none of its steps":                                none,
+		"in another run: this one is over, and kubectl tinker fork": written(run, false),
+	} {
 		if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "resume") ||
 			strings.Contains(err.Error(), "waits for") {
 			t.Errorf("the error is %v, want %q", err, want)

@@ -138,35 +138,33 @@ type sender func(context.Context, request) (response, error)
 func (c *caller) retry(ctx context.Context, req request, send sender) (response, error) {
 	pause := newBackoff(maxDelay, c.spread)
 	var doubted doubts
-	rejections := 0
+	var rejections int
 	if ctx.Err() != nil {
 		return response{}, canceled(req.op, context.Cause(ctx))
 	}
-	var last *Error
+	var told *Error // what people were told of, and is not over
+	mayHaveRun := false
 	for {
 		resp, err := send(ctx, req)
 		c.bodies.record(req, err)
-		if isTooLarge(err) {
-			rejections++
-		}
-		tooLarge := c.bodies.isDoubted(req, err, rejections)
-		again := err != nil && (doubted.isRepeated(req, asError(req.op, err)) || c.bodies.isAwaited(req, err) || tooLarge) &&
-			req.mayRepeat(err)
-		if last != nil && (!again || !isSameFailure(last, err)) {
-			c.notify(ctx, Event{Op: req.op, Category: last.Category, Code: last.Code, Over: true})
+		again, quiet := c.isRepeated(req, err, &doubted, &rejections)
+		if told != nil && (!again || quiet || !isSameFailure(told, err)) {
+			c.notify(ctx, Event{Op: req.op, Category: told.Category, Code: told.Code, Over: true})
+			told = nil
 		}
 		if err == nil {
 			return resp, nil
 		}
 		failed := asError(req.op, err)
-		failed.MayHaveRun = failed.MayHaveRun || (last != nil && last.MayHaveRun)
+		mayHaveRun = mayHaveRun || failed.MayHaveRun
+		failed.MayHaveRun = mayHaveRun
 		if !again {
 			return response{}, failed
 		}
 		delay := pause.delayAfter(failed)
-		if !tooLarge { // else it is soon sent in parts
+		if !quiet {
 			c.report(ctx, failed, delay)
-			last = failed
+			told = failed
 		}
 		if err := wait.Sleep(ctx, delay); err != nil {
 			return response{}, &Error{
@@ -175,6 +173,20 @@ func (c *caller) retry(ctx context.Context, req request, send sender) (response,
 			}
 		}
 	}
+}
+
+// isRepeated reports whether a request is sent again after an error, and whether nobody is told: a body that can be
+// divided is soon sent in parts. It counts the rejections for the size of the body.
+func (c *caller) isRepeated(req request, err error, doubted *doubts, rejections *int) (again, quiet bool) {
+	if err == nil {
+		return false, false
+	}
+	if isTooLarge(err) {
+		*rejections++
+	}
+	quiet = c.bodies.isDoubted(req, err, *rejections)
+	again = quiet || doubted.isRepeated(req, asError(req.op, err)) || c.bodies.isAwaited(req, err)
+	return again && req.mayRepeat(err), quiet
 }
 
 // isSameFailure reports whether an attempt failed as the one before did, for people.

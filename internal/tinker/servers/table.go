@@ -26,8 +26,8 @@ var tested = []Server{
 	},
 	{
 		Name: NameSkyRL, Version: "0.4.0", SDK: "0.25", features: "skyrl-0.4.0.txt",
-		Tested: "JAX, CPU, Python 3.12, on 2026-11-27: every feature with our own client, and three steps of a learner that " +
-			"died while the state of a step was saved and while it loaded one",
+		Tested: "JAX, CPU, Python 3.12, on 2026-11-27: every feature with our own client, and three steps of a learner " +
+			"that died while the state of a step was saved and while it loaded one",
 		Known: "the run completes, and the final weights have three steps; no TrainingRun of a cluster was trained at it. " +
 			"[Below](#skyrl-040) is what differs from 0.3.0",
 	},

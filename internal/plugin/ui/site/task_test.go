@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"errors"
 	"math"
+	"net/http"
 	"slices"
 	"testing"
 
@@ -96,7 +97,7 @@ func TestExpiredToken(t *testing.T) {
 	f.expect(t, "/", uitest.Stuck)
 	f.expect(t, stuck+"/actions/suspend", "the token has expired", `!method="post"`)
 	f.expect(t, "/runs/research/countdown-llama", "The history cannot be read", "the token has expired", "Conditions")
-	if answer, page := f.get(t, stuck+"/spec"); answer.StatusCode != 403 {
+	if answer, page := f.get(t, stuck+"/spec"); answer.StatusCode != http.StatusForbidden {
 		t.Errorf("the spec is answered with %s:\n%s", answer.Status, page)
 	}
 }
