@@ -17,6 +17,7 @@ type Budget struct {
 	// usd is the limit of what all tokens cost, by prices or else the operator's table, in dollars. A run with a model
 	// whose price is not known is refused.
 	// +kubebuilder:validation:Minimum=0.01
+	// +kubebuilder:validation:XValidation:rule="self >= 0.01",message="should be greater than or equal to 0.01: raise it, or remove it"
 	// +kubebuilder:validation:Maximum=1000000000
 	// +optional
 	USD *float64 `json:"usd,omitempty"`
@@ -49,6 +50,7 @@ type ModelPrice struct {
 	// cachedPromptUSDPerMillion is the price of a million tokens of prompts that the endpoint had in its cache, in
 	// dollars. Defaults to promptUSDPerMillion.
 	// +kubebuilder:validation:Minimum=0.000001
+	// +kubebuilder:validation:XValidation:rule="self >= 0.000001",message="should be greater than or equal to 0.000001"
 	// +kubebuilder:validation:Maximum=1000000
 	// +optional
 	CachedPromptUSDPerMillion *float64 `json:"cachedPromptUSDPerMillion,omitempty"`

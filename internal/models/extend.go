@@ -71,6 +71,6 @@ func modelOf(row modelRow, t Tokenizer) Model {
 	if t.File != "" {
 		t.Repository = row.Name
 	}
-	return Model{Name: row.Name, Family: row.Family, Retired: row.Retired, Untested: row.Untested, Renderers: row.Renderers,
-		Tokenizer: t}
+	return Model{Name: row.Name, Family: row.Family, Retired: row.Retired, Untested: row.Untested,
+		Renderers: row.Renderers, Tokenizer: t}
 }

@@ -32,8 +32,8 @@ type conversation struct {
 	Trained []int `json:"trained"`
 }
 
-// record is a line of testdata/cookbook.jsonl.gz or cookbook-next.jsonl.gz, which test/supervised/records.py writes with
-// tinker-cookbook.
+// record is a line of testdata/cookbook.jsonl.gz or cookbook-next.jsonl.gz, which test/supervised/records.py writes
+// with tinker-cookbook.
 type record struct {
 	Renderer string                          `json:"renderer"`
 	Family   string                          `json:"family"`

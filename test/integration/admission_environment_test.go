@@ -143,7 +143,7 @@ var _ = Describe("A bad RewardEnvironment", func() {
 			"spec.interaction.agent", "a command plays one episode at a time"),
 		Entry("two interactions", "spec: {reward: null, interaction: {toolUse: {}, python: {code: x}}}", "spec.interaction",
 			"give exactly one of toolUse, solverJudge, selfRefine, python and agent"),
-		Entry("an execution elsewhere", "spec: {reward: {exactMatch: null, python: {code: x}}, execution: {placement: Pods}}",
+		Entry("an execution elsewhere", "spec: {reward: {exactMatch: null, python: {code: x}}, execution: {placement: Nodes}}",
 			"spec.execution.placement", "Unsupported value"),
 		Entry("empty reward", "spec: {reward: {exactMatch: null}}", "spec.reward",
 			"give exactly one of exactMatch, regex, jsonSchema"),

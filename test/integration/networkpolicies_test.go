@@ -118,7 +118,8 @@ var _ = Describe("The NetworkPolicies of the chart", func() {
 			"manager to learner:7444": true, "worker to learner:7443": true, "worker to server:8080": true,
 			"worker to program:7445":    true,
 			"learner to tinkersim:8000": true, "worker to tinkersim:8000": true,
-			"learner to broker:8443": true, "worker to broker:8443": true, "broker to tinkersim:8000": true,
+			"learner to broker:8443": true, "worker to broker:8443": true, "reader to broker:8443": true,
+			"broker to tinkersim:8000":  true,
 			"prometheus to broker:8081": true, "stranger to broker:8081": true,
 			"worker to server:22": true, // the environment chooses the port of its server
 			// Who may scrape is a value; without it, whoever has no policy against it.

@@ -105,8 +105,8 @@ func Start(t *testing.T, root string, of Release, address string) Server {
 	return s
 }
 
-// WantSteps checks how many optimizer steps the server has executed for the weights of a state, by its database. root is
-// the root of the repository.
+// WantSteps checks how many optimizer steps the server has executed for the weights of a state, by its database. root
+// is the root of the repository.
 func (s Server) WantSteps(t *testing.T, root, state string, want int64) {
 	t.Helper()
 	count := exec.CommandContext(t.Context(), "python3", filepath.Join(root, "test", "conformance", "skyrl", "steps.py"),

@@ -34,8 +34,8 @@ refuse is known if another run of the namespace has used it with the same model,
 check by what such a run shares.
 
 RewardEnvironments that the file has beside the run, with their ConfigMaps and Secrets, are probed on this machine,
-unless the namespace has the same. ConfigMaps that the file lacks are read from the namespace. --data, --ors and --secret are
-described at kubectl tinker try.
+unless the namespace has the same. ConfigMaps that the file lacks are read from the namespace. --data, --ors and
+--secret are described at kubectl tinker try.
 
 With --local, or where no cluster is configured, none is asked: the file has all RewardEnvironments that the run names.
 The rules are the same as at the API server.

@@ -229,8 +229,8 @@ func unrecorded(evaluation transcript.Step) string {
 	if len(evaluation.Groups) >= len(evaluation.Tasks) {
 		return ""
 	}
-	return fmt.Sprintf("%d of %d tasks have recorded conversations: spec.artifacts.episodes All, or a larger groupsPerStep, "+
-		"records more; --tasks lists the results of all", len(evaluation.Groups), len(evaluation.Tasks))
+	return fmt.Sprintf("%d of %d tasks have recorded conversations: spec.artifacts.episodes All, or a larger "+
+		"groupsPerStep, records more; --tasks lists the results of all", len(evaluation.Groups), len(evaluation.Tasks))
 }
 
 // chosen decodes the transcript of a step.

@@ -91,8 +91,8 @@ type dsmlTag struct {
 	raw    string
 }
 
-// nextTag returns the first block of a text with the text around it, or the whole text as the text before it. Its opening
-// tag ends with the first of the endings.
+// nextTag returns the first block of a text with the text around it, or the whole text as the text before it. Its
+// opening tag ends with the first of the endings.
 func nextTag(text, opening, closing string, endings ...string) (tag dsmlTag, before, rest string, ok bool) {
 	begin := strings.Index(text, opening)
 	if begin < 0 {

@@ -60,8 +60,8 @@ func idsOf(v *format.Vocabulary, names []string) []int32 {
 	return ids
 }
 
-// Arrange implements format.Family: the tools are a system message before the others, and results of tools have the order
-// of the calls.
+// Arrange implements format.Family: the tools are a system message before the others, and results of tools have the
+// order of the calls.
 func (g *glm) Arrange(conversation renderer.Conversation) ([]chat.Message, error) {
 	messages, err := format.Declare(conversation, func(system string, tools []chat.Tool) ([]chat.Message, error) {
 		var first []chat.Message
@@ -213,8 +213,8 @@ func (g *glm) assistant(out *format.Writer, at format.Place) error {
 	return nil
 }
 
-// glmReasoning splits a message into reasoning and text. Of a text with several blocks of reasoning, the format keeps the
-// first block and the text after the last.
+// glmReasoning splits a message into reasoning and text. Of a text with several blocks of reasoning, the format keeps
+// the first block and the text after the last.
 func glmReasoning(m chat.Message) (reasoning, text string) {
 	if m.IsStructured() {
 		return format.ThinkingOf(m.AllParts()), format.TextOf(m.AllParts())

@@ -92,8 +92,8 @@ func newModel(t *testing.T, api *client.Client) *client.Model {
 	return simulated{api, session}.model(t, 0)
 }
 
-// TestBodiesAreSentInPartsAfter413 trains behind a proxy that rejects the batch: the client repeats it, halves it once the
-// rejection has lasted, and each datum counts once.
+// TestBodiesAreSentInPartsAfter413 trains behind a proxy that rejects the batch: the client repeats it, halves it once
+// the rejection has lasted, and each datum counts once.
 func TestBodiesAreSentInPartsAfter413(t *testing.T) {
 	trainOn := func(limit int64) (tinker.ForwardBackwardResult, *limitedProxy) {
 		proxy := newLimitedProxy(t, limit)
