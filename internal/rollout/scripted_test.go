@@ -208,6 +208,9 @@ func (b *scriptedLearner) Release(_ string, keys []rl.Key, reason string) {
 	b.change(func() {
 		for _, key := range keys {
 			b.released[key] = reason
+			if reason == exchange.NotPlayed { // the lease crossed a Hello, and is given again
+				b.open = append(b.open, b.leased[key])
+			}
 		}
 	})
 }

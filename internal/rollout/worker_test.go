@@ -399,7 +399,6 @@ func TestLeaseThatCrossesAHello(t *testing.T) {
 	eventually(t, "the lease is released", func() bool {
 		return see(b, func() string { return b.released[trainKey(0)] }) == exchange.NotPlayed
 	})
-	b.change(func() { b.open = append(b.open, b.leased[trainKey(0)]) })
 	arrive(t, b, trainKey(0))
 }
 
