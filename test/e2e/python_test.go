@@ -195,7 +195,7 @@ spec:
     apiKeySecretKeyRef: {name: tinker, key: TINKER_API_KEY}
   environments:
   - {name: in-pods, groupSize: 4, sampling: {maxTokens: 16}}
-  algorithm: {tasksPerStep: 8, steps: 12}
+  algorithm: {tasksPerStep: 8, steps: 12, optimizer: {learningRate: 3.0e-4}}
 `
 
 // TestPodsPlacement trains with a reward in pods of its own, of which one is deleted meanwhile.

@@ -76,7 +76,9 @@ func packetSocket() (int, error) {
 	}
 	program := unix.SockFprog{Len: uint16(len(openings)), Filter: &openings[0]}
 	timeout := unix.NsecToTimeval(int64(200 * time.Millisecond))
+	const buffer = 64 << 20 // for all that comes while the machine has no time for the reader
 	err = errors.Join(
+		unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_RCVBUFFORCE, buffer),
 		unix.SetsockoptSockFprog(fd, unix.SOL_SOCKET, unix.SO_ATTACH_FILTER, &program),
 		unix.SetsockoptTimeval(fd, unix.SOL_SOCKET, unix.SO_RCVTIMEO, &timeout),
 	)
