@@ -13,8 +13,8 @@ import (
 	"syscall"
 )
 
-// parseFault parses a fault that a test requests: "point=kill", "point@step=stop". When the loop first passes that fault
-// point, the process sends itself SIGKILL or SIGSTOP. Programs without the build tag faults do not contain it.
+// parseFault parses a fault that a test requests: "point=kill", "point@step=stop". When the loop first passes that
+// fault point, the process sends itself SIGKILL or SIGSTOP. Programs without the build tag faults do not contain it.
 func parseFault(text string) (func(context.Context, string, int64) error, error) {
 	if text == "" {
 		return nil, nil

@@ -50,8 +50,8 @@ func Untested(m v1alpha1.Model) string {
 	case template:
 		return "The chat template of the spec was not compared with another program."
 	case model.Untested != "":
-		return fmt.Sprintf("Not everything of %s was compared with another program: %s. To compare its prompts with those of "+
-			"its chat template, run: kubectl tinker render --check.", m.Name, model.Untested)
+		return fmt.Sprintf("Not everything of %s was compared with another program: %s. To compare its prompts with those "+
+			"of its chat template, run: kubectl tinker render --check.", m.Name, model.Untested)
 	}
 	return ""
 }

@@ -67,9 +67,9 @@ func (s *spendings) awaitEvaluations(soft context.Context, evaluator *evaluation
 	return evaluator.Wait(ctx)
 }
 
-// open notes that a version was loaded, and returns up to which step it is known what was spent. If no attempt of the run
-// has recorded that, it is in the newest row that can be read, and in the results of the evaluations. The tokens by which
-// held-out rows were measured are among those of the version.
+// open notes that a version was loaded, and returns up to which step it is known what was spent. If no attempt of the
+// run has recorded that, it is in the newest row that can be read, and in the results of the evaluations. The tokens
+// by which held-out rows were measured are among those of the version.
 func (s *spendings) open(v rl.Version, measured *heldOut) (known int64) {
 	if s.ledger.Restored() {
 		known = v.Step

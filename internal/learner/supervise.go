@@ -97,7 +97,8 @@ func (h *heldOut) isDue(v rl.Version) bool {
 }
 
 // evaluate measures the version that a model holds, unless its result is known.
-func (h *heldOut) evaluate(ctx, soft context.Context, v rl.Version, reader *examples.Reader, model *trainee.Model) error {
+func (h *heldOut) evaluate(ctx, soft context.Context, v rl.Version, reader *examples.Reader,
+	model *trainee.Model) error {
 	if result, known := h.result(v); known {
 		h.report(result)
 		return nil

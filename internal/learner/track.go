@@ -31,7 +31,8 @@ type tracks struct {
 }
 
 // newTracks returns what sends the steps of the journal, and reports of that to the status.
-func newTracks(file contract.RunFile, config Config, journal *artifacts.Journal, status *report.Status) (*tracks, error) {
+func newTracks(file contract.RunFile, config Config, journal *artifacts.Journal,
+	status *report.Status) (*tracks, error) {
 	run, err := tracking.RunInfo(file)
 	if err != nil {
 		return nil, err

@@ -73,14 +73,15 @@ func renderedNetwork(namespace string, arguments ...string) network {
 		"probe":  desired.ProbeJob(environment, "0123456789", 1, settings).Spec.Template.Labels,
 		"reader": desired.ReaderPod(run, "reader", "", nil, settings).Labels,
 	} {
-		ports := map[string][]int32{"learner": {desired.ExchangePort, desired.HeartbeatPort}, "worker": {8081}, "server": {8080}}
+		ports := map[string][]int32{"learner": {desired.ExchangePort, desired.HeartbeatPort},
+			"worker": {8081}, "server": {8080}}
 		found.peers[name] = peerOf(namespace, pod, append(ports[name], 22)...)
 	}
 	program := programOf(run, settings)
 	found.policies = append(found.policies, *desired.ProgramPolicy(run, program))
 	found.peers["program"] = peerOf(namespace, program.Spec.Template.Labels, contract.ProgramPort, 22)
-	found.peers["broker"] = peerOf(found.peers["manager"].Namespace, desired.BrokerLabels("prod"), desired.BrokerPort, 8081,
-		22)
+	found.peers["broker"] = peerOf(found.peers["manager"].Namespace, desired.BrokerLabels("prod"),
+		desired.BrokerPort, 8081, 22)
 	found.peers["stranger"] = peerOf(namespace, map[string]string{"app": "other"}, 80)
 	found.peers["prometheus"] = peerOf("monitoring", map[string]string{"app": "prometheus"})
 	return found

@@ -25,8 +25,8 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/tinker/client"
 )
 
-// endpointKey is the key of the runs' tokens, which is derived from the manager key, and anotherEndpointKey the key of an
-// installation with another one.
+// endpointKey is the key of the runs' tokens, which is derived from the manager key, and anotherEndpointKey the key
+// of an installation with another one.
 var endpointKey, anotherEndpointKey = bytes.Repeat([]byte{9}, 32), bytes.Repeat([]byte{8}, 32)
 
 // brokered is a run behind a broker, beside another team's run.
@@ -257,8 +257,8 @@ func TestLearnerThatDiesBehindABroker(t *testing.T) {
 	b.checkSame(b.waitFor(b.startLearner(2, nil), contract.CauseCompleted))
 }
 
-// TestRestoreBehindABroker restores a deleted run in an installation with another manager key: with the broker's records,
-// and without them. The broker lists the checkpoints of the former run, whose token counts no longer.
+// TestRestoreBehindABroker restores a deleted run in an installation with another manager key: with the broker's
+// records, and without them. The broker lists the checkpoints of the former run, whose token counts no longer.
 func TestRestoreBehindABroker(t *testing.T) {
 	t.Parallel()
 	for _, lost := range []bool{false, true} {

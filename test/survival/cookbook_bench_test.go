@@ -94,8 +94,8 @@ func (c *comparison) lastSampler(b *testing.B) (sampler string) {
 	return sampler
 }
 
-// trainCookbook trains with rl/train.py, and returns the path of its last weights. Packages is a folder that goes before the
-// packages of the environment, or "".
+// trainCookbook trains with rl/train.py, and returns the path of its last weights. Packages is a folder that goes
+// before the packages of the environment, or "".
 func (c *comparison) trainCookbook(b *testing.B, python, packages, mode string) (sampler string) {
 	b.Helper()
 	var path bytes.Buffer

@@ -218,8 +218,8 @@ func decisive(run *v1alpha1.TrainingRun) metav1.Condition {
 		Message: "The operator has not looked at the run yet: check that its manager runs."}
 }
 
-// waitsForWorkers reports whether a run that lacks workers waits for them: it may make progress with the workers that it
-// has, or Progressing may have the reason why they are not ready.
+// waitsForWorkers reports whether a run that lacks workers waits for them: it may make progress with the workers that
+// it has, or Progressing may have the reason why they are not ready.
 func waitsForWorkers(run *v1alpha1.TrainingRun) bool {
 	code := status.CodeOf(run.Status.Codes, v1alpha1.ConditionProgressing)
 	return !meta.IsStatusConditionTrue(run.Status.Conditions, v1alpha1.ConditionProgressing) &&

@@ -16,8 +16,8 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/status"
 )
 
-// TestCauseBeforeMissingWorkers has a run whose workers cannot become ready for a reason that Progressing names: that is
-// its cause, and the missing workers follow from it.
+// TestCauseBeforeMissingWorkers has a run whose workers cannot become ready for a reason that Progressing names: that
+// is its cause, and the missing workers follow from it.
 func TestCauseBeforeMissingWorkers(t *testing.T) {
 	for name, tc := range map[string]struct {
 		pods, progressing, want problem.Code

@@ -208,8 +208,8 @@ func ask(ctx context.Context, env cli.IO, connection *cli.Connection, run *v1alp
 func written(run *v1alpha1.TrainingRun, results bool) error {
 	then := "suspend the run and resume it; its later steps then have transcripts"
 	if status.RunFinished(run) {
-		then = fmt.Sprintf("in another run: this one is over, and kubectl tinker fork %s --set PATH=VALUE makes one from its "+
-			"checkpoint", run.Name)
+		then = fmt.Sprintf("in another run: this one is over, and kubectl tinker fork %s --set PATH=VALUE makes one from "+
+			"its checkpoint", run.Name)
 	}
 	switch a := run.Spec.Artifacts; {
 	case a == nil:

@@ -96,8 +96,8 @@ func (c *Writer) Tag(name string) *Writer {
 	return c.Text(name)
 }
 
-// Head begins a piece with the end of the header of a message. The content that follows is tokenised together with it. A
-// token of both belongs to the header.
+// Head begins a piece with the end of the header of a message. The content that follows is tokenised together with
+// it. A token of both belongs to the header.
 func (c *Writer) Head(text string) *Writer {
 	c.Cut()
 	c.head = len(text)
