@@ -233,12 +233,7 @@ func TestPodsPlacement(t *testing.T) {
 	if ratio := run.Status.Environments[0].FaultRatio; ratio == nil || *ratio != 0 {
 		t.Errorf("the environments ended with %+v, want no faults", run.Status.Environments)
 	}
-	var left corev1.PodList
-	if err := env.List(t.Context(), &left, client.InNamespace(namespace),
-		client.MatchingLabels{v1alpha1.LabelRole: v1alpha1.RoleProgram}); err != nil {
-		t.Fatal(err)
-	}
-	if len(slices.DeleteFunc(left.Items, func(p corev1.Pod) bool { return p.DeletionTimestamp != nil })) != 0 {
-		t.Errorf("%d pods of the program are left after the run, want none", len(left.Items))
-	}
+	eventually(t, podStart, "no pod of the program is left after the run", func() bool {
+		return len(env.pods(t, run, v1alpha1.RoleProgram)) == 0
+	})
 }

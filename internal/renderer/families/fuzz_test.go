@@ -24,8 +24,8 @@ func FuzzParse(f *testing.F) {
 		"<|tool_calls_section_begin|><|tool_call_begin|>functions.a:0<|tool_call_argument_begin|>{}<|tool_call_end|><|tool_calls_section_end|><|im_end|>",
 		" to=functions.a<|channel|>commentary <|constrain|>json<|message|>3<|call|>", "a\n\nUser:",
 		"t</think>x<tool_call>f<arg_key>k</arg_key><arg_value>\"\\ud83d\"</arg_value></tool_call><|observation|>",
-		"t</think>x\n\n<｜DSML｜ calls>\n<｜DSML｜ invoke name=\"f\">\n<｜DSML｜ parameter name=\"k\" string=\"false\">\"\\ud83d\"" +
-			"</｜DSML｜ parameter>\n</｜DSML｜ invoke>\n</｜DSML｜ calls><｜end▁of▁sentence｜>",
+		"t</think>x\n\n<｜DSML｜ calls>\n<｜DSML｜ invoke name=\"f\">\n<｜DSML｜ parameter name=\"k\" string=\"false\">" +
+			"\"\\ud83d\"</｜DSML｜ parameter>\n</｜DSML｜ invoke>\n</｜DSML｜ calls><｜end▁of▁sentence｜>",
 	} {
 		for n := range names {
 			f.Add(uint8(n+i*len(names)), []byte(text))
