@@ -120,7 +120,7 @@ var _ = Describe("The NetworkPolicies of the chart", func() {
 			"worker to program:7445":    true,
 			"learner to tinkersim:8000": true, "worker to tinkersim:8000": true,
 			"learner to broker:8443": true, "worker to broker:8443": true, "reader to broker:8443": true,
-			"reader to tinkersim:8000": true, // it serves the files that a person downloads
+			"reader to tinkersim:8000":  true, // it serves the files that a person downloads
 			"broker to tinkersim:8000":  true,
 			"prometheus to broker:8081": true, "stranger to broker:8081": true,
 			"worker to server:22": true, // the environment chooses the port of its server
