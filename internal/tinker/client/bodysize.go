@@ -18,8 +18,6 @@ type bodySizes struct {
 	// accepted is the size of the largest accepted body, and rejected that of the smallest body that was rejected for
 	// its size; 0 means that there was no such body.
 	accepted, rejected int
-	// lasting is set once a rejection has outlasted all repeats, until a body as large is accepted.
-	lasting bool
 }
 
 // record records how a body was answered.
@@ -31,7 +29,7 @@ func (b *bodySizes) record(req request, err error) {
 	case err == nil:
 		b.accepted = max(b.accepted, size)
 		if b.rejected <= b.accepted {
-			b.rejected, b.lasting = 0, false
+			b.rejected = 0
 		}
 	case !isTooLarge(err):
 	case size > b.accepted && (b.rejected == 0 || size < b.rejected):
@@ -62,27 +60,14 @@ func (b *bodySizes) isAwaited(req request, err error) bool {
 	return req.indivisible && isTooLarge(err) && len(req.body) > b.accepted
 }
 
-// maxRejections limits how often in a row a body that can be divided is sent again after a 413: for some seconds if the
-// server has accepted no body as large before, and for more than a minute if it has. A 413 that passes would otherwise
-// divide a batch, whose gradients are then added in another order.
-const (
-	maxRejections           = 4
-	maxRejectionsOfAccepted = 8
-)
+// maxRejections limits how often a batch is sent again after a 413, which takes some seconds. A 413 that passes would
+// otherwise divide the batch, whose gradients are then added in another order.
+const maxRejections = 4
 
 // isDoubted reports whether a body that can be divided is sent again after it was rejected a number of times in a row.
-// Once a rejection has lasted, smaller bodies that are rejected as well are divided at once.
-func (b *bodySizes) isDoubted(req request, err error, rejections int) bool {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if req.indivisible || req.longPoll || !isTooLarge(err) {
-		return false
-	}
-	if len(req.body) <= b.accepted {
-		return rejections <= maxRejectionsOfAccepted
-	}
-	b.lasting = b.lasting || rejections > maxRejections
-	return !b.lasting
+// A part of a batch is not: the rejection of the whole has lasted.
+func isDoubted(req request, err error, rejections int) bool {
+	return !req.indivisible && !req.part && !req.longPoll && isTooLarge(err) && rejections <= maxRejections
 }
 
 // isTooLarge reports whether the server rejected the size of a body and executed nothing.

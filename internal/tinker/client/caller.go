@@ -184,7 +184,7 @@ func (c *caller) isRepeated(req request, err error, doubted *doubts, rejections 
 	if isTooLarge(err) {
 		*rejections++
 	}
-	quiet = c.bodies.isDoubted(req, err, *rejections)
+	quiet = isDoubted(req, err, *rejections)
 	again = quiet || doubted.isRepeated(req, asError(req.op, err)) || c.bodies.isAwaited(req, err)
 	return again && req.mayRepeat(err), quiet
 }

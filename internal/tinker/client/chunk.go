@@ -83,7 +83,7 @@ func (m *Model) submitChunks(ctx, polling context.Context, r tinker.ForwardBackw
 	}
 	defer m.submitting.Release(1)
 	for r.Data = range config.Chunks(data) {
-		accepted, err := m.submitChunk(ctx, polling, r, config.CompressForwardBackward)
+		accepted, err := m.submitChunk(ctx, polling, r, config.CompressForwardBackward, false)
 		parts = append(parts, accepted...)
 		if err != nil {
 			return parts, err
@@ -95,24 +95,24 @@ func (m *Model) submitChunks(ctx, polling context.Context, r tinker.ForwardBackw
 	return parts, nil
 }
 
-// submitChunk submits the data of a request at once, or in halves if the server rejects its size. The caller holds
-// submitting.
+// submitChunk submits the data of a request at once, or in halves if the server rejects its size; they are a part of
+// what was rejected before, or not. The caller holds submitting.
 func (m *Model) submitChunk(ctx, polling context.Context, r tinker.ForwardBackwardRequest,
-	compress bool) ([]*Future[tinker.ForwardBackwardResult], error) {
+	compress, part bool) ([]*Future[tinker.ForwardBackwardResult], error) {
 	accepted, err := m.submit(ctx, func(seq int64) (request, error) {
 		r.ModelID, r.SeqID = m.id, seq
 		encoded, err := m.caller.bodies.check(forwardRequest(r, compress, m.caller.json.Load()))
-		encoded.charge = m.caller.meter.chargeOfPass(r)
+		encoded.charge, encoded.part = m.caller.meter.chargeOfPass(r), part
 		return encoded, err
 	})
 	if half := len(r.Data) / 2; half > 0 && isTooLarge(err) {
 		left, right := r, r
 		left.Data, right.Data = r.Data[:half], r.Data[half:]
-		parts, err := m.submitChunk(ctx, polling, left, compress)
+		parts, err := m.submitChunk(ctx, polling, left, compress, true)
 		if err != nil {
 			return parts, err
 		}
-		rest, err := m.submitChunk(ctx, polling, right, compress)
+		rest, err := m.submitChunk(ctx, polling, right, compress, true)
 		return append(parts, rest...), err
 	}
 	if err != nil {

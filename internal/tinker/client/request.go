@@ -38,6 +38,8 @@ type request struct {
 	unrepeatable bool
 	// indivisible says that the body cannot be sent in parts: the call waits until the server accepts its size.
 	indivisible bool
+	// part says that the body is a part of one whose size was rejected.
+	part bool
 	// dispatches limits the bytes of the bodies that are sent at the same time; nil does not.
 	dispatches *byteBudget
 	// charge is what the operation costs; nil for one that costs nothing.
