@@ -343,7 +343,8 @@ func TestKeyboard(t *testing.T) {
 		}
 	}
 	b.do(t, chromedp.KeyEvent("\r"))
-	b.await(t, `location.pathname.endsWith("/conversations") && document.querySelector("article")`)
+	b.await(t, `location.pathname.endsWith("/conversations") && document.querySelector("article") &&
+		document.readyState === "complete"`)
 	b.do(t, chromedp.KeyEvent("j"))
 	b.await(t, `document.activeElement.closest(".groups")`)
 	b.do(t, chromedp.KeyEvent("j"), chromedp.KeyEvent("\r"))
