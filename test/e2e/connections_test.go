@@ -55,7 +55,7 @@ func checkConnections(ctx context.Context, recorder *connections.Recorder) error
 	if recorder == nil {
 		return nil
 	}
-	flows, err := recorder.Stop()
+	flows, lost, err := recorder.Stop()
 	if err != nil {
 		return fmt.Errorf("recording connections: %w", err)
 	}
@@ -81,6 +81,10 @@ func checkConnections(ctx context.Context, recorder *connections.Recorder) error
 		}
 	}
 	log.Printf("connections between pods:\n\t%s", strings.Join(slices.Sorted(maps.Keys(seen)), "\n\t"))
+	if lost > 0 {
+		log.Printf("%d packets were lost, so that connections may be missing: rules without any are not looked for", lost)
+		return errors.Join(problems...)
+	}
 	if flag.Lookup("test.run").Value.String() != "" || flag.Lookup("test.skip").Value.String() != "" {
 		return errors.Join(problems...)
 	}

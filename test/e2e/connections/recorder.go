@@ -8,7 +8,6 @@ package connections
 import (
 	"context"
 	"errors"
-	"fmt"
 	"maps"
 	"net/netip"
 	"sync"
@@ -105,19 +104,17 @@ func (r *Recorder) see(pod *corev1.Pod) {
 	}
 }
 
-// Stop stops recording and returns the connections between pods. It fails if packets were lost, because connections may
-// be missing then.
-func (r *Recorder) Stop() ([]networkpolicy.Flow, error) {
+// Stop stops recording and returns the connections between pods, and how many packets were lost. Connections may be
+// missing if any were.
+func (r *Recorder) Stop() (flows []networkpolicy.Flow, lost uint32, err error) {
 	r.cancel()
 	<-r.done
 	stats, err := unix.GetsockoptTpacketStats(r.fd, unix.SOL_PACKET, unix.PACKET_STATISTICS)
-	err = errors.Join(r.err, err, unix.Close(r.fd))
-	if err == nil && stats.Drops > 0 {
-		err = fmt.Errorf("%d packets were lost", stats.Drops)
+	if err = errors.Join(r.err, err, unix.Close(r.fd)); err != nil {
+		return nil, 0, err
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	var flows []networkpolicy.Flow
 	for found, at := range r.opened {
 		from, known := r.podAt(found.from, at)
 		to, other := r.podAt(found.to, at)
@@ -125,7 +122,7 @@ func (r *Recorder) Stop() ([]networkpolicy.Flow, error) {
 			flows = append(flows, networkpolicy.Flow{From: from, To: to, Port: int32(found.port)})
 		}
 	}
-	return flows, err
+	return flows, stats.Drops, nil
 }
 
 // podAt returns the pod that had an address at a time.
