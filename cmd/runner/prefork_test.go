@@ -71,7 +71,7 @@ func startCommand(t testing.TB, c *client.Client, name string, config spawn.Conf
 	return p, said
 }
 
-// runCommand calls a command. Its variables are TASK and those of a directory.
+// runCommand calls a command with the variable TASK and the variables of a directory.
 func runCommand(t testing.TB, p *client.Program, env map[string]string) (spawn.Result, error) {
 	t.Helper()
 	params, err := json.Marshal(spawn.Params{Env: env, Files: map[string]string{"task.json": "{}"},
@@ -173,7 +173,7 @@ func withoutPaths(t *testing.T, r spawn.Result) map[string]any {
 	return found
 }
 
-// TestErrorsOfForkedCommands has the errors of a script be those of a process of its own.
+// TestErrorsOfForkedCommands compares the errors of a forked script with the errors of a fresh process.
 func TestErrorsOfForkedCommands(t *testing.T) {
 	needPython(t)
 	dir := writeModules(t, map[string]string{

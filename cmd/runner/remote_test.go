@@ -20,7 +20,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/runner/python"
 )
 
-// credentialsOf are those of a program of a run, by the token of its workers.
+// credentialsOf derives the credentials of a program from the token of the run's workers.
 func credentialsOf(t testing.TB, token string) contract.ProgramCredentials {
 	t.Helper()
 	credentials, err := contract.DeriveProgramCredentials(token, "0123456789abcdef")

@@ -34,7 +34,7 @@ var silence = net.KeepAliveConfig{Enable: true, Idle: 10 * time.Second, Interval
 type Remote struct {
 	// Address is where the runner listens, as net.Listen takes it.
 	Address string
-	// Certificate is that of the runner.
+	// Certificate is the runner's certificate.
 	Certificate tls.Certificate
 	// TokenSHA256 is the digest of the token. The runner does not know the token, so that no program can learn it.
 	TokenSHA256 [sha256.Size]byte

@@ -34,7 +34,7 @@ func askingTeachers(f *contract.RunFile) {
 		Sampling: environment.JudgeSampling{Temperature: new(1.0), MaxTokens: 12}}}
 }
 
-// teachersOf are the models beside the policy of a worker. Their tokenizers are those of the simulator.
+// teachersOf are the models beside the policy of a worker. They have the simulator's tokenizers.
 func teachersOf() *rollout.Judges {
 	return &rollout.Judges{
 		Renderer: func(_ context.Context, model, _ string) (renderer.Renderer, error) { return families.ForModel(model) },

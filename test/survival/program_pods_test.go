@@ -162,7 +162,7 @@ func (w *fixture) startWorkerOf(name string, p *programPods, reached func(n int6
 }
 
 // TestPodsOfProgramsSurvive has pods of programs die between a call and its answer, one by one and all at once.
-// Weights, usage, rows and metrics are those of a run that nothing disturbed.
+// Weights, usage, rows and metrics equal an undisturbed run's.
 func TestPodsOfProgramsSurvive(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {

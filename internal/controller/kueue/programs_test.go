@@ -12,7 +12,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/desired"
 )
 
-// TestPodSetsOfPrograms counts the pods of a program, which Kueue admits with those of the run.
+// TestPodSetsOfPrograms counts the pods of a program, which Kueue admits with the pods of the run.
 func TestPodSetsOfPrograms(t *testing.T) {
 	run := newRun()
 	pins := desired.Pins{"own": {Definition: contract.Definition{

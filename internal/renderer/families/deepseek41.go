@@ -15,7 +15,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/renderer/pyjson"
 )
 
-// DeepSeek-V4.1 has these tokens beside those of V3.1.
+// DeepSeek-V4.1 has these tokens beside the tokens of V3.1.
 const (
 	deepseekSystem = "<｜System｜>"
 	// dsml marks the tags of calls. It is a token in the vocabularies that have it.
@@ -74,7 +74,7 @@ func (d *deepseek41) Arrange(conversation renderer.Conversation) ([]chat.Message
 func isUserTurn(m chat.Message) bool { return m.Role == chat.RoleUser || m.Role == chat.RoleTool }
 
 // sortUserTurns sorts the results of tools in each turn of the user into the order of the calls. A result without a
-// known call counts as that of the first.
+// known call counts as the result of the first.
 func sortUserTurns(messages []chat.Message) []chat.Message {
 	messages = slices.Clone(messages)
 	order := map[string]int{}

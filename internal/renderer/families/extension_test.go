@@ -127,7 +127,7 @@ func extends(t *testing.T, r renderer.Renderer, known []int32, seed uint64, step
 // opensMessages reports whether the stops of a renderer are the tokens that begin messages.
 func opensMessages(r renderer.Renderer) bool { return len(r.Stop().Tokens) == 3 }
 
-// openingOf returns the stop that begins a message of a role: GLM has those of the user and of results, in this order.
+// openingOf returns the stop that begins a message of a role: GLM has one for the user and one for results, in order.
 func openingOf(r renderer.Renderer, role string) int32 {
 	if role == chat.RoleTool {
 		return r.Stop().Tokens[1]

@@ -105,7 +105,7 @@ func Sandboxes(definition contract.Definition) *pythonreward.Host {
 type Placement struct {
 	// Prefix begins the names of programs that have pods of their own; it is empty where none has.
 	Prefix string
-	// Token is that of the run's workers.
+	// Token is the token of the run's workers.
 	Token string
 }
 

@@ -64,7 +64,7 @@ type Message struct {
 	Versions []int  `json:"versions,omitempty"`
 	Version  int    `json:"version,omitempty"`
 	Bounds   *Lines `json:"bounds,omitempty"`
-	// Token is that of a caller over TCP, in its hello.
+	// Token is the token of a caller over TCP, in its hello.
 	Token string `json:"token,omitempty"`
 	// Runner is the version of the runner's program, in its hello, and Isolation is how it can confine programs.
 	Runner    string     `json:"runner,omitempty"`

@@ -108,7 +108,7 @@ func nameOf(run *v1alpha1.TrainingRun, step int64, evaluation bool) string {
 	return hex.EncodeToString(sum[:]) + extension
 }
 
-// extension is that of the files, of which the first line is the digest of the rest.
+// extension is the extension of the files, whose first line is the digest of the rest.
 const extension = ".transcript"
 
 // get returns what a file has. A file that is damaged is removed.

@@ -19,7 +19,7 @@ import (
 // lineOfError is how a parser of YAML names a line.
 var lineOfError = regexp.MustCompile(`line (\d+)`)
 
-// parseSpec reads an edited spec, whose hidden values are those of the stored one.
+// parseSpec reads an edited spec, and takes hidden values from the stored one.
 func parseSpec(text string, stored map[string]any) (map[string]any, []cause) {
 	data, err := yaml.YAMLToJSONStrict([]byte(text))
 	if err != nil {

@@ -19,7 +19,7 @@ import (
 // taskView is a task of an environment, as the policy of a run saw it.
 type taskView struct {
 	Run namedAddress
-	// Title names the task, and Address is that of its group.
+	// Title names the task, and Address is the address of its group.
 	Title, Address   string
 	Pending, Problem string
 	Messages         []messageView
