@@ -32,7 +32,7 @@ type Handler interface {
 	// finds the learner unreachable, and comes back.
 	Hello(ctx context.Context, worker string, request HelloRequest) (HelloReply, error)
 	// Acquire waits until there are leases for a worker with room for free episodes. It gives none when ctx ends
-	// first, which it does after 20 s.
+	// first, which it does after 20 s. The call means that the worker is alive as it comes, and not while it waits.
 	Acquire(ctx context.Context, worker string, free int) ([]Lease, error)
 	// Renew receives what the worker reports and gives it a directive. It does not block.
 	Renew(worker string, renewal Renewal) Directive

@@ -76,8 +76,8 @@ func (c *silentConn) Close() error {
 	return c.Conn.Close()
 }
 
-// TestWorkerFallsSilent has a worker with leases send nothing any more, while its connections stay: another worker
-// gets the leases, and the run is the undisturbed one.
+// TestWorkerFallsSilent has a worker with leases, and with a call that waits for more, send nothing any more, while its
+// connections stay: another worker gets the leases, and the run is the undisturbed one.
 func TestWorkerFallsSilent(t *testing.T) {
 	t.Parallel()
 	want := baseline(t)
@@ -92,7 +92,7 @@ func TestWorkerFallsSilent(t *testing.T) {
 			w.silence = 2 * time.Second
 			network := &silentNetwork{fixture: w, silent: make(chan struct{})}
 			sampling := make(chan struct{}, 64)
-			b := behavior{room: 8, delay: func(int64) time.Duration {
+			b := behavior{delay: func(int64) time.Duration {
 				sampling <- struct{}{}
 				return time.Hour
 			}}

@@ -60,8 +60,10 @@ func (h *Handler) Hello(ctx context.Context, name string, request exchange.Hello
 	return reply, nil
 }
 
-// Acquire waits for leases.
+// Acquire waits for leases. The call tells once, as it begins, that the worker is alive, and not as long as it waits:
+// a process that hangs may have left one.
 func (h *Handler) Acquire(ctx context.Context, name string, free int) ([]exchange.Lease, error) {
+	h.hear(name)
 	// It is not an error if the context ends while a worker waits.
 	leases, _ := wait.For(ctx, &h.table.changes.leasable, func() ([]exchange.Lease, bool) {
 		leases := h.grant(name, free)
@@ -70,14 +72,21 @@ func (h *Handler) Acquire(ctx context.Context, name string, free int) ([]exchang
 	return leases, nil
 }
 
-// grant leases what fits, in order of demand but for the share of evaluations.
+// hear notes that a worker has sent something.
+func (h *Handler) hear(name string) {
+	h.table.mu.Lock()
+	defer h.table.mu.Unlock()
+	h.table.workers.observe(name, h.table.now())
+}
+
+// grant leases what fits to a live worker, in order of demand but for the share of evaluations.
 func (h *Handler) grant(name string, free int) []exchange.Lease {
 	t := h.table
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	now := t.now()
-	w := t.workers.observe(name, now)
-	if !w.disconnected.IsZero() || !t.isBarrierOver(now) || free <= 0 {
+	w := t.workers.byName[name]
+	if w == nil || !t.workers.isLive(w, now) || !w.disconnected.IsZero() || !t.isBarrierOver(now) || free <= 0 {
 		return nil
 	}
 	all, own := t.demands.tally.leased, t.demands.tally.byWorker[name]

@@ -7,6 +7,7 @@ import (
 	"context"
 	"log/slog"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -89,8 +90,9 @@ func submit(f *fixture, worker string, group rl.Group) *exchange.SubmitReply {
 	return f.Submit(worker, group, group.Digest())
 }
 
-// slots that are granted at once.
+// slots that are granted at once to a worker that asks.
 func slots(f *fixture, worker string, free int) []int64 {
+	f.hear(worker)
 	granted := f.grant(worker, free)
 	got := []int64{}
 	for _, l := range granted {
@@ -190,6 +192,35 @@ func TestLeasesOfASilentWorkerGoToOthers(t *testing.T) {
 		f.Renew("w0", exchange.Renewal{Progress: []exchange.Progress{{Key: key(0)}}}).Revoked)
 	expect(t, "its group is taken all the same", exchange.Accepted, submit(f, "w0", group(0, 4)).Status)
 	expect(t, "the other's is a duplicate", exchange.Duplicate, submit(f, "w1", group(0, 4)).Status)
+}
+
+// TestWorkerThatHangsWhileItWaitsForLeases has a process hang with a lease and room for another: its call is answered,
+// by its connection, as long as it waits, and is no sign of life.
+func TestWorkerThatHangsWhileItWaitsForLeases(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFixture(Config{
+			Concurrency: 16, Silence: 2 * time.Second, Logger: slog.New(slog.DiscardHandler), Now: time.Now,
+		})
+		f.Open()
+		f.Demand("train", leases(0))
+		hello(t, f, "hangs", exchange.HelloRequest{})
+		hello(t, f, "lives", exchange.HelloRequest{})
+		expect(t, "leased", []int64{0}, slots(f, "hangs", 8))
+		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+		defer cancel()
+		waiting := make(chan []exchange.Lease, 1)
+		go func() {
+			got, _ := f.Acquire(ctx, "hangs", 4)
+			waiting <- got
+		}()
+		for range 4 {
+			time.Sleep(time.Second)
+			f.Renew("lives", exchange.Renewal{})
+			f.Tick()
+		}
+		expect(t, "leased to another", []int64{0}, slots(f, "lives", 8))
+		expect(t, "leased to the one that waits", nil, <-waiting)
+	})
 }
 
 func TestDisconnectedWorkerKeepsItsLeasesForSeconds(t *testing.T) {
