@@ -23,6 +23,8 @@ type front struct {
 	processes        []*process
 	requests, tokens int64
 	steps            []moment
+	// stepBodies are the bodies of the requests for optimizer steps: a request that is repeated counts as one step.
+	stepBodies map[string]bool
 	// memory is the most that each process had in memory, and shares the same with each page divided by how many have it;
 	// in MiB.
 	memory, shares []float64
@@ -78,26 +80,39 @@ func memoryField(pid int, file, field string) float64 {
 
 func (f *front) before(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
-		var prompts int64
-		if strings.HasSuffix(r.URL.Path, "/asample") {
-			body, err := io.ReadAll(r.Body)
-			if err != nil {
+		samples, steps := strings.HasSuffix(r.URL.Path, "/asample"), strings.HasSuffix(r.URL.Path, "/optim_step")
+		var body []byte
+		if samples || steps {
+			var err error
+			if body, err = io.ReadAll(r.Body); err != nil {
 				http.Error(rw, err.Error(), http.StatusBadRequest)
 				return
 			}
-			prompts, r.Body = promptTokens(body), io.NopCloser(bytes.NewReader(body))
+			r.Body = io.NopCloser(bytes.NewReader(body))
 		}
-		f.count(strings.HasSuffix(r.URL.Path, "/optim_step"), prompts)
+		switch {
+		case samples:
+			f.count("", promptTokens(body))
+		case steps:
+			f.count(string(body), 0)
+		default:
+			f.count("", 0)
+		}
 		next.ServeHTTP(rw, r)
 	})
 }
 
-func (f *front) count(step bool, prompts int64) {
+// count counts a request. step is the body of a request for an optimizer step; "" for another request.
+func (f *front) count(step string, prompts int64) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.requests++
 	f.tokens += prompts
-	if step {
+	if step != "" && !f.stepBodies[step] {
+		if f.stepBodies == nil {
+			f.stepBodies = map[string]bool{}
+		}
+		f.stepBodies[step] = true
 		f.steps = append(f.steps, moment{time.Now(), cpuOf(f.processes), f.requests, f.tokens})
 	}
 }
@@ -108,7 +123,7 @@ func (f *front) figures(b *testing.B, least, most int) figures {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if len(f.steps) < max(least, 2) || len(f.steps) > most {
-		b.Fatalf("%d requests for optimizer steps, want %d to %d; BENCH_STEPS must be at least 3", len(f.steps),
+		b.Fatalf("%d optimizer steps, want %d to %d; BENCH_STEPS must be at least 3", len(f.steps),
 			max(least, 2), most)
 	}
 	first, last, n := f.steps[0], f.steps[len(f.steps)-1], float64(len(f.steps)-1)
