@@ -139,7 +139,8 @@ def messages(made: renderers.Renderer, row: dict, marked: bool) -> list[dict]:
         for message in front:
             message["trainable"] = False
         if system:
-            [message for message in front if message["role"] == "system"][-1]["trainable"] = system["trainable"]
+            declared = [message for message in front if message["role"] == "system"] or front
+            declared[-1]["trainable"] = system["trainable"]
     return front + out
 
 
