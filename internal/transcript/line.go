@@ -25,7 +25,7 @@ type Line struct {
 	Lineage string `json:"lineage"`
 	// SampledAt is the version that sampled the episode.
 	SampledAt int64 `json:"sampledAt"`
-	// Evaluation is the digest of what was evaluated; it is empty for an episode of training.
+	// Evaluation is the digest of the definition that was evaluated; it is empty for an episode of training.
 	Evaluation  string `json:"evaluation,omitempty"`
 	Slot        int64  `json:"slot"`
 	Environment string `json:"environment,omitempty"`
@@ -74,8 +74,8 @@ func (g TaskGroup) best() int {
 	return best
 }
 
-// Trained is what a step was trained on: data, and the log-probabilities of their targets when they were trained on.
-// It may lack the latter.
+// Trained has the data of a step, and the log-probabilities of their targets by the trainer. The log-probabilities may
+// be missing.
 type Trained struct {
 	Datums   []rl.Datum
 	Logprobs [][]float32
@@ -283,7 +283,8 @@ func (e *Episode) addTokens(m rl.Member, trained func(trajectory, segment int) (
 	}
 }
 
-// addTokens adds the tokens of a segment. What is known of the target i of a datum is of the token i+1.
+// addTokens adds the tokens of a segment. Advantage and log-probability of the target i of a datum belong to the token
+// i+1.
 func (out *Segment) addTokens(s rl.Segment, datum rl.Datum, trainer []float32) {
 	out.IDs = s.Tokens
 	advantages := datum.TargetAdvantages()
@@ -302,7 +303,8 @@ func (out *Segment) addTokens(s rl.Segment, datum rl.Datum, trainer []float32) {
 	}
 }
 
-// orZero returns 0 for what JSON cannot carry. Groups with such rewards are refused before they reach a batch.
+// orZero returns 0 for NaN and infinities, which JSON cannot carry. Groups with such rewards are refused before they
+// reach a batch.
 func orZero[F float32 | float64](value F) F {
 	if finite.Is(float64(value)) {
 		return value

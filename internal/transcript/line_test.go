@@ -32,7 +32,7 @@ func sums() rl.Group {
 	}}
 }
 
-// trainedSums is what a step makes of sums.
+// trainedSums returns the data that a step makes of sums.
 func trainedSums() Trained {
 	return Trained{
 		Datums: []rl.Datum{{Slot: 7, Targets: []int32{6, 7, 8, 9}, Mask: []bool{false, false, true, true},
@@ -183,7 +183,8 @@ func TestDocumentedLine(t *testing.T) {
 	}
 }
 
-// TestFailed makes sure that what passes is left out: by the verdict of an evaluation, and by the reward in training.
+// TestFailed makes sure that episodes that pass are left out: by the verdict of an evaluation, and by the reward in
+// training.
 func TestFailed(t *testing.T) {
 	step := Step{Groups: []Group{
 		{Slot: 1, Episodes: []Episode{{Index: 0, Reward: 1}, {Index: 1}, {Index: 2, Reward: 1, Passed: new(false)},

@@ -11,7 +11,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/chat"
 )
 
-// Record is what a worker records of an episode.
+// Record is the part of an episode's record that a worker writes.
 type Record struct {
 	// Reason says why the episode is not usable.
 	Reason        string         `json:"reason,omitempty"`
@@ -24,9 +24,9 @@ type Recorder struct {
 	messages []chat.Message
 	// begins are the indices of messages with which a prompt begins anew.
 	begins []int
-	// problems are those of replies, by their indices.
+	// problems are the problems of replies, by their indices in messages.
 	problems map[int]string
-	// rewards are those of messages, by their indices.
+	// rewards are the rewards of messages, by their indices.
 	rewards map[int]float64
 	// results is how many results of tools were recorded since the last reply.
 	results int
@@ -36,8 +36,8 @@ type Recorder struct {
 	seen []chat.Message
 }
 
-// Prompt records a prompt: the messages that it adds to what was seen before, or all of them where it does not extend
-// that.
+// Prompt records a prompt: the messages that it adds to the last prompt and its reply, or all of them if it does not
+// extend these.
 func (r *Recorder) Prompt(messages []chat.Message, tools []chat.Tool) {
 	if len(tools) > 0 {
 		r.tools = tools
@@ -95,8 +95,8 @@ func (r *Recorder) addReward(reward *float64) {
 	r.rewards[len(r.messages)-1] += *reward
 }
 
-// Reply records what the policy sampled: the message that the environment was given, the parts that it was not given,
-// and what is wrong with a reply that could not be parsed.
+// Reply records a reply of the policy: the message that the environment was given, the parts that it was not given, and
+// the problem of a reply that could not be parsed.
 func (r *Recorder) Reply(given chat.Message, parts []chat.Part, problem string) {
 	r.seen, r.results = append(r.seen, given), 0
 	given.Parts = parts
@@ -114,7 +114,7 @@ func isSame(a, b chat.Message) bool {
 	return a.Role == b.Role && a.Content == b.Content && a.CallID == b.CallID && slices.Equal(a.Calls, b.Calls)
 }
 
-// conversation returns what was recorded, with texts of at most limit bytes.
+// conversation returns the recorded messages and tools, with texts of at most limit bytes.
 func (r *Recorder) conversation(limit int) (messages []Message, tools []Tool) {
 	for i, m := range r.messages {
 		message := messageOf(m, limit)
@@ -141,7 +141,7 @@ type Part struct {
 	*Recorder
 }
 
-// maxText bounds each text of a record that has room, and minText that of one that has not.
+// maxText bounds each text of a record that has room, and minText each text of a record without room.
 const (
 	maxText = 32 << 10
 	minText = 256

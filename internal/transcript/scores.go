@@ -41,7 +41,7 @@ func (s TaskScore) Value() float64 {
 	return s.Reward
 }
 
-// TaskResult is what an evaluation found of one task.
+// TaskResult is the result of one task in an evaluation.
 type TaskResult struct {
 	Environment string `json:"environment"`
 	Split       string `json:"split"`

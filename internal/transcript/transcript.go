@@ -2,8 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package transcript has the record of an episode: messages, calls and results, rewards with their parts, judgements,
-// how the episode ended, and its tokens. Workers record the messages, and the learner adds what a group has besides.
-// People, trackers and programs read this record. Nothing of it is digested, and nothing is trained on.
+// how the episode ended, and its tokens. Workers record the messages, and the learner adds rewards, advantages and
+// tokens of the group. People, trackers and programs read this record. Nothing of it is digested, and nothing is
+// trained on.
 package transcript
 
 import (
@@ -24,7 +25,7 @@ type Step struct {
 	Lineage string `json:"lineage"`
 	// SampledAt is the version that sampled the groups.
 	SampledAt int64 `json:"sampledAt"`
-	// Evaluation is the digest of what was evaluated; it is empty for a step.
+	// Evaluation is the digest of the definition that was evaluated; it is empty for a step.
 	Evaluation string `json:"evaluation,omitempty"`
 	// Missing says why the step has no transcript; it is empty for one that has.
 	Missing string  `json:"missing,omitempty"`
@@ -82,7 +83,7 @@ type Conversation struct {
 	Judgements  []Judgement `json:"judgements,omitempty"`
 	// Segments are the sequences that are trained on.
 	Segments []Segment `json:"segments,omitempty"`
-	// Omitted says what is left out for lack of room.
+	// Omitted names the messages that are left out for lack of room.
 	Omitted string `json:"omitted,omitempty"`
 }
 
@@ -99,13 +100,13 @@ type Message struct {
 	Thinking string `json:"thinking,omitempty"`
 	Text     string `json:"text"`
 	Calls    []Call `json:"calls,omitempty"`
-	// Name is that of the tool whose result the message is.
+	// Name is the name of the tool whose result the message is.
 	Name string `json:"name,omitempty"`
-	// Reward is what the environment gave for the message; nil for nothing, which is not 0.
+	// Reward is the reward that the environment gave for the message; nil means no reward, which is not a reward of 0.
 	Reward *float64 `json:"reward,omitempty"`
 	// Finished is set where the environment ended the episode with the message.
 	Finished bool `json:"finished,omitempty"`
-	// Reply numbers what the policy sampled, from 1; it is 0 for other messages.
+	// Reply numbers the replies of the policy, from 1; it is 0 for other messages.
 	Reply int `json:"reply,omitempty"`
 	// Problem says why the reply could not be parsed.
 	Problem string `json:"problem,omitempty"`
@@ -195,7 +196,7 @@ func messageOf(m chat.Message, limit int) Message {
 	return out
 }
 
-// cut returns valid text of at most limit bytes, besides a note of what is left out.
+// cut returns valid text of at most limit bytes, besides a note of the number of bytes left out.
 func cut(text string, limit int) string {
 	text = strings.ToValidUTF8(text, "\uFFFD")
 	if len(text) <= limit {

@@ -85,8 +85,8 @@ func TestRecorderKeepsResultsThatOnlyPromptsHave(t *testing.T) {
 	}
 }
 
-// TestRecorderMarksPromptsThatBeginAnew gives prompts that have as many messages as what was seen, and other texts or
-// fewer results.
+// TestRecorderMarksPromptsThatBeginAnew gives prompts that have as many messages as the last prompt with its reply, and
+// other texts or fewer results.
 func TestRecorderMarksPromptsThatBeginAnew(t *testing.T) {
 	reply := chat.Message{Role: chat.RoleAssistant, Content: "b", Reply: 1}
 	for name, tc := range map[string]struct {

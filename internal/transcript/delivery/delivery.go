@@ -19,16 +19,16 @@ import (
 	"time"
 )
 
-// Delivery is what a pod found among the artifacts of a run.
+// Delivery has the artifacts of a run that a pod was asked for and found.
 type Delivery struct {
-	// Steps are those that have a transcript, in order.
+	// Steps are the steps that have a transcript, in order.
 	Steps []int64 `json:"steps"`
-	// Transcript is that of the step that was asked for, as JSON; it is empty for a list of steps.
+	// Transcript is the transcript of the requested step, as JSON; it is empty for a list of steps.
 	Transcript json.RawMessage `json:"transcript,omitempty"`
 	// Metrics and Evaluations are lines of metrics.jsonl and evaluations.jsonl, where these were asked for.
 	Metrics     []json.RawMessage `json:"metrics,omitempty"`
 	Evaluations []json.RawMessage `json:"evaluations,omitempty"`
-	// Files are those of the run, where these were asked for.
+	// Files lists the files of the run, where these were asked for.
 	Files []File `json:"files,omitempty"`
 	// Part is a part of a file. The parts of a file follow one another, each in a delivery of its own.
 	Part *Part `json:"part,omitempty"`
@@ -65,7 +65,7 @@ func FormatRanges(ranges []Range) string {
 	return base64.StdEncoding.EncodeToString(data)
 }
 
-// ParseRanges reads what FormatRanges returns.
+// ParseRanges reads the text that FormatRanges returns.
 func ParseRanges(text string) (ranges []Range, err error) {
 	data, err := base64.StdEncoding.DecodeString(text)
 	if err == nil {
@@ -79,7 +79,7 @@ const (
 	header = "tinker-operator-transcript %d %x"
 	// lineBytes bounds a line: container runtimes split long ones.
 	lineBytes = 8 << 10
-	// maxBytes bounds what a reader unpacks.
+	// maxBytes bounds the size of an unpacked delivery.
 	maxBytes = 128 << 20
 )
 

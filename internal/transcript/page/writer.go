@@ -36,7 +36,7 @@ func (w *writer) unlessEmpty(m markup, text string) {
 	}
 }
 
-// escape escapes a text. What HTML does not permit is replaced.
+// escape escapes a text. Characters that HTML does not permit are replaced.
 func escape(text string) string {
 	return html.EscapeString(strings.ReplaceAll(strings.ToValidUTF8(text, "\uFFFD"), "\x00", "\uFFFD"))
 }
