@@ -33,7 +33,7 @@ type exchange struct {
 	request  *dialect.Request
 	previous *response
 	model    Model
-	// asks are what the model is asked, one for each prompt.
+	// asks are the questions for the model, one for each prompt.
 	asks []Ask
 }
 
@@ -98,7 +98,7 @@ func (x *exchange) read(ctx context.Context, r *http.Request) *dialect.Error {
 	return x.askMessages()
 }
 
-// ask returns what all prompts of the request have in common.
+// ask returns an Ask with the settings that all prompts of the request have in common.
 func (x *exchange) ask() Ask {
 	wants, defaults := x.request.Sampling, x.config.Defaults
 	ask := Ask{MaxTokens: defaults.MaxTokens, Stop: x.request.Stop, Temperature: defaults.Temperature,

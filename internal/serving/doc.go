@@ -5,6 +5,6 @@
 // HTTP in the dialects of package dialect. Whoever asks decides on the sampling, unlike in an episode.
 //
 // The Tinker API returns a sample once it is complete. So a reply that streams is sampled in pieces, each of which
-// continues the prompt with the tokens before it. What a piece says is shown only as far as no later token can change
-// how it is read.
+// continues the prompt with the tokens before it. The text of a piece is shown only as far as no later token can change
+// its meaning.
 package serving

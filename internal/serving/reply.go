@@ -34,11 +34,11 @@ type Source interface {
 	Sample(ctx context.Context, from Weights, request tinker.SampleRequest) (tinker.SampleResult, error)
 }
 
-// Pieces are sizes in tokens: that of the first piece, each of the next ones being twice as long, up to Most. A First
-// of 0 samples whole replies.
+// Pieces has sizes of pieces in tokens. The first piece has First tokens; each later one is twice as long as the piece
+// before, up to Most. A First of 0 samples whole replies.
 type Pieces struct{ First, Most int }
 
-// Ask is what is asked of a model for one reply.
+// Ask is a request to a model for one reply.
 type Ask struct {
 	Prompt []int32
 	// Raw says that the reply is text that follows on a text, rather than a message.
@@ -258,7 +258,7 @@ func digestOf(prompt, tokens []int32) uint64 {
 	return sum.Sum64()
 }
 
-// show passes on what the reply has more that will not change.
+// show passes on the new parts of the reply that will not change.
 func (d *drawing) show(grow func(chat.Part) error) error {
 	m, err := d.reader.message(d.Tokens, false)
 	if err != nil {

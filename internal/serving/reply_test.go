@@ -68,7 +68,7 @@ func (r *recited) Sample(_ context.Context, _ Weights, request tinker.SampleRequ
 	return tinker.SampleResult{Sequences: []tinker.SampledSequence{sequence}}, nil
 }
 
-// replies are what the formats of families sample, with their special tokens.
+// replies are replies in the formats of families, with their special tokens.
 var replies = map[string]struct{ format, vocabulary, text string }{
 	"text":      {"qwen3", "qwen3", "Four is 2 < 3 and a<b.\n\n 日本 \U0001f600!<|im_end|>"},
 	"reasoning": {"qwen3", "qwen3", "<think>\nI add 2 and 2, so <4>.\n</think>\n\nFour.\n\nYes.<|im_end|>"},

@@ -13,7 +13,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/tinker/client"
 )
 
-// Weights are what replies are sampled from: sampler weights at a path, or a base model where the path is empty.
+// Weights are weights to sample from: sampler weights at a path, or a base model if the path is empty.
 type Weights struct {
 	Path, Base string
 	// Step is the step of the run that saved them; 0 for a base model.
@@ -38,8 +38,8 @@ type Sampler struct {
 	made, asked int64
 }
 
-// NewSampler returns a sampler that has asked the endpoint for nothing yet. The tags are those of its sessions, which
-// are kept alive until ctx ends or the caller closes it.
+// NewSampler returns a sampler that has asked the endpoint for nothing yet. Its sessions have the tags, and are kept
+// alive until ctx ends or the caller closes it.
 func NewSampler(ctx context.Context, endpoint *client.Client, tags ...string) *Sampler {
 	s := &Sampler{endpoint: endpoint, tags: tags, samplers: map[Weights]string{}}
 	s.alive, s.end = context.WithCancel(ctx)

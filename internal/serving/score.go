@@ -13,9 +13,9 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/tinker"
 )
 
-// Score returns the tokens of a prompt and of a reply to it. Those of the reply have their log-probabilities, and so
-// have those of the prompt if prompts says so. With top, they have so many of the likeliest tokens at each place. That
-// and the prompt take a request to the endpoint, which has the temperature of the model itself.
+// Score returns the tokens of a prompt and of a reply to it. The tokens of the reply have their log-probabilities. If
+// prompts is set, the tokens of the prompt have theirs as well. If top is not 0, each token has the top likeliest
+// tokens at its place. Both need a request to the endpoint, whose log-probabilities are at temperature 1.
 func (m Model) Score(ctx context.Context, prompt []int32, reply Answer, top int, prompts bool) ([]dialect.Token,
 	error) {
 	all := slices.Concat(prompt, reply.Tokens)

@@ -37,7 +37,7 @@ type UnknownModelError struct{ Message string }
 // Error implements error.
 func (e *UnknownModelError) Error() string { return "choosing a model: " + e.Message }
 
-// Defaults are what requests have that ask for nothing else.
+// Defaults are the settings of requests that do not set them.
 type Defaults struct {
 	Temperature, TopP float64
 	TopK, MaxTokens   int
@@ -47,7 +47,7 @@ type Defaults struct {
 type Config struct {
 	Catalog  Catalog
 	Defaults Defaults
-	// Token is what clients have to send, or to have in the path; empty for none.
+	// Token is the token that clients have to send, or to have in the path; empty for none.
 	Token string
 	// Remote says that others than this machine may ask.
 	Remote      bool

@@ -30,8 +30,8 @@ type stream struct {
 	written []byte
 }
 
-// stream answers with events. The choices are sampled together. Their events follow each other: those of the first one
-// come as it is sampled.
+// stream answers with events. The choices are sampled together. Their events follow each other: the events of the first
+// choice come as it is sampled.
 func (x *exchange) stream(ctx context.Context) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -79,7 +79,7 @@ func firstOf(errs []error) error {
 	return first
 }
 
-// sample samples a choice, and writes what there is of it.
+// sample samples a choice, and writes its pieces as they come.
 func (s *stream) sample(ctx context.Context, i int, ask Ask) error {
 	if ask.MaxTokens == 0 && s.request.MaxTokens != nil {
 		return s.finish(ctx, i, ask, Answer{})
@@ -171,7 +171,7 @@ func (s *stream) fail(failure *dialect.Error) {
 	_ = s.send(dialect.StreamError(s.endpoint, failure, "req_"+s.reply.ID)) // The client may be gone.
 }
 
-// keepAlive sends what keeps the stream alive, until ctx ends.
+// keepAlive sends events without content, until ctx ends.
 func (s *stream) keepAlive(ctx context.Context) {
 	pulse := time.NewTicker(s.config.KeepAlive)
 	defer pulse.Stop()

@@ -46,7 +46,7 @@ func newReader(r *load.Renderer, prompt []int32, raw bool) (*reader, error) {
 	return read, nil
 }
 
-// message returns what tokens say. Those of a reply that has not ended are read as if it ended after them, with its
+// message returns the message that tokens encode. An unfinished reply is read as if it ended after the tokens, with its
 // reasoning closed.
 func (r *reader) message(tokens []int32, ended bool) (chat.Message, error) {
 	if r.raw {
@@ -96,12 +96,12 @@ func (r *reader) says(tokens []int32) (string, error) {
 	return text, err
 }
 
-// tags begin what is not text for a person in some format: reasoning, calls of tools, headers.
+// tags begin the parts of a reply that are not text for a person in some format: reasoning, calls of tools, headers.
 var tags = []string{"<think", "</think", "<tool_call", "</tool_call", "<function", "<|", "<｜", "[THINK]", "[/THINK]",
 	"[TOOL_CALLS]"}
 
-// settled returns how much of the last text of an unfinished reply later tokens do not change: not its white space at
-// the end, half a character, or what may begin a tag or one of the stop texts.
+// settled returns the beginning of the last text of an unfinished reply that later tokens do not change. It leaves out
+// white space at the end, half a character, and the beginning of a tag or stop text.
 func settled(text string, raw bool, stops []string) string {
 	text = strings.TrimRight(text, string(utf8.RuneError))
 	held := slices.Clone(stops)
@@ -139,7 +139,8 @@ func settledParts(m chat.Message, raw bool, stops []string) []chat.Part {
 	return slices.DeleteFunc(parts, func(p chat.Part) bool { return p.Text == "" })
 }
 
-// growth returns the pieces by which parts go beyond what was shown of them. ok is false if they do not begin with it.
+// growth returns the pieces by which parts go beyond the shown parts. ok is false if parts do not begin with the shown
+// ones.
 func growth(shown, parts []chat.Part) (pieces []chat.Part, ok bool) {
 	for i, part := range parts {
 		before := ""
@@ -160,7 +161,7 @@ func growth(shown, parts []chat.Part) (pieces []chat.Part, ok bool) {
 	return pieces, len(parts) >= len(shown)
 }
 
-// conform returns the parts of a whole reply so that they begin with what was shown. The two may differ in the white
+// conform returns the parts of a whole reply so that they begin with the shown parts. The two may differ in the white
 // space around texts, which some formats strip once they know that calls follow.
 func conform(shown, parts []chat.Part) ([]chat.Part, error) {
 	if _, ok := growth(shown, parts); ok {
