@@ -105,7 +105,7 @@ func (x *exchange) decode(body []byte) *dialect.Error {
 	return failure
 }
 
-// completions returns what the policy is asked.
+// completions returns the completions that the policy is asked for.
 func (x *exchange) completions() ([]environment.Completion, *dialect.Error) {
 	request := x.request
 	one, failure := x.named(request.Model)

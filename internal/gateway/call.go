@@ -15,7 +15,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/gateway/dialect"
 )
 
-// digest stands for what a client has sent.
+// digest is the digest of a client's request.
 type digest [sha256.Size]byte
 
 func digestOf(endpoint dialect.Endpoint, body []byte) digest {
@@ -86,7 +86,7 @@ func (e *Episode) write(c *call) {
 	c.writing = true
 }
 
-// sample samples the choices of a call together. They are in the order of their IDs, which follow from what was asked.
+// sample samples the choices of a call together. They are in the order of their IDs, which follow from the request.
 func (e *Episode) sample(c *call, asked []environment.Completion) {
 	out, err := e.complete(asked)
 	e.mu.Lock()

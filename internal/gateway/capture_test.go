@@ -83,7 +83,7 @@ func both(a, b map[string]string) map[string]string {
 	return a
 }
 
-// replayed is a policy that says what was sampled, and notes the prompts.
+// replayed is a policy that repeats recorded replies, and notes the prompts.
 type replayed struct {
 	conversation captured
 	prompts      *[][]int32
@@ -99,9 +99,9 @@ func (r replayed) SampleGroup(context.Context, episode.Request, int) ([]episode.
 	return nil, errors.New("agents share no prompt")
 }
 
-// TestPromptsAreThoseOfTheCaptureProxy has recorded agents of linear conversations ask the gateway what they have asked
-// the capture proxy of tinker-cookbook 0.6.1. The tokens of each prompt are the same, but where another prompt is on
-// purpose.
+// TestPromptsAreThoseOfTheCaptureProxy has recorded agents of linear conversations repeat their requests to the capture
+// proxy of tinker-cookbook 0.6.1 at the gateway. The tokens of each prompt are the same, except where another prompt is
+// intended.
 func TestPromptsAreThoseOfTheCaptureProxy(t *testing.T) {
 	for _, conversation := range readCaptured(t) {
 		t.Run(conversation.Renderer+"/"+conversation.Conversation, func(t *testing.T) {

@@ -22,17 +22,17 @@ const DefaultModel = "policy"
 // mostKept bounds the messages of the responses that a later request may continue.
 const mostKept = 100_000
 
-// Options are those of an episode.
+// Options are the options of an episode.
 type Options struct {
 	// Roles are the names of models. Without them there is one role, which has no name, and every name of a model is its.
 	Roles []string
 	// Frozen are the models beside the policy, which are asked as environment.FrozenPrefix with their names.
 	Frozen map[string]environment.FrozenModel
-	// Unsupported says what happens to a request with a field that the codec does not follow.
+	// Unsupported decides whether a field that the codec does not follow is ignored or refused.
 	Unsupported dialect.Policy
 }
 
-// Episode is what one episode's agent may use of a server.
+// Episode serves one episode's agent at a server.
 type Episode struct {
 	server    *Server
 	options   Options
@@ -53,7 +53,7 @@ type Episode struct {
 	responses map[string]*response
 	kept      []string
 	keptSize  int
-	// limit is what the agent was told last that it has reached.
+	// limit is the last limit that the agent was told it has reached.
 	limit   string
 	limited chan struct{}
 	changed chan struct{}
@@ -80,8 +80,8 @@ func newEpisode(ctx context.Context, s *Server, policy environment.AgentPolicy, 
 	return e
 }
 
-// URL returns the base URL of a dialect: the official clients of OpenAI add the path behind /v1, and those of Anthropic
-// add /v1 as well.
+// URL returns the base URL of a dialect: the official clients of OpenAI add the path behind /v1, and the clients of
+// Anthropic add /v1 as well.
 func (e *Episode) URL(words dialect.Dialect) string {
 	if words == dialect.Anthropic {
 		return e.server.address + "/" + e.id
@@ -95,7 +95,7 @@ func (e *Episode) URLWithToken() string { return e.server.address + "/" + e.id +
 // Token returns the token of the episode, which clients call an API key.
 func (e *Episode) Token() string { return e.token }
 
-// Limited returns a channel that is closed once the agent was told that the episode has used what it may use.
+// Limited returns a channel that is closed once the agent was told that the episode has reached a limit.
 func (e *Episode) Limited() <-chan struct{} { return e.limited }
 
 // LastLimit returns the limit that the agent was told last; empty for none.
@@ -105,7 +105,7 @@ func (e *Episode) LastLimit() string {
 	return e.limit
 }
 
-// Ending is what an agent has left behind.
+// Ending counts the requests that an agent has left behind.
 type Ending struct {
 	// Unanswered counts requests whose reply had not come, Refused those whose client was asked to come back and did not,
 	// and Left those whose client went away before the reply that has come.

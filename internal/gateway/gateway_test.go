@@ -26,7 +26,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/gateway/dialect"
 )
 
-// scripted is a policy that answers with what a function says.
+// scripted is a policy whose answers a function returns.
 type scripted struct {
 	environment.AgentPolicy
 	complete func(ctx context.Context, asked environment.Completion) (environment.Completed, error)
@@ -354,7 +354,7 @@ func TestOutages(t *testing.T) {
 	}
 }
 
-// TestUnansweredRequests ends an agent while a request is open, and waits for what was asked.
+// TestUnansweredRequests ends an agent while a request is open, and waits for the reply.
 func TestUnansweredRequests(t *testing.T) {
 	policy, asked, release := blocked()
 	_, e := served(t, Config{}, policy, Options{})
@@ -382,7 +382,7 @@ func TestUnansweredRequests(t *testing.T) {
 	}
 }
 
-// TestStreamsAreKeptAlive reads what comes before the reply.
+// TestStreamsAreKeptAlive reads the events before the reply.
 func TestStreamsAreKeptAlive(t *testing.T) {
 	for path, tc := range map[string]struct{ body, first string }{
 		"/chat/completions": {chatBody, ": keep-alive"}, "/messages": {messagesBody, "event: ping"},
@@ -519,7 +519,7 @@ func TestBodiesThatDoNotEnd(t *testing.T) {
 	}
 }
 
-// TestOptionsAreCounted counts what a request asks beyond the run's sampling, once for each request.
+// TestOptionsAreCounted counts the options by which requests differ from the run's sampling, once for each request.
 func TestOptionsAreCounted(t *testing.T) {
 	_, e := served(t, Config{}, &scripted{}, Options{})
 	body := strings.Replace(chatBody, "{",
@@ -541,7 +541,7 @@ func TestOptionsAreCounted(t *testing.T) {
 }
 
 // TestAlternativesAreUnsupported counts or refuses the likeliest tokens that a request asks for in the place of each
-// token, those of an echoed prompt included: an episode has none. Log-probabilities without them are given.
+// token, also for an echoed prompt: an episode has none. Log-probabilities without them are given.
 func TestAlternativesAreUnsupported(t *testing.T) {
 	text := `{"model": "m", "prompt": "xy", "echo": true, "max_tokens": 1, "logprobs": %d}`
 	chats := strings.Replace(chatBody, "{", `{"logprobs": true, "top_logprobs": %d,`, 1)

@@ -28,7 +28,7 @@ type walkStep struct {
 	status                  int
 }
 
-// walk are requests of an agent that does what it should not.
+// walk are requests of an agent that misbehaves.
 var walk = []walkStep{
 	{"no token", "chat/completions", "", `{}`, 401},
 	{"another token", "messages", "sk-other", `{}`, 401},

@@ -158,7 +158,7 @@ func (d *decoder) assistantBlocks(content node) chat.Message {
 	return Normal(m)
 }
 
-// thinkingBlock returns the reasoning of a block, whose signature must be that of this reasoning.
+// thinkingBlock returns the reasoning of a block, whose signature must match this reasoning.
 func (d *decoder) thinkingBlock(o object) string {
 	d.readOptions(o, map[string]option{
 		"type": honoured, "thinking": honoured, "signature": honoured, "cache_control": accepted,

@@ -86,7 +86,7 @@ func quote(text string) string {
 	return strconv.Quote(text)
 }
 
-// open checks what the limits bound, and returns the object that the body is.
+// open checks the limits, and returns the object that the body is.
 func (d *decoder) open(body []byte) object {
 	limits := d.options.Limits
 	var depth, values int

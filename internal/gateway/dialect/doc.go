@@ -9,8 +9,8 @@
 // A request is untrusted. Decode bounds its size, its nesting and its numbers of messages and tools, and returns an
 // *Error that names the field and that the dialect has words for. docs/dialects.md lists how each option is treated.
 //
-// What a client sends back of a reply decodes to the message of that reply, in its Normal form. There are two
-// exceptions: chat/completions has one reasoning and one text, so that their order is lost when they alternate; and
-// clients of messages parse the arguments of calls, so that these can come back with other white space, escapes and
-// numbers of the same value.
+// A reply that a client sends back decodes to the message of that reply, in its Normal form. There are two exceptions:
+// chat/completions has one reasoning and one text, so that their order is lost when they alternate; and clients of
+// messages parse the arguments of calls, so that these can come back with other white space, escapes and numbers of the
+// same value.
 package dialect

@@ -9,7 +9,7 @@ import (
 	"strconv"
 )
 
-// Kind is what went wrong with a request.
+// Kind is the kind of an error.
 type Kind int
 
 // The kinds of errors.
@@ -26,7 +26,7 @@ const (
 	NotFound
 	// ContextLength is a conversation beyond the model's context, or beyond the limit of the episode.
 	ContextLength
-	// Quota is an episode that has used what it may use.
+	// Quota is an episode that has reached one of its limits.
 	Quota
 	// RateLimit asks a client to wait.
 	RateLimit
@@ -39,7 +39,7 @@ const (
 // Error is an error that a client is answered with.
 type Error struct {
 	Kind Kind
-	// Code is the code of OpenAI's dialect; empty means that of the kind.
+	// Code is the code of OpenAI's dialect. Defaults to the code of the kind.
 	Code string
 	// Param is the path of the field, as the dialect writes it; it is empty without one.
 	Param string

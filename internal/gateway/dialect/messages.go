@@ -81,7 +81,7 @@ func (d *decoder) partType(part object, types []string) string {
 	return name
 }
 
-// textPart are the fields of a part with text, in all dialects. Clients add those of their own parsers.
+// textPart are the fields of a part with text, in all dialects. Clients add fields of their own parsers.
 var textPart = map[string]option{
 	"type": honoured, "text": honoured, "refusal": honoured, "cache_control": accepted, "annotations": accepted,
 	"logprobs": accepted, "parsed": accepted, "parsed_output": accepted, "prompt_cache_breakpoint": accepted,

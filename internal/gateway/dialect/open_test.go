@@ -14,7 +14,8 @@ import (
 )
 
 // TestOpenRepliesAreBeginnings lets a reply with reasoning, text and a call grow piece by piece. The events of each
-// state must begin those of the next one, and the text must be among the events before the reply has ended.
+// state must be a prefix of the events of the next state, and the text must be among the events before the reply has
+// ended.
 func TestOpenRepliesAreBeginnings(t *testing.T) {
 	call := chat.ToolCall{ID: "c", Name: "add", Arguments: `{}`}
 	states := []Choice{

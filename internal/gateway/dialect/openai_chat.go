@@ -90,7 +90,7 @@ var functionFields = map[string]option{
 	"output_schema": unsupported,
 }
 
-// chatFields are the fields of messages, by role. Some are what clients add when they send a reply back.
+// chatFields are the fields of messages, by role. Clients add some of them when they send a reply back.
 var chatFields = map[string]map[string]option{
 	"system":    {"role": honoured, "content": honoured, "name": unsupported},
 	"developer": {"role": honoured, "content": honoured, "name": unsupported},

@@ -63,7 +63,7 @@ func textEvent(reply *Reply) textCompletion {
 	}
 }
 
-// textTokens returns the log-probabilities that the request asks for, those of an echoed prompt first. Offsets count
+// textTokens returns the log-probabilities that the request asks for. An echoed prompt comes first. Offsets count
 // characters from the beginning of the choice's text.
 func textTokens(request *Request, choice Choice) *textLogprobs {
 	if request.Logprobs == nil {
@@ -98,7 +98,8 @@ func topLogprobs(token Token, most int) map[string]float64 {
 		if likeliest == nil {
 			likeliest = map[string]float64{}
 		}
-		// Tokens with equal text, such as parts of a character, are one entry: that of the likelier one.
+		// Tokens with equal text, such as parts of a character, become one entry, with the log-probability of the likelier
+		// token.
 		if _, ok := likeliest[top.Text]; !ok {
 			likeliest[top.Text] = *logprob
 		}

@@ -94,7 +94,7 @@ const (
 	statusIncomplete = "incomplete"
 )
 
-// textItemOf returns the item of a part; a status in progress is that of an item without its content.
+// textItemOf returns the item of a part; a status in progress makes it an item without content.
 func textItemOf(part chat.Part, id, status string) textItem {
 	item := textItem{ID: "msg_" + id, Type: "message", Status: status, Role: chat.RoleAssistant, Content: []contentPart{}}
 	if part.Thinking {

@@ -10,7 +10,7 @@ import (
 	"slices"
 )
 
-// Treatment says what the codec does with an option of a request.
+// Treatment is the codec's treatment of an option of a request.
 type Treatment string
 
 // The treatments.

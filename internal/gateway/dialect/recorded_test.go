@@ -19,7 +19,7 @@ import (
 
 var update = flag.Bool("update", false, "write the golden files")
 
-// recording is what test/dialects recorded of the official clients.
+// recording has requests and options of the official clients, recorded by test/dialects.
 type recording struct {
 	Versions map[string]string   `json:"versions"`
 	Options  map[string][]string `json:"options"`
@@ -67,7 +67,7 @@ func testOptions(policy Policy) Options {
 
 func testSign(thinking string) string { return fmt.Sprintf("signature-of-%d-bytes", len(thinking)) }
 
-// outcome tells in one line what became of a request.
+// outcome describes the result of decoding a request in one line.
 func outcome(request *Request, err error) string {
 	if err != nil {
 		e := err.(*Error) //nolint:errorlint // Decode says that it is one.
@@ -111,7 +111,7 @@ var olderOptions = map[Endpoint][]string{Messages: {"temperature", "top_k", "top
 var headers = []string{"user_profile_id", "workspace_id"}
 
 // TestTreatmentOfEveryPublicOption compares the table of options with the options of the official clients, and each
-// treatment with what becomes of a request that sets the option.
+// treatment with the result of a request that sets the option.
 func TestTreatmentOfEveryPublicOption(t *testing.T) {
 	r := load(t)
 	bodies := map[string]json.RawMessage{}

@@ -17,7 +17,8 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/chat"
 )
 
-// replies are what the golden file has in all dialects. test/dialects checks that official clients parse such replies.
+// replies are the replies of the golden file, which has them in all dialects. test/dialects checks that official
+// clients parse such replies.
 var replies = map[string]Choice{
 	"text": {
 		Message: chat.Message{Content: "ab"}, Text: "ab", Prompt: "é", Stop: StopLength,

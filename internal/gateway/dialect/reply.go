@@ -21,10 +21,9 @@ type Reply struct {
 	Created time.Time
 	// Model is the name that the client sees.
 	Model string
-	// Open says that the last choice goes on: its message is the beginning of what it will be, and a stream ends with the
-	// text so far.
+	// Open says that the last choice is unfinished: its message will grow, and a stream ends with the text so far.
 	Open bool
-	// Choices are the choices, those of the first prompt first. Responses and messages have one.
+	// Choices are the choices in the order of their prompts. Responses and messages have one.
 	Choices []Choice
 	Usage   Usage
 	// Sign returns the signature of a thinking block. A message with reasoning needs it in Anthropic's dialect.
@@ -74,9 +73,9 @@ const (
 
 // Usage is the number of tokens of a reply.
 type Usage struct {
-	// Prompt has all tokens of the prompt, and Cached those of them that were not computed again.
+	// Prompt counts the tokens of the prompt, and Cached the prompt tokens that were not computed again.
 	Prompt, Cached int
-	// Completion has all sampled tokens, and Reasoning those of the reasoning among them.
+	// Completion counts the sampled tokens, and Reasoning the sampled tokens of reasoning.
 	Completion, Reasoning int
 }
 

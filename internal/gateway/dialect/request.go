@@ -64,10 +64,10 @@ type Request struct {
 	Stream, IncludeUsage bool
 	// Echo asks for the prompt before each completion.
 	Echo bool
-	// Logprobs is the number of alternatives for each token whose log-probabilities the request asks for. It is 0 for
-	// those of the sampled tokens alone, and nil for none.
+	// Logprobs is the number of alternatives for each token whose log-probabilities the request asks for. With 0, only the
+	// sampled tokens have log-probabilities; with nil, no token has one.
 	Logprobs *int
-	// Sampling is what the request asks of sampling, where Options.CallerSamples lets it ask.
+	// Sampling has the request's settings of sampling, if Options.CallerSamples permits them.
 	Sampling Sampling
 	// Overruled are the names of options with which the request asks for a sampling of its own, in alphabetical order.
 	Overruled []string
@@ -77,7 +77,7 @@ type Request struct {
 	results map[int]path
 }
 
-// Sampling is how a request wants its tokens drawn; nil for what it leaves open.
+// Sampling has a request's settings of sampling. A setting that the request leaves open is nil.
 type Sampling struct {
 	Temperature, TopP *float64
 	// TopK is the number of the likeliest tokens to draw from; 0 and -1 are all of them.
@@ -132,7 +132,7 @@ func (r *Request) Conversation(previous []chat.Message) ([]chat.Message, error) 
 	return all, nil
 }
 
-// Policy says what happens to a request with a field that the codec does not follow.
+// Policy decides whether a field that the codec does not follow is ignored or refused.
 type Policy int
 
 // The policies for unsupported fields.
@@ -167,8 +167,8 @@ func DefaultLimits() Limits {
 type Options struct {
 	Unsupported Policy
 	Limits      Limits
-	// CallerSamples says that requests decide on their sampling. What Request.Sampling has no place for is unsupported.
-	// Otherwise all of it is overruled.
+	// CallerSamples says that requests decide on their sampling. Settings that are not in Request.Sampling are
+	// unsupported. Without CallerSamples, all settings of sampling are overruled.
 	CallerSamples bool
 	// NoAlternatives says that replies have the tokens that were sampled, and none that could have been in their place.
 	// A request for some has an unsupported option.

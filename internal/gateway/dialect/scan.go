@@ -47,7 +47,7 @@ func space(text []byte, i int) int {
 	return i
 }
 
-// next returns the index of what follows a value: the next one, or the end of the array or object.
+// next returns the index behind a value and its comma: the next value, or the end of the array or object.
 func next(text []byte, i int) int {
 	i = space(text, i)
 	if text[i] == ',' {

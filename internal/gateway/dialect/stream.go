@@ -33,7 +33,7 @@ func EncodeStream(request *Request, reply *Reply) ([]byte, error) {
 	return w.text.Bytes(), nil
 }
 
-// KeepAlive returns what keeps a stream alive before its reply is known. Clients pass over it.
+// KeepAlive returns an event that keeps a stream alive before its reply is known. Clients pass over it.
 func KeepAlive(dialect Dialect) []byte {
 	if dialect == Anthropic {
 		return []byte("event: ping\ndata: {\"type\": \"ping\"}\n\n")
