@@ -51,10 +51,10 @@ type Completion struct {
 	Tokens []int32
 	// Stop are texts at which the reply ends as well.
 	Stop []string
-	// MaxTokens bounds the reply below what the run permits; 0 for no bound of its own.
+	// MaxTokens bounds the reply below the run's own limit; 0 for no further bound.
 	MaxTokens int
-	// Logprobs says that the texts of the sampled tokens are wanted, and Scored that those of the prompt and their
-	// log-probabilities are.
+	// Logprobs asks for the texts of the sampled tokens, and Scored for the texts and log-probabilities of the prompt's
+	// tokens.
 	Logprobs, Scored bool
 	// Unanswered says that no reply is wanted: nothing is sampled, and no conversation continues.
 	Unanswered bool
@@ -62,7 +62,7 @@ type Completion struct {
 
 // Completed is the reply to a Completion.
 type Completed struct {
-	// ID follows from what was asked, and from how often the episode has asked it.
+	// ID follows from the request, and from the number of equal requests of the episode before it.
 	ID string
 	// Message is the reply with its reasoning.
 	Message chat.Message
@@ -72,7 +72,7 @@ type Completed struct {
 	Truncated bool
 	// StopText is the text of Completion.Stop that ended the reply; empty for none.
 	StopText string
-	// PromptTokens are the tokens of the prompt, and KnownTokens those of them that continue the conversation.
+	// PromptTokens counts the tokens of the prompt, and KnownTokens the prompt tokens that the conversation already had.
 	PromptTokens, KnownTokens int
 	// ReasoningTokens are the sampled tokens of its reasoning.
 	ReasoningTokens int
@@ -91,8 +91,8 @@ const FrozenPrefix = "frozen/"
 
 // FrozenModel is a model beside the policy, which is not trained. It is safe for concurrent use.
 type FrozenModel interface {
-	// Complete returns the reply to a request, without an ID, and whose tokens are those of a judge. The same request with
-	// the same seed has the same reply. The error is a *RequestError, a *Fault or the context's.
+	// Complete returns the reply to a request. The reply has no ID, and its tokens count as a judge's. The same request
+	// with the same seed has the same reply. The error is a *RequestError, a *Fault or the context's.
 	Complete(ctx context.Context, asked Completion, seed uint64) (Completed, error)
 	// CountTokens returns the number of tokens that the prompt of a request has. Errors are as the errors of Complete.
 	CountTokens(ctx context.Context, asked Completion) (int, error)

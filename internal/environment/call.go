@@ -21,7 +21,7 @@ const (
 )
 
 // PanicError is a panic in a call of an environment: in a grader, a tool, a reader of data, or a library that reads
-// what a policy or a data set has written.
+// texts of a policy or a data set.
 type PanicError struct {
 	// Doing names the call.
 	Doing string
@@ -126,7 +126,7 @@ type Calls struct {
 	Grace time.Duration
 
 	mu sync.Mutex
-	// givenUp counts the calls that were given up and have not returned, by what they do.
+	// givenUp counts the calls that were given up and have not returned, by the name of the call.
 	givenUp map[string]int
 }
 

@@ -1,10 +1,10 @@
 // Copyright 2026 The tinker-operator authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package environment is the contract between the rollout worker and what a run trains on: tasks, episodes of one
-// or more turns and roles, rewards, and faults as outcomes. It knows neither Tinker nor tokens nor Kubernetes.
-// The packages below implement it: dataset provides the tasks, verify scores replies, singleturn asks for one
-// answer, tooluse has episodes of several turns with tools, and registry builds an environment by its definition.
+// Package environment is the contract between the rollout worker and the environments of a run: tasks, episodes of one
+// or more turns and roles, rewards, and faults as outcomes. It knows neither Tinker nor tokens nor Kubernetes. The
+// packages below implement it: dataset provides the tasks, verify scores replies, singleturn asks for one answer,
+// tooluse has episodes of several turns with tools, and registry builds an environment by its definition.
 package environment
 
 import (
@@ -30,8 +30,8 @@ type Answerer interface {
 	Answers(ctx context.Context, task Task) (right, wrong string, err error)
 }
 
-// Exampler is an environment whose rewards are a user's own, so that nobody knows what a reply must earn. A check that
-// plays its examples finds out whether they earn something at all.
+// Exampler is an environment whose rewards are a user's own, so that nobody knows the right reward of a reply. A check
+// that plays its examples finds out whether they earn something at all.
 type Exampler interface {
 	// Examples returns replies to try on the task: one that answers it, if there is any, and an empty one. The error is
 	// ErrNoAnswers if the environment has none to try.
@@ -87,8 +87,8 @@ type Episode interface {
 	// Step takes the replies to the last requests, in their order, and returns the next requests, or the end.
 	// After an error, which is a *Fault or the context's, only Close may follow: a retry is a new episode.
 	Step(ctx context.Context, replies []Reply) (Turn, error)
-	// Finish ends an episode that has reached a limit, and returns what the episode still earns as it stands.
-	// The Turn it returns is Done.
+	// Finish ends an episode that has reached a limit, and returns the reward of the episode as it stands. The Turn is
+	// Done.
 	Finish(ctx context.Context) (Turn, error)
 	// Close is called once, also after errors, and does not fail. Its context is alive, though the context of Start may
 	// have ended, and has a deadline. A call that has ignored the end of its context may still be in progress.
@@ -106,7 +106,7 @@ type Prompt struct {
 	// Messages are the whole conversation so far. The message of a Reply is best included unchanged: then the next
 	// prompt contains the tokens that were sampled, and both train as one sequence.
 	Messages []chat.Message
-	// Tools are those that the role may call.
+	// Tools are the tools that the role may call.
 	Tools []chat.Tool
 }
 
@@ -118,19 +118,19 @@ type Reply struct {
 	Message chat.Message
 	// Truncated means that a token limit cut the reply: it has no stop.
 	Truncated bool
-	// Malformed describes what is wrong with a reply that ended but could not be parsed. It is empty if the reply
-	// could be parsed.
+	// Malformed describes the defect of a reply that ended but could not be parsed. It is empty if the reply could be
+	// parsed.
 	Malformed string
 	// MaxCalls is how many calls the reply may lead to before a limit ends the episode; 0 means that there is no limit.
 	// Calls beyond it are not run.
 	MaxCalls int
-	// Usage is what the episode has used so far, this batch of replies included.
+	// Usage counts the turns, calls and tokens of the episode so far, including this batch of replies.
 	Usage Usage
-	// Seed is for the random numbers of what grades the reply. It is a function of the run's seed and of the request.
+	// Seed is for the random numbers of a grader. It is a function of the run's seed and of the request.
 	Seed uint64
 }
 
-// Usage counts what an episode has used.
+// Usage counts turns, calls and tokens of an episode.
 type Usage struct {
 	// Turns is the number of batches of replies.
 	Turns int
@@ -142,7 +142,7 @@ type Usage struct {
 
 // Turn is the outcome of a batch of replies.
 type Turn struct {
-	// Rewards are those of this turn; an episode may get several. No reward is not a reward of 0.
+	// Rewards are the rewards of this turn; an episode may get several. No reward is not a reward of 0.
 	Rewards []Reward
 	// Metrics are averaged over episodes, by name; the last value of a name counts.
 	Metrics map[string]float64
@@ -150,7 +150,7 @@ type Turn struct {
 	ToolCalls int
 	// Masked are the conversations whose last reply is not trained on. The reply stays in the conversation.
 	Masked []string
-	// Results are those of the calls, in their order, for people: transcripts have them.
+	// Results are the results of the calls, in their order, for people: transcripts have them.
 	Results []ToolResult
 	// Ungraded is the reply that ended the episode, where a GroupGrader scores the group together; nil for any other.
 	Ungraded *Reply
@@ -169,7 +169,7 @@ type Turn struct {
 type ToolResult struct {
 	// Tool is the name of the tool.
 	Tool, Text string
-	// Reward is that of the call; nil for none, which is not 0.
+	// Reward is the reward of the call. nil means no reward, which is not a reward of 0.
 	Reward *float64
 }
 

@@ -5,7 +5,7 @@ package environment
 
 import "errors"
 
-// FaultKind is what has failed.
+// FaultKind tells whether the environment or a judge has failed.
 type FaultKind uint8
 
 // A fault is the environment's or a judge's. It never becomes a reward: the episode is retried, then left out and

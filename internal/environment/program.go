@@ -25,7 +25,7 @@ type Policy interface {
 	// Chat returns the reply to a prompt. The reply's Usage and MaxCalls are not set. The error is a *LimitError where a
 	// limit forbids the request. After any other error the episode is over.
 	Chat(ctx context.Context, prompt Prompt) (Reply, error)
-	// Sample returns the tokens that follow on others, for programs that render prompts themselves. Errors are as those of
+	// Sample returns the tokens that follow on others, for programs that render prompts themselves. Errors are as for
 	// Chat.
 	Sample(ctx context.Context, prompt TokenPrompt) (TokenReply, error)
 }
@@ -34,14 +34,14 @@ type Policy interface {
 type TokenPrompt struct {
 	Role, Conversation string
 	Tokens             []int32
-	// StopStrings or StopTokens end the reply; without either, what ends a reply otherwise.
+	// StopStrings or StopTokens end the reply. Defaults to the stop of the model's renderer.
 	StopStrings []string
 	StopTokens  []int32
 }
 
 // TokenReply is the reply to a TokenPrompt.
 type TokenReply struct {
-	// Tokens are those that were sampled, the stop included.
+	// Tokens are the sampled tokens, including the stop.
 	Tokens []int32
 	// Truncated means that a token limit cut the reply: it has no stop.
 	Truncated bool

@@ -5,11 +5,11 @@ package environment
 
 import "context"
 
-// JudgeUsage counts what judges did for an episode, whatever became of their judgements.
+// JudgeUsage counts calls and tokens of judges for an episode, including calls without a judgement.
 type JudgeUsage struct {
-	// Calls counts all calls, Errors those that failed, and Unreadable those whose replies were not complete judgements.
+	// Calls counts all calls, Errors the calls that failed, and Unreadable the replies that were not complete judgements.
 	Calls, Errors, Unreadable int64
-	// PromptTokens and SampledTokens are those of the judges, and not the policy's.
+	// PromptTokens and SampledTokens count tokens of the judges, and not the policy's.
 	PromptTokens, SampledTokens int64
 }
 
@@ -23,7 +23,7 @@ type Judgement struct {
 	Rationale string
 }
 
-// Recorder records what graders do besides grading. It is safe for concurrent use.
+// Recorder records the usage, the judgements and the pauses of graders. It is safe for concurrent use.
 type Recorder interface {
 	// CountJudge counts calls of a judge.
 	CountJudge(usage JudgeUsage)

@@ -2,9 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package agent is the environment whose episodes are played by programs that others wrote. A runner runs them, in a
-// container or a process of its own; they ask the policy at a gateway, and know neither rewards nor training. What an
-// episode earns is decided by a grader once all of its processes have ended, or by the agent where the definition says
-// that.
+// container or a process of its own; they ask the policy at a gateway, and know neither rewards nor training. A grader
+// decides the reward of an episode once all of its processes have ended, or the agent does if the definition says so.
 package agent
 
 import (
@@ -27,14 +26,14 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/wait"
 )
 
-// Source is what of an episode is graded.
+// Source is the part of an episode that is graded.
 type Source int
 
 // The sources.
 const (
 	// LastMessage is the policy's last reply.
 	LastMessage Source = iota
-	// Output is what the function returns, or the command prints.
+	// Output is the value that the function returns, or the text that the command prints.
 	Output
 	// File is a file that the command has written.
 	File
@@ -60,11 +59,11 @@ const (
 	resultVariable = "RESULT_FILE"
 )
 
-// Options are those of the environment.
+// Options are the options of the environment.
 type Options struct {
 	// Command says that the program is a command, and not a function in Python.
 	Command bool
-	// Source is what is graded, and File the name of the file.
+	// Source is the part of an episode that is graded, and File the name of the file.
 	Source Source
 	File   string
 	// Roles are the names of the models.
@@ -73,7 +72,7 @@ type Options struct {
 	Frozen map[string]environment.FrozenModel
 	// Fields are the columns that the agent has beside id, prompt and messages.
 	Fields []string
-	// Unsupported says what becomes of requests with an option that the gateway does not have.
+	// Unsupported decides whether options that the gateway does not have are ignored or refused.
 	Unsupported dialect.Policy
 	// OnlyLast trains on the conversation with the last reply alone.
 	OnlyLast bool
@@ -211,7 +210,7 @@ func expiryOf(policy environment.AgentPolicy) <-chan struct{} {
 	return nil
 }
 
-// play runs the agent to its end, and decides what the end means.
+// play runs the agent to its end, and decides whether the end is a result, a limit or a fault.
 func (e *episode) play(ctx context.Context, served *gateway.Episode, expired <-chan struct{},
 	params json.RawMessage) (json.RawMessage, error) {
 	running, stop := context.WithCancel(ctx)
@@ -241,8 +240,7 @@ func (e *episode) play(ctx context.Context, served *gateway.Episode, expired <-c
 	return value, nil
 }
 
-// endAfterLimit ends an agent, with the grace, that was told that the episode has used what it may use, or whose time
-// is over.
+// endAfterLimit ends an agent once the grace is over after it was told of a limit, or after its time was over.
 func (e *episode) endAfterLimit(ctx context.Context, served *gateway.Episode, expired <-chan struct{}, stop func()) {
 	select {
 	case <-served.Limited():
@@ -259,7 +257,7 @@ func (e *episode) endAfterLimit(ctx context.Context, served *gateway.Episode, ex
 	}
 }
 
-// interrupted waits for what the agent has left behind, so that the next one is answered at once.
+// interrupted waits for the requests that the agent has left behind, so that the next agent is answered at once.
 func (e *episode) interrupted(ctx context.Context, served *gateway.Episode, ending gateway.Ending) error {
 	resume := environment.RecorderFrom(ctx).Pause()
 	err := served.Settle(ctx)
@@ -290,7 +288,7 @@ func (e *episode) lose() {
 	e.lost[e.seed]++
 }
 
-// task is what the agent is given of the row. It has the answer only where the agent says the reward.
+// task returns the fields of the row that the agent is given. It has the answer only where the agent says the reward.
 func (e *episode) task() map[string]any {
 	all := e.row.AllFields()
 	task := map[string]any{}
@@ -310,7 +308,7 @@ func (e *episode) task() map[string]any {
 	return task
 }
 
-// params are those of the call.
+// params returns the parameters of the call.
 func (e *episode) params(served *gateway.Episode) (json.RawMessage, error) {
 	task := e.task()
 	if !e.options.Command {
@@ -335,7 +333,7 @@ func (e *episode) params(served *gateway.Episode) (json.RawMessage, error) {
 	return json.Marshal(params)
 }
 
-// graded returns what the episode earns.
+// graded returns the turn with the reward of the episode.
 func (e *episode) graded(ctx context.Context, policy environment.AgentPolicy,
 	value json.RawMessage) (environment.Turn, error) {
 	said, err := e.read(value)

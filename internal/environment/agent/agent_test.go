@@ -187,7 +187,7 @@ func TestRewards(t *testing.T) {
 	}
 }
 
-// TestTasks checks what an agent is given of a row: the answer only where it says the reward.
+// TestTasks checks the fields of a row that an agent is given: the answer only where it says the reward.
 func TestTasks(t *testing.T) {
 	messages := []any{map[string]any{"role": "user", "content": "1+1?"}}
 	cases := map[string]struct {
@@ -246,7 +246,7 @@ func TestVariablesOfCommands(t *testing.T) {
 	}
 }
 
-// TestEndings checks what the ends of agents mean.
+// TestEndings checks the outcomes of the ends of agents.
 func TestEndings(t *testing.T) {
 	asks := func(end pythonreward.Ending, failure error) played {
 		return func(ctx context.Context, params json.RawMessage, _ bool) (json.RawMessage, pythonreward.Ending, error) {
@@ -327,9 +327,8 @@ func TestTimeIsOver(t *testing.T) {
 	}
 }
 
-// TestOutagesAreNotTheAgents ends an agent after it was asked to come back: what it asked is waited for, and the
-// episode
-// is played again.
+// TestOutagesAreNotTheAgents ends an agent after it was asked to come back: its requests are waited for, and the
+// episode is played again.
 func TestOutagesAreNotTheAgents(t *testing.T) {
 	policy := &counting{released: make(chan struct{})}
 	program := func(ctx context.Context, params json.RawMessage, _ bool) (json.RawMessage, pythonreward.Ending, error) {

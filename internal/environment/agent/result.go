@@ -14,8 +14,8 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/finite"
 )
 
-// rewardOf reads what an agent says that it earns: a number, or an object with reward, perhaps correct, and metrics,
-// which may stand below metrics.
+// rewardOf reads the reward that an agent says: a number, or an object with reward, perhaps correct, and metrics, which
+// may stand below metrics.
 func rewardOf(text string) (environment.Turn, error) {
 	var number float64
 	if json.Unmarshal([]byte(text), &number) == nil {

@@ -12,9 +12,9 @@ import (
 	"unicode"
 )
 
-// sameOutput reports whether a program has written what a test expects. The rules are those of the public graders:
-// white space at the ends of the text and of its lines does not count, nor do empty lines; lines that are one number
-// each are compared as numbers, unless all are whole.
+// sameOutput reports whether a program has written the output that a test expects. It follows the public graders: white
+// space at the ends of the text and of its lines does not count, nor do empty lines; lines that are one number each are
+// compared as numbers, unless all are whole.
 func sameOutput(got, want string) bool {
 	lines := splitLines(got)
 	stripped := make([]string, len(lines))
@@ -76,7 +76,7 @@ func isDigits(text string) bool {
 	return text != "" && strings.IndexFunc(text, func(r rune) bool { return !unicode.IsDigit(r) }) < 0
 }
 
-// pythonFloat is what float() of Python takes, but for digits beyond ASCII.
+// pythonFloat matches the texts that float() of Python accepts, except texts with digits beyond ASCII.
 var pythonFloat = regexp.MustCompile(`^[+-]?(?i:inf|infinity|nan|(\d+(_\d+)*)?\.?(\d+(_\d+)*)?(e[+-]?\d+(_\d+)*)?)$`)
 
 // parseFloat reads a number as Python does.

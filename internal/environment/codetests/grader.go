@@ -30,7 +30,7 @@ const (
 	commandFile = "program"
 )
 
-// Metrics of a reply that was run, beside those of all comparisons.
+// Metrics of a reply that was run, beside the metrics of all comparisons.
 const (
 	// MetricPassed is the share of the tests that the program has passed.
 	MetricPassed = "tests_passed"
@@ -41,7 +41,7 @@ const (
 	MetricOverLimit = "tests_over_limit"
 )
 
-// Options are what programs are run with.
+// Options are the command and the limits of programs, and the rule of the reward.
 type Options struct {
 	// Command runs the program of a reply, which is the file program in its directory; empty for Python.
 	Command []string
@@ -167,7 +167,7 @@ func (g *Grader) Grade(ctx context.Context, row dataset.Row, reply environment.R
 	return score, nil
 }
 
-// What a test has found beside the metrics.
+// Results of a test that are not metrics.
 const (
 	passedTest  = "passed"
 	wrongOutput = "wrong output"
@@ -203,7 +203,7 @@ func (g *Grader) run(ctx context.Context, program string, t test) (string, error
 	return judge(t, outcome), nil
 }
 
-// judge compares what a program has done with what its test expects.
+// judge compares the result of a program with the expected result of its test.
 func judge(t test, o protocol.Outcome) string {
 	switch {
 	case o.Limit == "cpuSeconds" || o.Limit == "callSeconds":

@@ -12,7 +12,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/environment/dataset"
 )
 
-// kind is what a test does with a program.
+// kind is the way in which a test uses a program.
 type kind int
 
 const (
@@ -24,7 +24,7 @@ const (
 	kindAssertion
 )
 
-// test is one test. What it expects stays here.
+// test is one test. Its expected result stays here.
 type test struct {
 	kind  kind
 	stdin string
@@ -32,8 +32,8 @@ type test struct {
 	function, expression string
 	arguments            []string
 
-	output   string // what a script writes
-	expected any    // what a call returns
+	output   string // expected output of a script
+	expected any    // expected result of a call
 }
 
 // given is a test as data sets write it.

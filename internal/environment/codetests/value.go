@@ -28,7 +28,7 @@ type (
 
 var errNoValue = errors.New("reading a value: it is none of Python")
 
-// decodeValue reads what the driver writes.
+// decodeValue reads a value that the driver has written.
 func decodeValue(text string) (any, error) {
 	raw, err := decodeJSON(text)
 	if err != nil {
@@ -220,8 +220,9 @@ func sameNumber(a, b any) bool {
 	return new(big.Float).SetInt(whole).Cmp(big.NewFloat(f)) == 0
 }
 
-// sameReturn reports whether a call has returned what a test expects, by the rules of the public graders: a tuple is a
-// list, what is expected may stand in a list of its own, and keys of JSON that are whole numbers are numbers.
+// sameReturn reports whether a call has returned the value that a test expects, by the rules of the public graders: a
+// tuple is a list, the expected value may be the only element of a list, and keys of JSON that are whole numbers are
+// numbers.
 func sameReturn(got, want any) bool {
 	if !isJSON(got) {
 		return false

@@ -36,7 +36,7 @@ func TestArithmeticSplits(t *testing.T) {
 	if err != nil {
 		t.Fatalf("Splits: %v", err)
 	}
-	// A change of these numbers changes what runs train on and what they are evaluated with.
+	// A change of these numbers changes the tasks of runs and of their evaluations.
 	want := []environment.Split{{Name: "test", Tasks: 2006}, {Name: "train", Tasks: 7994}}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("Splits (-want +got):\n%s", diff)

@@ -76,7 +76,7 @@ func TestCountdown(t *testing.T) {
 	}
 }
 
-// A change of these rows changes what runs train on.
+// A change of these rows changes the tasks of runs.
 func TestCountdownRows(t *testing.T) {
 	d := countdown(t, settings.CountdownData{MinNumbers: 3, MaxNumbers: 4, MaxNumber: 99, Tasks: 1000})
 	var got []string

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package dataset provides the tasks of environments. A data set is a fixed list of rows for each split. It knows
-// neither how an episode of a row proceeds nor what a reply to it is worth.
+// neither how an episode of a row proceeds nor the reward of a reply to it.
 package dataset
 
 import (
@@ -32,10 +32,10 @@ type Row struct {
 	Messages []chat.Message
 	// Prompt is the question for the policy, which is also the content of the last message.
 	Prompt string
-	// Answer is what a verifier compares replies with. It is empty if the data set has no answers.
+	// Answer is the text that a verifier compares replies with. It is empty if the data set has no answers.
 	Answer string
-	// Fields has the columns by name. A value is what encoding/json decodes with UseNumber: nil, bool, string,
-	// json.Number, []any or map[string]any. A name that the definition maps to a column is a field as well.
+	// Fields has the columns by name. A value has one of the types that encoding/json decodes to with UseNumber: nil,
+	// bool, string, json.Number, []any or map[string]any. A name that the definition maps to a column is a field as well.
 	Fields map[string]any
 }
 

@@ -23,14 +23,14 @@ type Duplicates struct {
 	First, Second int64
 }
 
-// String says how many rows there are, and names two of them, numbered from 1 as those of files are.
+// String says how many rows there are, and names two of them, numbered from 1 as lines of files are.
 func (d Duplicates) String() string {
 	return fmt.Sprintf("%d rows of split %q have the id of an earlier row, such as row %d, which has the id %q of row %d",
 		d.Count, d.Split, d.Second+1, d.ID, d.First+1)
 }
 
 // FindDuplicates returns the first split whose rows have ids that are not unique, or nil. Of a split whose first row
-// has no id, no other row is read. An error is that of Row.
+// has no id, no other row is read. An error comes from Row.
 func FindDuplicates(ctx context.Context, rows Dataset) (*Duplicates, error) {
 	splits, err := rows.Splits(ctx)
 	if err != nil {

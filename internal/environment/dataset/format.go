@@ -41,11 +41,11 @@ func NewFormat(definition settings.Dataset) *Format {
 	return f
 }
 
-// ColumnError reports that a row's columns are not what the definition needs.
+// ColumnError reports that a row lacks a column that the definition needs, or has another type there.
 type ColumnError struct {
 	// Field is the field of the definition.
 	Field string
-	// Problem says what is wrong with the row, and Repair what to do. Problem follows on the name of the row.
+	// Problem is the defect of the row, in words that follow on its name, and Repair tells what to do.
 	Problem, Repair string
 }
 

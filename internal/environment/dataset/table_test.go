@@ -60,7 +60,7 @@ func TestTable(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// The permutation of seed 42 is 5 6 0 7 3 2 4 9 1 8, and that of seed 0 of seven is 6 0 5 2 3 1 4.
+	// The permutation of seed 42 is 5 6 0 7 3 2 4 9 1 8, and the permutation of seed 0 of seven is 6 0 5 2 3 1 4.
 	for split, want := range map[string]string{
 		"test": "0 1 2", "train": "3 4 5 6 7 8 9", "shuffled": "6 0 7 3 2 4", "late": "7 3 2 4", "other": "0 1",
 	} {

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package mathverify is the reward that compares mathematical answers by the Python package math-verify. Replies are
-// read in a sandbox: the package evaluates what they contain.
+// read in a sandbox, because the package evaluates expressions in them.
 package mathverify
 
 import (
@@ -62,7 +62,7 @@ func New(host *pythonreward.Host, processes int, minimum isolation.Level) (*Grad
 	return g, nil
 }
 
-// verdict is what the package says.
+// verdict is the package's verdict about a reply.
 type verdict struct {
 	// Unreadable says that the row's answer is no expression.
 	Unreadable     bool

@@ -16,8 +16,9 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/environment"
 )
 
-// environmentName returns the name that paths carry: the configured one, or that of the server's first environment. It
-// is empty where the server has no list, and at the hosted service, which know their first environment without it.
+// environmentName returns the environment's name in paths: the configured name, or the name of the server's first
+// environment. It is empty if the server has no list, and at the hosted service: both find their first environment
+// without a name.
 func (b *Backend) environmentName(ctx context.Context) (string, error) {
 	if b.options.Environment != "" || b.options.Deployment != "" {
 		return b.options.Environment, nil

@@ -144,8 +144,8 @@ func checkHostedRequests(t *testing.T, service *orstest.Hosted, redirects bool) 
 	}
 }
 
-// TestHostedRefusals checks that what the service refuses names the field and the repair, whether splits are listed,
-// the service is checked or a session is opened.
+// TestHostedRefusals checks that an error for a refusal of the service names the field and the repair, whether splits
+// are listed, the service is checked or a session is opened.
 func TestHostedRefusals(t *testing.T) {
 	cases := map[string]struct {
 		name, key string

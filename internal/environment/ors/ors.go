@@ -40,11 +40,11 @@ const (
 	checkTimeout = 30 * time.Second
 	// deleteTimeout bounds the end of a session whose context may have ended.
 	deleteTimeout = 10 * time.Second
-	// requestGrace is how much longer a request may take than what it is sent for, so that its context is what ends it.
+	// requestGrace is added to the timeout of a request, so that its context ends first.
 	requestGrace = 30 * time.Second
 )
 
-// maxReply bounds what is read of one reply, in bytes. A longer one is a fault.
+// maxReply bounds one reply, in bytes. A longer one is a fault.
 const maxReply = 16 << 20
 
 // Options describe a server and how it is used.
@@ -152,8 +152,8 @@ func (b *Backend) Open(ctx context.Context, task environment.Task) (tooluse.Sess
 	return s, nil
 }
 
-// reserve makes a session that has no task yet, so that what fails concerns the server and no task. While the server
-// has no capacity, it waits or returns that answer.
+// reserve makes a session that has no task yet, so that a failure concerns the server and no task. While the server has
+// no capacity, it waits or returns that answer.
 func (b *Backend) reserve(ctx context.Context, waits bool) (*session, error) {
 	name, err := b.environmentName(ctx)
 	if err != nil {

@@ -18,8 +18,8 @@ import (
 	"time"
 )
 
-// TestRedirects checks which redirects of a server are followed. What is followed arrives with its method, body and
-// headers; what is not followed is asked for once, and the error names the field to change.
+// TestRedirects checks which redirects of a server are followed. A request that is redirected arrives with its method,
+// body and headers. For other redirects there is one request, and the error names the field to change.
 func TestRedirects(t *testing.T) {
 	cases := map[string]struct {
 		status int

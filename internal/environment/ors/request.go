@@ -44,7 +44,7 @@ type startingError struct{ error }
 // Unwrap returns the answer.
 func (e *startingError) Unwrap() error { return e.error }
 
-// repairOf returns what a person can do about an answer with a status, or nothing.
+// repairOf returns the repair for an answer with a status, or an empty text.
 func (o *Options) repairOf(status int) string {
 	const key = "the key that ors.apiKeySecretKeyRef names"
 	switch refused := status == http.StatusUnauthorized || status == http.StatusForbidden; {
@@ -151,7 +151,7 @@ func withoutURL(err error) error {
 
 // refusalOf reads the answer with which a server refuses a request.
 func (b *Backend) refusalOf(request *http.Request, response *http.Response) error {
-	text, _ := io.ReadAll(io.LimitReader(response.Body, 4096)) // What could be read says enough.
+	text, _ := io.ReadAll(io.LimitReader(response.Body, 4096)) // An incomplete answer says enough.
 	credentials := []string{b.options.APIKey, b.secrets.header}
 	for _, secret := range b.options.Secrets {
 		credentials = append(credentials, secret.Value)
@@ -164,7 +164,7 @@ func (b *Backend) refusalOf(request *http.Request, response *http.Response) erro
 	return refused
 }
 
-// detailOf returns what an answer says is wrong, in the forms of FastAPI and of other servers.
+// detailOf returns the description of the error in an answer, in the forms of FastAPI and of other servers.
 func detailOf(text []byte) string {
 	var reply struct {
 		Detail json.RawMessage `json:"detail"`

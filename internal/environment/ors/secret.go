@@ -28,9 +28,9 @@ type deliveredSecrets struct {
 	optional bool
 }
 
-// deliver encodes the secrets. Servers of the package openreward read them from a header, and those of ors-sdk from the
-// body of create. Where both are sent, the body is left out once the server refuses it. Without a delivery they go into
-// the header.
+// deliver encodes the secrets. Servers of the package openreward read them from a header, and servers of ors-sdk from
+// the body of create. Where both are sent, the body is left out once the server refuses it. Without a delivery they go
+// into the header.
 func deliver(secrets []Secret, delivery settings.SecretDelivery) (deliveredSecrets, error) {
 	if len(secrets) == 0 {
 		return deliveredSecrets{}, nil

@@ -39,10 +39,11 @@ const reminder = "No tool was called. Call one of the tools to continue."
 type session struct {
 	*Backend
 	id string
-	// name is that of the environment; it may be empty.
+	// name is the name of the environment; it may be empty.
 	name     string
 	terminal *terminalTool
-	// converses says that terminal is that of the options, whose results answer the policy until one ends the episode.
+	// converses says that terminal is the answer tool of the options. Its results answer the policy until one ends the
+	// episode.
 	converses bool
 	// deadline is when the session has to be ready.
 	deadline time.Time
@@ -50,7 +51,7 @@ type session struct {
 	active    atomic.Bool
 	stopPings context.CancelFunc
 	closed    sync.Once
-	// The counts are those of the session so far.
+	// cut and reconnects are the session's values of MetricCut and MetricReconnects so far.
 	cut, reconnects int
 }
 
@@ -277,15 +278,15 @@ func (s *session) Close(ctx context.Context) {
 	})
 }
 
-// abandon frees what the server keeps for the session, also when ctx has ended.
+// abandon deletes the session at the server, also when ctx has ended.
 func (s *session) abandon(ctx context.Context) {
 	ctx, stop := context.WithTimeout(context.WithoutCancel(ctx), deleteTimeout)
 	defer stop()
 	s.delete(ctx)
 }
 
-// delete frees what the server and the hosted service keep for the session. Failures cost nothing but the server's
-// memory until it removes the session by itself.
+// delete deletes the session at the server and at the hosted service. Failures cost nothing but the server's memory
+// until it removes the session by itself.
 func (s *session) delete(ctx context.Context) {
 	for _, path := range []string{"/delete", "/delete_session"} {
 		if err := s.post(ctx, path, nil); err != nil {

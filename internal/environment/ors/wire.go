@@ -24,7 +24,7 @@ type createRequest struct {
 	Secrets     map[string]string `json:"secrets,omitempty"`
 }
 
-// sessionReply is what some servers answer to create_session instead of a stream.
+// sessionReply is the answer of some servers to create_session, instead of a stream.
 type sessionReply struct {
 	ID string `json:"sid"`
 }
@@ -44,7 +44,7 @@ type callReply struct {
 	Error string `json:"error"`
 }
 
-// toolOutput is what a tool returned. A reward of null is not one of 0.
+// toolOutput is the output of a tool. A reward of null is not a reward of 0.
 type toolOutput struct {
 	Blocks   []block  `json:"blocks"`
 	Reward   *float64 `json:"reward"`
@@ -55,11 +55,11 @@ type toolOutput struct {
 type block struct {
 	Type string `json:"type"`
 	Text string `json:"text"`
-	// ID, Name and Input are those of a call in a conversation that a task begins with.
+	// ID, Name and Input belong to a call in a conversation that a task begins with.
 	ID    string          `json:"id"`
 	Name  string          `json:"name"`
 	Input json.RawMessage `json:"input"`
-	// CallID and Blocks are those of a result in such a conversation.
+	// CallID and Blocks belong to a result in such a conversation.
 	CallID string  `json:"tool_call_id"`
 	Blocks []block `json:"blocks"`
 }

@@ -18,15 +18,15 @@ import (
 // methodAgent is the method of an agent in Python.
 const methodAgent = "agent"
 
-// The bounds of an agent where they are other than those of a function: what it prints, its address space, since some
-// languages reserve much more than they use, and the processes of its tree.
+// The limits of an agent that differ from the limits of a function: the bytes that it prints, its address space, since
+// some languages reserve much more than they use, and the processes of its tree.
 const (
 	agentOutput    = 256 << 20
 	agentAddresses = 1 << 40
 	agentProcesses = 256
 )
 
-// AgentOptions are what an agent is started with.
+// AgentOptions are the program and the limits of an agent.
 type AgentOptions struct {
 	// Command is a program for each episode. Without it the agent is a function in Python.
 	Command []string
@@ -36,9 +36,9 @@ type AgentOptions struct {
 	Code, Module, Function string
 	// Processes run episodes at once, and each process of Python runs Concurrency episodes at once.
 	Processes, Concurrency int
-	// MemoryBytes bounds each process with what it starts; 0 for the runner's default.
+	// MemoryBytes bounds each process with its descendants. Defaults to the runner's default.
 	MemoryBytes int64
-	// Network confines what the agent reaches; nil for what its container reaches.
+	// Network confines the agent's network; nil gives it the network of its container.
 	Network *protocol.Network
 }
 
@@ -87,7 +87,7 @@ func NewAgent(host *Host, o AgentOptions) (*Agent, error) {
 	return &Agent{function: f, method: methodAgent}, err
 }
 
-// Ending says what the end of an agent's process means.
+// Ending is the meaning of the end of an agent's process.
 type Ending int
 
 // The endings.
@@ -96,7 +96,7 @@ const (
 	Ended Ending = iota
 	// Lost is an agent whose process has ended, perhaps for another episode's sake, or that was not started.
 	Lost
-	// Failed is an agent that has failed, or that was ended for what it has done.
+	// Failed is an agent that has failed, or that was ended at one of its limits.
 	Failed
 )
 

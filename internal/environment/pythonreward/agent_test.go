@@ -29,7 +29,7 @@ func (r *runner) agent(t *testing.T, o AgentOptions) *Agent {
 	return a
 }
 
-// TestAgentsInPython plays functions: what they return, what fails, and what a process that ends means.
+// TestAgentsInPython plays functions that return, that fail, and that end their process.
 func TestAgentsInPython(t *testing.T) {
 	cases := map[string]struct {
 		code    string
@@ -104,7 +104,7 @@ func TestAgentsThatAreCommands(t *testing.T) {
 	}
 }
 
-// TestCommandsInPythonAreForked has the episodes of a command share what it imports, where its variables are known.
+// TestCommandsInPythonAreForked has the episodes of a command share its imports, where its variables are known.
 func TestCommandsInPythonAreForked(t *testing.T) {
 	r := startRunner(t)
 	dir := t.TempDir()

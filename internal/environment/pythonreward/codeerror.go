@@ -14,13 +14,14 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/runner/protocol"
 )
 
-// CodeError reports that the code of a user raises, returns what is no reward, cannot be loaded, or ends its process.
+// CodeError reports that the code of a user raises, returns a value that is no reward, cannot be loaded, or ends its
+// process.
 type CodeError struct {
 	Code protocol.Code
 	// Line is the line of the code; nil where none is known.
 	Line *protocol.Line
 	text string
-	// limit is that of the run which forbade a question, if the code has not caught that.
+	// limit is the run's limit that forbade a question, if the code has not caught that.
 	limit string
 }
 
@@ -36,7 +37,7 @@ func (e *CodeError) IsFinal() bool {
 	return false
 }
 
-// isAnswer reports whether the function has ended by itself, with what is no reward.
+// isAnswer reports whether the function has ended by itself without a reward: it raised, or returned another value.
 func (e *CodeError) isAnswer() bool {
 	switch e.Code {
 	case protocol.CodeException, protocol.CodeNoValue, protocol.CodeWrongType, protocol.CodeNotFinite,
@@ -46,8 +47,8 @@ func (e *CodeError) isAnswer() bool {
 	return false
 }
 
-// describe returns a failed request as a *CodeError, with what a person needs to correct the code. Any other error, for
-// example a lost connection, is returned as it is.
+// describe returns a failed request as a *CodeError, with the exception and the line for the author of the code. Any
+// other error, for example a lost connection, is returned as it is.
 func describe(err error) error {
 	var failure *client.Failure
 	if !errors.As(err, &failure) {

@@ -29,7 +29,7 @@ const codeLimitReached protocol.Code = "limit_reached"
 type Episodes struct {
 	*function
 	rows dataset.Dataset
-	// roles are those that conversations may have; the empty one is always among them.
+	// roles are the roles that conversations may have. The empty role is always allowed.
 	roles []string
 }
 
@@ -182,7 +182,7 @@ func (e *Episodes) checkRole(role string) error {
 		e.roles)
 }
 
-// outcome is what an episode has returned, as the program writes it.
+// outcome is the result of an episode, as the program writes it.
 type outcome struct {
 	Reward  *float64           `json:"reward"`
 	Rewards map[string]float64 `json:"rewards"`

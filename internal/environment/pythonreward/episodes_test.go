@@ -207,7 +207,7 @@ async def episode(row, policy, seed):
 	}
 }
 
-// TestEpisodesAtFault has code raise, ask what cannot be asked and return what is no result.
+// TestEpisodesAtFault has code raise, ask questions that are not allowed, and return values that are no result.
 func TestEpisodesAtFault(t *testing.T) {
 	r := startRunner(t)
 	cases := map[string]struct{ body, want string }{
@@ -315,8 +315,8 @@ func TestEpisodeWhoseProcessDies(t *testing.T) {
 	}
 }
 
-// TestEpisodeThatDoesNotRepeatItself asks otherwise once its process has died: what it was told before would be trained
-// on.
+// TestEpisodeThatDoesNotRepeatItself asks other questions once its process has died: the earlier replies would be
+// trained on.
 func TestEpisodeThatDoesNotRepeatItself(t *testing.T) {
 	marker := t.TempDir() + "/died"
 	code := fmt.Sprintf(`

@@ -22,13 +22,13 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/wait"
 )
 
-// startTimeout bounds a start: the runner's own limit and what it takes to end a program.
+// startTimeout bounds a start: the runner's own limit and the time to end a program.
 const startTimeout = 2 * time.Minute
 
 // podPause is the least time between two starts in one pod: other pods are called meanwhile.
 const podPause = 2 * time.Second
 
-// callPauses are those of a call whose program cannot be called.
+// callPauses are the pauses between the attempts of a call whose program cannot be called.
 var callPauses = wait.Backoff{First: 200 * time.Millisecond, Longest: 20 * time.Second}
 
 // function is a function of a user, which a program of a runner calls.
@@ -36,10 +36,11 @@ type function struct {
 	host *Host
 	name string
 	spec protocol.Spec
-	// wanted says what the code is to define, and entries are the names by which its program calls that.
+	// wanted describes the functions that the code has to define, and entries are the names by which its program calls
+	// them.
 	wanted  string
 	entries []string
-	// check is made after each start of a program that does not say what it is; nil where it does.
+	// check is a call after each start of a program that does not report its entry; nil for other programs.
 	check *client.Call
 	// entry is the one that the program has found, a string.
 	entry atomic.Value
@@ -72,7 +73,7 @@ func newFunction(host *Host, o Options, wanted string, entries ...string) (*func
 	return newProgram(host, spec, wanted, entries...)
 }
 
-// newProgram returns what a program of any kind is called by.
+// newProgram returns the function by which a program of any kind is called.
 func newProgram(host *Host, spec protocol.Spec, wanted string, entries ...string) (*function, error) {
 	if _, invalid := spec.Validate(); invalid != nil {
 		return nil, invalid

@@ -17,7 +17,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/runner/client"
 )
 
-// Options are what a function is called with.
+// Options are the code of a function, and the settings of its calls.
 type Options struct {
 	// Code is its text. Without a text it is in Module, which the image has.
 	Code, Module string
@@ -26,13 +26,13 @@ type Options struct {
 	// Processes run calls at once, and each process runs Concurrency calls at once if the function is async.
 	Processes, Concurrency int
 	Timeout                time.Duration
-	// MemoryBytes bounds each process with what it starts; 0 for the runner's default.
+	// MemoryBytes bounds each process with its descendants. Defaults to the runner's default.
 	MemoryBytes int64
-	// OnError is the reward of a reply for which the function raises, or returns what is no reward; nil has that be a
-	// fault.
+	// OnError is the reward of a reply for which the function raises, or returns a value that is no reward. With nil, such
+	// a reply is a fault.
 	OnError *float64
 
-	// entry says what the function is called for, if its name does not.
+	// entry is the method that the function is called for, if its name does not tell it.
 	entry string
 }
 
@@ -90,7 +90,7 @@ func (g *Grader) GradeGroup(ctx context.Context, row dataset.Row, replies []envi
 	return scoresOf(value, len(replies))
 }
 
-// failed decides what a failed call is: the user's own choice for code that raises, or a fault.
+// failed returns the result of a failed call: Options.OnError for code that raises, or a fault.
 func (g *Grader) failed(err error) (verify.Score, error) {
 	var code *CodeError
 	if !errors.As(err, &code) {

@@ -143,7 +143,7 @@ func row(fields map[string]any) dataset.Row {
 	return r
 }
 
-// TestShapes has a function report what it was given.
+// TestShapes has a function report its arguments.
 func TestShapes(t *testing.T) {
 	const code = `
 def reward(row, reply):

@@ -3,8 +3,8 @@
 
 // Package pythonreward has rewards and episodes that are Python functions of a user. A runner runs them, in a container
 // or a process of its own; docs/runner.md describes it. A Grader gives a function rows and replies in their standard
-// shapes, Episodes gives it rows and answers its questions to the policy, and both know what follows where it raises,
-// hangs or ends its process.
+// shapes, Episodes gives it rows and answers its questions to the policy, and both handle functions that raise, hang or
+// end their process.
 package pythonreward
 
 import (

@@ -31,7 +31,7 @@ type Pods struct {
 	// Name resolves to the addresses of the pods that are ready.
 	Name string
 	Port int
-	// TLS trusts the certificate of the runners, and Token is what they ask for.
+	// TLS trusts the certificate of the runners, and Token is the token that they ask for.
 	TLS   *tls.Config
 	Token string
 	// Now is the clock.
@@ -100,7 +100,7 @@ func inOrder(addresses []string, key uint64) []string {
 	return ordered
 }
 
-// keyOf returns what decides which pod a call prefers.
+// keyOf returns the key by which a call prefers a pod.
 func keyOf(call client.Call) uint64 {
 	hash := fnv.New64a()
 	_, _ = hash.Write(call.Params)

@@ -79,7 +79,8 @@ func (s *Session) Call(ctx context.Context, method string, params json.RawMessag
 	}
 }
 
-// ends reports whether an error of a call says that the call, or what it left behind, has ended the process.
+// ends reports whether an error of a call says that the call, or a process that it left behind, has ended the process
+// of the session.
 func (*Session) ends(err error) bool {
 	var failure *client.Failure
 	if !errors.As(err, &failure) {

@@ -56,7 +56,7 @@ func replyOf(from environment.Reply) reply {
 	return r
 }
 
-// result is what a function has returned, as the program writes it.
+// result is the result of a function, as the program writes it.
 type result struct {
 	Reward  *float64           `json:"reward"`
 	Correct *bool              `json:"correct"`

@@ -60,7 +60,7 @@ func (b Builder) newAgent(ctx context.Context, f *functions, definition contract
 		return nil, err
 	}
 	host := b.Agents(definition)
-	// A probe tells at once what a worker waits for.
+	// A probe reports at once a problem for which a worker waits.
 	host.Wait, host.Logger = !b.CheckRows, b.Logger
 	played, err := pythonreward.NewAgent(host, program)
 	if err != nil {
@@ -78,7 +78,7 @@ func (b Builder) newAgent(ctx context.Context, f *functions, definition contract
 	return env, nil
 }
 
-// networkOf returns what the processes of an agent reach: the gateway, unless their network is open.
+// networkOf returns the network of an agent's processes: the gateway alone, unless their network is open.
 func (b Builder) networkOf(definition contract.Definition, agentOf settings.Agent) (*protocol.Network, error) {
 	if agentOf.Network == settings.NetworkOpen {
 		return nil, nil

@@ -16,13 +16,13 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/environment/verify"
 )
 
-// functions are those of users that an environment calls. They run at one host.
+// functions are the users' functions that an environment calls. They run at one host.
 type functions struct {
 	host *pythonreward.Host
 	// processBytes bounds each process.
 	processBytes int64
 	graders      []*pythonreward.Grader
-	// sandbox runs what a policy wrote.
+	// sandbox runs programs of a policy.
 	sandbox *sandbox
 }
 
@@ -31,7 +31,7 @@ func (b Builder) newFunctions(definition contract.Definition) *functions {
 		return &functions{sandbox: b.newSandbox(definition)}
 	}
 	host := b.Programs(definition)
-	// A probe tells at once what a worker waits for.
+	// A probe reports at once a problem for which a worker waits.
 	host.Wait, host.Logger = !b.CheckRows, b.Logger
 	f := &functions{host: host, sandbox: b.newSandbox(definition)}
 	if definition.Execution != nil {
@@ -97,8 +97,8 @@ func (f *functions) serve(env environment.Environment, rows dataset.Dataset,
 	return pythonreward.Serve(env, rows, f.graders, definition.Reward.Python != nil && oneReply)
 }
 
-// checkFunctions has the functions of an environment loaded. The error of code that can be loaded nowhere says what is
-// wrong with the definition.
+// checkFunctions has the functions of an environment loaded. The error of code that can be loaded nowhere describes the
+// defect of the definition.
 func checkFunctions(ctx context.Context, env environment.Environment) error {
 	checker := environment.CheckerOf(env)
 	if checker == nil {

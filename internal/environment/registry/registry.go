@@ -36,12 +36,12 @@ func (e *DefinitionError) Error() string { return "building environment: " + e.E
 // Unwrap returns the cause.
 func (e *DefinitionError) Unwrap() error { return e.Err }
 
-// Builder builds environments. Its fields are what environments need from outside; the zero value builds those that
-// need nothing.
+// Builder builds environments. Its fields are the dependencies of environments; the zero value builds environments
+// without dependencies.
 type Builder struct {
 	// Data opens the data sets that are read, or are more than generated tasks as they are: source.Loader's Open. It
 	// should return soon, and leave it to the data set's methods to fetch rows. An error is a *environment.Fault, the
-	// context's, or says what is wrong with the definition.
+	// context's, or describes the defect of the definition.
 	Data func(ctx context.Context, definition contract.Dataset) (dataset.Dataset, error)
 	// Secret returns the value of a Secret's key. An error says what is missing.
 	Secret func(ref.SecretKey) (string, error)
@@ -59,11 +59,11 @@ type Builder struct {
 	Programs func(definition contract.Definition) *pythonreward.Host
 	// Agents is where the agent of a definition runs; nil where this program can run none.
 	Agents func(definition contract.Definition) *pythonreward.Host
-	// Sandboxes is where what a policy wrote runs; nil where this program can run none of that.
+	// Sandboxes is the host of programs of a policy; nil where this program can run none.
 	Sandboxes func(definition contract.Definition) *pythonreward.Host
 	// Gateway returns the server at which agents ask the policy; nil where this program has none.
 	Gateway func() (*gateway.Server, error)
-	// CheckRows has each row checked for what the reward needs, if the reward can find that without a reply.
+	// CheckRows has each row checked for the columns that the reward needs, if the reward can check them without a reply.
 	CheckRows bool
 	// Now is the clock of judges; nil measures nothing.
 	Now    func() time.Time
@@ -138,7 +138,7 @@ func (b Builder) newInteraction(rows dataset.Dataset, grader verify.Grader,
 	}
 }
 
-// newToolUse builds an environment with tools: those of its definition, or the calculator.
+// newToolUse builds an environment with tools: the tools of its definition, or the calculator.
 func newToolUse(rows dataset.Dataset, grader verify.Grader, definition settings.ToolUse,
 	sandbox *sandbox) (environment.Environment, error) {
 	if len(definition.Tools) > 0 {

@@ -125,7 +125,7 @@ func TestBuildRejectsInvalidDefinitions(t *testing.T) {
 	}
 }
 
-// TestBuildNamesTheField requires the field, the position and the repair of what only the probe can find.
+// TestBuildNamesTheField requires the field, the position and the repair of defects that only the probe can find.
 func TestBuildNamesTheField(t *testing.T) {
 	brief := settings.WeightedReward{Name: "brief", Weight: 0.1,
 		RewardRule: settings.RewardRule{Expression: "size(reply.texts)"}}

@@ -11,7 +11,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/environment/verify"
 )
 
-// newGrader builds what scores replies. An error names the field by its path in the RewardEnvironment.
+// newGrader builds the grader of replies. An error names the field by its path in the RewardEnvironment.
 func (b Builder) newGrader(reward settings.Reward, path string, functions *functions) (verify.Grader, error) {
 	if reward.None != nil {
 		return verify.None{}, nil

@@ -20,7 +20,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/runner/isolation"
 )
 
-// sandbox is where what a policy wrote runs.
+// sandbox is the host of programs that a policy wrote.
 type sandbox struct {
 	host *pythonreward.Host
 	// bytes is the memory that the programs of each reward, and of all tools, have together.
@@ -37,7 +37,7 @@ func (b Builder) newSandbox(definition contract.Definition) *sandbox {
 		return &sandbox{}
 	}
 	host := b.Sandboxes(definition)
-	// A probe tells at once what a worker waits for.
+	// A probe reports at once a problem for which a worker waits.
 	host.Wait, host.Logger = !b.CheckRows, b.Logger
 	execution := definition.Execution
 	return &sandbox{
@@ -46,7 +46,7 @@ func (b Builder) newSandbox(definition contract.Definition) *sandbox {
 	}
 }
 
-// users counts what divides the memory: the rewards that run programs, and the tools.
+// users counts the users that share the memory: the rewards that run programs, and the tools.
 func users(definition contract.Definition) int64 {
 	var n int64
 	for _, rule := range definition.Reward.Rules() {
@@ -72,7 +72,7 @@ func (s *sandbox) processes(memory int64) (int, error) {
 
 var errNoSandbox = errors.New("this program can run nothing that a policy wrote")
 
-// add adds a rule that evaluates what a policy wrote.
+// add adds a rule that runs text of a policy.
 func (s *sandbox) add(rule settings.RewardRule) (verify.Grader, error) {
 	if rule.Tests != nil {
 		return s.addTests(*rule.Tests)

@@ -45,11 +45,11 @@ func (t *tally) add(metrics map[string]float64) {
 	metrics[MetricPromptTokens], metrics[MetricSampledTokens] = float64(t.sum.PromptTokens), float64(t.sum.SampledTokens)
 }
 
-// attempts counts what became of the calls for one judgement.
+// attempts counts the results of the calls for one judgement.
 type attempts struct {
 	// unreadable counts replies that were not judgements, and failed calls that gave no reply.
 	unreadable, failed int
-	// pauses are those between the calls.
+	// pauses are the pauses between the calls.
 	pauses wait.Pauses
 	// outages is how many outages were over before these calls.
 	outages int64

@@ -12,7 +12,7 @@ import (
 
 // Judge is a model that grades. It is safe for concurrent use.
 type Judge interface {
-	// Complete returns the model's reply to a conversation. Errors say what is to be done about them: a
+	// Complete returns the model's reply to a conversation. The type of an error decides how it is handled: a
 	// *environment.Fault is final for this request, after a *ReplyError another judgement may be asked for, an
 	// *UnavailableError concerns all requests, and everything else is an error of this call, such as a *RetryError.
 	Complete(ctx context.Context, request Request) (text string, usage Usage, err error)
@@ -21,7 +21,7 @@ type Judge interface {
 // Request is one call of a judge. Where a judge can, it gives the same reply to the same request.
 type Request struct {
 	Messages []chat.Message
-	// Seed is that of the reply to be judged.
+	// Seed is the seed of the reply to be judged.
 	Seed uint64
 	// Call numbers the calls for one reply. Try numbers the judgements that were asked for in this call, since the earlier
 	// ones could not be read; calls that failed do not count.

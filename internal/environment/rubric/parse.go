@@ -18,7 +18,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/environment"
 )
 
-// judgement is what a judge thinks of the criteria of one call.
+// judgement has a judge's ratings of the criteria of one call.
 type judgement struct {
 	// ratings are from 0 to 1, or NaN for a criterion that was not rated.
 	ratings    []float64
@@ -46,12 +46,12 @@ func (j judgement) judgements(conversation string, criteria []string) []environm
 	return list
 }
 
-// document is what a judge replies.
+// document is the reply of a judge.
 type document struct {
 	Ratings []rating `json:"ratings"`
 }
 
-// rating is that of one criterion.
+// rating is the rating of one criterion.
 type rating struct {
 	// Criterion counts from 1. Judges may leave it out of a complete list.
 	Criterion *ordinal        `json:"criterion"`
@@ -124,12 +124,12 @@ func valueOf(raw json.RawMessage, scores bool) float64 {
 	}
 }
 
-// beginning is that of the object, if its list comes first.
+// beginning is the beginning of the object, if its list comes first.
 var beginning = regexp.MustCompile(`\{\s*"ratings"`)
 
-// decode finds the JSON object of a judgement: what is between its first and last brace, which leaves out fences and
-// other words, or else an object that begins with a list of ratings, which leaves out reasoning with braces. Of several
-// such objects that differ none counts: a judge may quote the reply, which may contain a judgement of its own.
+// decode finds the JSON object of a judgement: the text between the first and the last brace, which leaves out fences
+// and other words, or else an object that begins with a list of ratings, which leaves out reasoning with braces. Of
+// several such objects that differ none counts: a judge may quote the reply, which may contain a judgement of its own.
 func decode(text string) (document, error) {
 	first, last := strings.IndexByte(text, '{'), strings.LastIndexByte(text, '}')
 	if first < 0 || last < first {

@@ -11,7 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 )
 
-// TestParse has the parsing of the recipe rlvr_tinker, but for what this package repairs: ratings that are JSON
+// TestParse has the parsing of the recipe rlvr_tinker, except for repairs of this package: ratings that are JSON
 // booleans or numbers are read, text around the object is left out, and the judge may number its ratings.
 func TestParse(t *testing.T) {
 	none := math.NaN()

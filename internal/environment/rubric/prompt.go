@@ -12,11 +12,11 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/chat"
 )
 
-// task is what a judge is asked about.
+// task is a reply to be judged, with its criteria.
 type task struct {
 	prompt, reply string
 	criteria      []string
-	// seed is that of the reply, and call numbers the calls for it.
+	// seed is the seed of the reply, and call numbers the calls for it.
 	seed uint64
 	call int
 }
@@ -36,7 +36,7 @@ const (
 
 // messages returns the conversation that asks for ratings. Prompt and response stand between marks that they cannot
 // contain, so that a response can neither end itself nor add criteria or a task. The response comes before the
-// criteria, and what follows it says once more what is asked for, so that a response that gives orders is only graded.
+// criteria, and the request is repeated after them, so that a response that gives orders is only graded.
 func (t task) messages(scoring settings.RubricScoring) []chat.Message {
 	system, format, rating := systemYesNo, formatYesNo, "Yes or No"
 	if scoring == settings.ScoreScore {

@@ -21,7 +21,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/wait"
 )
 
-// These metrics are those of a reply. A criterion whose score is at least 0.5 is passed.
+// Metrics of a reply. A criterion whose score is at least 0.5 is passed.
 const (
 	// MetricPassRate is the share of the rated criteria that are passed.
 	MetricPassRate = "pass_rate"

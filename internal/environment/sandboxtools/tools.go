@@ -27,7 +27,7 @@ var driver string
 
 const driverFile = "session_driver.py"
 
-// Kind is what a tool runs.
+// Kind is the kind of program that a tool runs.
 type Kind string
 
 // The kinds of tools, which are the methods of the session's program.
@@ -126,7 +126,7 @@ func (s *session) Tools(context.Context) ([]chat.Tool, error) {
 	return all, nil
 }
 
-// Call implements tooluse.Session. What the policy's own program does to its session is a result.
+// Call implements tooluse.Session. If the policy's own program ends its session, that is a result.
 func (s *session) Call(ctx context.Context, call chat.ToolCall) (tooluse.Result, error) {
 	names := make([]string, len(s.backend.tools))
 	for i, tool := range s.backend.tools {

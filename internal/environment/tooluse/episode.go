@@ -20,8 +20,8 @@ type episode struct {
 	tools    []chat.Tool
 	// last is the last reply; it is nil before the first.
 	last *environment.Reply
-	// The counts are those of the episode so far; consecutive counts the parse errors since the last reply without
-	// one.
+	// The counts are totals of the episode so far, except consecutive: it counts the parse errors since the last reply
+	// without one.
 	turns, toolCalls, toolErrors, parseErrors, consecutive int
 }
 
@@ -72,7 +72,7 @@ func (e *episode) Step(ctx context.Context, replies []environment.Reply) (enviro
 	return e.proceed(outcome), nil
 }
 
-// handleParseError tells the policy what is wrong with its reply, or ends the episode if there were too many such
+// handleParseError describes the defect of a reply to the policy, or ends the episode if there were too many such
 // replies in a row. It runs none of the reply's calls, as the policy may have meant others.
 func (e *episode) handleParseError(ctx context.Context, reply environment.Reply) (environment.Turn, error) {
 	e.parseErrors++
@@ -150,7 +150,7 @@ func (e *episode) end(outcome Outcome) environment.Turn {
 	}
 }
 
-// metrics returns the metrics of the episode so far, together with those of the backend. Metrics of the episode
+// metrics returns the metrics of the episode so far, together with the metrics of the backend. Metrics of the episode
 // take precedence.
 func (e *episode) metrics(own map[string]float64) map[string]float64 {
 	all := map[string]float64{}

@@ -19,8 +19,7 @@ import (
 type Tool interface {
 	// Describe returns the tool's name, its purpose and the schema of its arguments.
 	Describe() chat.Tool
-	// Call returns the result for arguments as the policy wrote them. An error tells the policy what is wrong with
-	// them.
+	// Call returns the result for arguments as the policy wrote them. An error tells the policy their defect.
 	Call(arguments string) (string, error)
 }
 

@@ -29,8 +29,8 @@ type Session interface {
 	Call(ctx context.Context, call chat.ToolCall) (Result, error)
 	// Answer takes a reply that calls no tool.
 	Answer(ctx context.Context, reply environment.Reply) (Outcome, error)
-	// Finish returns what an episode that ends without an answer still earns. The argument last is the reply that
-	// it ended with, or nil if there was no reply. The Text of the Outcome is ignored.
+	// Finish returns the reward of an episode that ends without an answer. The argument last is the reply that it ended
+	// with, or nil if there was no reply. The Text of the Outcome is ignored.
 	Finish(ctx context.Context, last *environment.Reply) (Outcome, error)
 	// Close is called once, also after errors, and does not fail. Its context has a deadline.
 	Close(ctx context.Context)
@@ -38,11 +38,11 @@ type Session interface {
 
 // Result is the result of a call.
 type Result struct {
-	// Text is for the policy: the output of the tool, or what is wrong with the call.
+	// Text is for the policy: the output of the tool, or the defect of the call.
 	Text string
 	// Invalid means that the tool was not run, since the call names an unknown tool or has wrong arguments.
 	Invalid bool
-	// Rewards are those of the call. No reward is not a reward of 0.
+	// Rewards are the rewards of the call. No reward is not a reward of 0.
 	Rewards []environment.Reward
 	// Metrics are averaged over episodes, by name. The last value of a name counts.
 	Metrics map[string]float64

@@ -36,7 +36,7 @@ const (
 // ToolsPlaceholder is replaced by the tools in a system prompt, one JSON object a line.
 const ToolsPlaceholder = "$(tools)"
 
-// Options decide how the tools are declared to the policy and what happens to replies that break the format.
+// Options decide how the tools are declared to the policy and how replies that break the format are handled.
 type Options struct {
 	// SystemPrompt is the first message. It is empty if there is no such message. If it contains ToolsPlaceholder, it
 	// declares the tools, and the model's format does not.

@@ -93,7 +93,7 @@ func TestEpisode(t *testing.T) {
 		replies []environment.Reply
 		// last are the messages after the last reply.
 		last []chat.Message
-		// rewards, metrics and done are those of the last turn.
+		// rewards, metrics and done are expected of the last turn.
 		rewards []float64
 		metrics map[string]float64
 		done    bool
@@ -307,7 +307,7 @@ func withText(reply environment.Reply, text string) environment.Reply {
 	return reply
 }
 
-// rewardingBackend is a backend whose tools give rewards and end episodes, as those of a server may do.
+// rewardingBackend is a backend whose tools give rewards and end episodes, as tools of a server may do.
 type rewardingBackend struct {
 	Backend
 	fail error

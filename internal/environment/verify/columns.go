@@ -18,8 +18,8 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/nearest"
 )
 
-// columnsOf returns the columns that an expression reads of every row, whatever the reply is. What only one branch of a
-// condition reads, or one side of && and ||, is not among them, since a row need not have it.
+// columnsOf returns the columns that an expression reads of every row, for any reply. Columns that only one branch of a
+// condition reads, or one side of && and ||, are not among them, since a row need not have them.
 func columnsOf(e ast.Expr) []string {
 	found := map[string]bool{}
 	readColumns(e, found)
@@ -86,7 +86,7 @@ func (e *Expression) CheckRow(row dataset.Row) error {
 
 var noKey = regexp.MustCompile(`no such key: (\S+)`)
 
-// explainEvaluation says what to do about an expression that cannot be evaluated for a row.
+// explainEvaluation adds the repair to the error of an expression that cannot be evaluated for a row.
 func explainEvaluation(err error, columns map[string]any) error {
 	missing := noKey.FindStringSubmatch(err.Error())
 	switch {
@@ -115,7 +115,7 @@ var (
 	noOverload = regexp.MustCompile(`no matching overload for '.*' applied to '(.*)'`)
 )
 
-// hint says what may be meant by what the compiler of CEL refuses; "" if nothing is known.
+// hint proposes a correction of an expression that the compiler of CEL refuses; "" if none is known.
 func hint(message string) string {
 	if found := undeclared.FindStringSubmatch(message); found != nil {
 		if near := nearest.Name(found[1], knownNames()); near != "" {

@@ -13,7 +13,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/environment/dataset"
 )
 
-// TestColumnsOfAnExpression are those that each row needs. What a row may lack is read behind a condition.
+// TestColumnsOfAnExpression compares the columns that each row needs. Other columns are read behind a condition.
 func TestColumnsOfAnExpression(t *testing.T) {
 	for text, want := range map[string]string{
 		"reply.lastNumber() == double(row.total) ? 1.0 : 0.0":         "total",

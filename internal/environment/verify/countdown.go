@@ -20,7 +20,7 @@ const (
 	fieldTarget = "target"
 )
 
-// Countdown has this metric beside those of a comparison.
+// Countdown has this metric beside the metrics of a comparison.
 const (
 	// MetricScore is rLLM's score before it becomes the reward: 0 without an answer, 0.1 for a wrong one, and 1.
 	MetricScore = "score"
@@ -29,8 +29,8 @@ const (
 // Countdown gives a reply whose answer makes the field target of all numbers of the field nums a reward of 1, and any
 // other a reward of 0. The answer is in <answer>...</answer>.
 type Countdown struct {
-	// Strict allows whole numbers, the four operations and parentheses alone, and calculates exactly; a reply that a
-	// token limit cut earns 0. Otherwise scores are those of rLLM.
+	// Strict allows whole numbers, the four operations and parentheses alone, and calculates exactly; a reply that a token
+	// limit cut earns 0. Otherwise it scores as rLLM does.
 	Strict bool
 }
 

@@ -17,8 +17,8 @@ import (
 
 // ExactMatch gives a reply whose part is the answer a reward of 1, and any other a reward of 0. A reply that a token
 // limit cut earns 0, since its end is not known. The zero value compares the last number, which has to be an integer;
-// commas between groups of three digits are ignored. Comparisons of texts ignore what is to be normalized, and the
-// space at both ends.
+// commas between groups of three digits are ignored. Comparisons of texts ignore the space at both ends, and case,
+// punctuation and articles if these are to be normalized.
 type ExactMatch settings.ExactMatch
 
 // Grade implements Grader.
@@ -81,7 +81,8 @@ func (m ExactMatch) find(text string) (found string, ok bool) {
 
 var article = regexp.MustCompile(`(?i)\b(?:a|an|the)\b`)
 
-// normalize drops what is ignored. Punctuation and articles leave spaces behind, which are ignored with them.
+// normalize drops the parts that a comparison ignores. Punctuation and articles leave spaces behind, which are ignored
+// with them.
 func (m ExactMatch) normalize(text string) string {
 	if slices.Contains(m.Normalize, settings.NormalizeCase) {
 		text = strings.ToLower(text)

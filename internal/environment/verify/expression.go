@@ -18,7 +18,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/finite"
 )
 
-// An evaluation that costs more is a fault. The unit is that of Kubernetes' rules.
+// An evaluation that costs more is a fault. The unit is the cost of CEL, as in Kubernetes' validation rules.
 const (
 	costLimit      = 1_000_000
 	checkFrequency = 1000

@@ -56,7 +56,7 @@ func NewJSONSchema(schema []byte) (*JSONSchema, error) {
 	return &JSONSchema{schema: compiled}, nil
 }
 
-// noLoader loads no other schemas: a reward does not depend on what a server answers.
+// noLoader loads no other schemas: a reward does not depend on a server's answer.
 type noLoader struct{}
 
 // Load implements jsonschema.URLLoader.

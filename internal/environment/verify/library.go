@@ -54,7 +54,7 @@ func newCELEnv() (*cel.Env, error) {
 	return cel.NewEnv(options...)
 }
 
-// textFunction is a function of a text, which may be that of the reply.
+// textFunction is a function of a text or of the reply's text.
 type textFunction struct {
 	name   string
 	result *cel.Type
@@ -131,7 +131,7 @@ func textOf(value ref.Val) string {
 var extensions = []string{"replace", "split", "join", "lowerAscii", "upperAscii", "reverse", "format", "trim",
 	"substring", "strings.quote"}
 
-// textCost counts the functions of texts by the length of what they read and give. CEL counts its own functions.
+// textCost counts the functions of texts by the lengths of arguments and result. CEL counts its own functions.
 type textCost struct{}
 
 // CallCost implements interpreter.ActualCostEstimator.

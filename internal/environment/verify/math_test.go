@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// mathReply is a reply to a problem with a gold answer, whether it is right, and what Math-Verify 0.9.0 says.
+// mathReply is a reply to a problem with a gold answer, whether it is right, and the verdict of Math-Verify 0.9.0.
 type mathReply struct {
 	Gold       string `json:"gold"`
 	Reply      string `json:"reply"`

@@ -23,7 +23,7 @@ const (
 	MetricAnswered = "answered"
 )
 
-// compared is what became of the comparison with an answer: the metric that is 1.
+// compared is the result of the comparison with an answer: the metric that is 1.
 type compared string
 
 // Compare returns the score of a reply that has an answer or none, and whose answer is right or wrong. A reply that a
@@ -43,8 +43,8 @@ func (c compared) score() Score {
 	return score
 }
 
-// compare decides what became of a reply. Whether the answer is found and right is known by its text alone, and a reply
-// that a token limit cut has no answer, since its end is not known.
+// compare returns the result of the comparison of a reply. Whether the answer is found and right is known by its text
+// alone, and a reply that a token limit cut has no answer, since its end is not known.
 func compare(reply environment.Reply, found, correct bool) compared {
 	switch {
 	case reply.Truncated:

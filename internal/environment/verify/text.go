@@ -66,7 +66,8 @@ func lastNumber(text string) float64 {
 	return parseFloat(written)
 }
 
-// parseFloat reads what numbersIn found, or NaN where that is nothing. A number that is too large is infinite.
+// parseFloat parses a number that numbersIn found; for an empty text it returns NaN. A number that is too large is
+// infinite.
 func parseFloat(written string) float64 {
 	value, err := strconv.ParseFloat(written, 64)
 	if err != nil && !errors.Is(err, strconv.ErrRange) {

@@ -13,7 +13,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/environment/dataset"
 )
 
-// Score is what a reply is worth.
+// Score is the reward of a reply with its metrics.
 type Score struct {
 	Reward float64
 	// Parts are the parts of Reward by name, for metrics.
@@ -86,7 +86,7 @@ func CheckRows(ctx context.Context, rows dataset.Dataset, grader Grader) error {
 	return nil
 }
 
-// RowError reports a row that cannot be graded. Its text numbers rows from 1, as those of files are.
+// RowError reports a row that cannot be graded. Its text numbers rows from 1, as lines of files are.
 type RowError struct {
 	Split string
 	Index int64

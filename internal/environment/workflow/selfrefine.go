@@ -20,7 +20,7 @@ const (
 	RoleRevision = "revision"
 )
 
-// SelfRefine has these metrics, besides MetricCorrect, which is that of the revision.
+// SelfRefine has these metrics, besides MetricCorrect, which the revision decides.
 const (
 	// MetricDraft is the reward of the draft.
 	MetricDraft = "draft_reward"
@@ -38,15 +38,14 @@ const (
 )
 
 // SelfRefine is the environment in which the policy writes a draft, criticises it, and writes a final answer. The draft
-// earns what the grader gives it. Critique and revision both earn what the grader gives the revision.
+// earns its own grade. Critique and revision both earn the grade of the revision.
 type SelfRefine struct {
 	rows
 	options settings.SelfRefine
 }
 
-// NewSelfRefine returns the environment. The prompts are templates: that of the draft with $(prompt), that of the
-// critique with $(draft), too, and that of the revision with all of these and $(critique). Empty ones have the
-// defaults.
+// NewSelfRefine returns the environment. The prompts are templates. The draft's template has $(prompt), the critique's
+// also $(draft), and the revision's also $(critique). Empty templates have defaults.
 func NewSelfRefine(data dataset.Dataset, grader verify.Grader, options settings.SelfRefine) *SelfRefine {
 	options.DraftPrompt = cmp.Or(options.DraftPrompt, DefaultDraftPrompt)
 	options.CritiquePrompt = cmp.Or(options.CritiquePrompt, DefaultCritiquePrompt)
@@ -84,7 +83,7 @@ func (e *selfRefineEpisode) Step(ctx context.Context, replies []environment.Repl
 		return environment.Turn{}, err
 	}
 	reward := 0.0
-	if len(e.texts) != 1 { // A critique is graded by what it leads to.
+	if len(e.texts) != 1 { // A critique earns the grade of the revision.
 		var err error
 		if reward, err = e.grade(ctx, e.row, replies[0]); err != nil {
 			return environment.Turn{}, err
@@ -111,7 +110,7 @@ func (e *selfRefineEpisode) Step(ctx context.Context, replies []environment.Repl
 	}
 }
 
-// metrics are those of an episode whose revision has earned a reward.
+// metrics returns the metrics of an episode whose revision has earned a reward.
 func (e *selfRefineEpisode) metrics(revision float64) map[string]float64 {
 	return map[string]float64{
 		MetricDraft: e.draft, MetricImproved: indicator(revision > e.draft), MetricCorrect: indicator(revision > 0),

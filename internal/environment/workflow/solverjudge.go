@@ -52,8 +52,8 @@ const (
 )
 
 // SolverJudge is the environment in which several solvers answer a prompt independently, and a judge chooses one of the
-// answers by its index, from 1. A solver earns what the grader gives its answer, and the judge what the grader gives
-// the answer that it chose, or an empty answer if its index is invalid.
+// answers by its index, from 1. A solver earns the grade of its answer. The judge earns the grade of the answer that it
+// chose, or of an empty answer if its index is invalid.
 type SolverJudge struct {
 	rows
 	options settings.SolverJudge
@@ -105,7 +105,7 @@ func (s *SolverJudge) Answers(ctx context.Context, task environment.Task) (right
 // answerOf writes an answer as graders and the judge read it.
 func answerOf(text string) string { return "<answer>" + text + "</answer>" }
 
-// read returns what the first match of the pattern holds.
+// read returns the group of the pattern's first match.
 func (s *SolverJudge) read(reply environment.Reply) (text string, ok bool) {
 	match := s.pattern.FindStringSubmatch(reply.Message.Content)
 	if match == nil {
@@ -117,7 +117,7 @@ func (s *SolverJudge) read(reply environment.Reply) (text string, ok bool) {
 type solverJudgeEpisode struct {
 	*SolverJudge
 	row dataset.Row
-	// answers are those of the solvers, as the judge sees them; nil before.
+	// answers are the answers of the solvers, as the judge sees them; nil before they are complete.
 	answers []environment.Reply
 	// accuracy is the mean reward of the solvers.
 	accuracy float64
@@ -196,13 +196,13 @@ func (e *solverJudgeEpisode) choose(ctx context.Context, replies []environment.R
 	}, nil
 }
 
-// metrics are those of an episode whose judge has earned a reward.
+// metrics returns the metrics of an episode whose judge has earned a reward.
 func (e *solverJudgeEpisode) metrics(judge float64) map[string]float64 {
 	correct := indicator(judge > 0)
 	return map[string]float64{MetricSolverAccuracy: e.accuracy, MetricJudgeAccuracy: correct, MetricCorrect: correct}
 }
 
-// Finish implements environment.Episode. What the solvers have earned stays.
+// Finish implements environment.Episode. The solvers keep their rewards.
 func (e *solverJudgeEpisode) Finish(context.Context) (environment.Turn, error) {
 	return environment.Turn{Metrics: e.metrics(0), Done: true}, nil
 }

@@ -29,8 +29,8 @@ func (r rows) grade(ctx context.Context, row dataset.Row, answer environment.Rep
 	return score.Reward, err
 }
 
-// request asks a role for the first reply of a conversation. What the row has before its prompt comes first; the text
-// takes the place of the prompt.
+// request asks a role for the first reply of a conversation. The messages of the row before its prompt come first; the
+// text takes the place of the prompt.
 func request(row dataset.Row, role, conversation, text string) environment.Prompt {
 	messages := []chat.Message{{Role: chat.RoleUser, Content: text}}
 	if before := len(row.Messages) - 1; before > 0 {

@@ -85,7 +85,7 @@ func TestSolverJudge(t *testing.T) {
 	cases := map[string]struct {
 		solvers []string
 		judge   string
-		// rewards are those of the two solvers and of the judge.
+		// rewards are the rewards of the two solvers and of the judge.
 		rewards [3]float64
 		acc     float64
 	}{
@@ -150,7 +150,7 @@ func TestSolverJudgePrompts(t *testing.T) {
 	}
 }
 
-// TestSolverJudgeDefaultPrompt checks that the prompt has the parts of that of rLLM, in the same order.
+// TestSolverJudgeDefaultPrompt checks that the prompt has the parts of rLLM's prompt, in the same order.
 func TestSolverJudgeDefaultPrompt(t *testing.T) {
 	prompts, _, _ := play(t, newSolverJudge(t, settings.SolverJudge{}), [][]string{{"<answer>1</answer>", "none"},
 		{"<answer>1</answer>"}})

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package hub reads data sets of a Hugging Face hub over its HTTP API: which commit a revision is, which files the
-// repository has there, which of them make up a split, and what is in them.
+// repository has there, which of them make up a split, and their contents.
 package hub
 
 import (
@@ -24,8 +24,8 @@ const DefaultURL = "https://huggingface.co"
 // maxFiles bounds a listing.
 const maxFiles = 100_000
 
-// Repository is a repository of data sets. Errors of its methods are those of the download: an *httpstatus.Error
-// where the hub refuses.
+// Repository is a repository of data sets. Its methods return the errors of the download: an *httpstatus.Error where
+// the hub refuses.
 type Repository struct {
 	Client *download.Client
 	// URL of the hub; empty for DefaultURL.

@@ -140,7 +140,7 @@ func (c Commit) config(name string) (*Config, error) {
 		strings.Join(names, ", ")), "correct it"}
 }
 
-// noData says what a repository has in place of data.
+// noData returns an error that lists the kinds of files that a repository has in place of data.
 func (c Commit) noData(config string) error {
 	endings := map[string]bool{}
 	for _, f := range c.Files {
@@ -173,8 +173,8 @@ func (c Commit) matching(folder string, paths []string) []File {
 	return files
 }
 
-// glob returns the expression of a pattern in which ** stands for any path, * and ? for what has no slash, and brackets
-// for a choice. The name of a folder stands for everything in it.
+// glob returns the expression of a pattern in which ** stands for any path, * and ? for characters other than a slash,
+// and brackets for a choice. The name of a folder stands for everything in it.
 func glob(pattern string) *regexp.Regexp {
 	pattern = strings.TrimPrefix(pattern, "./")
 	var expression strings.Builder

@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// TestReadParquetOfChangedBytes changes bytes of a file, and checks that what cannot be read is reported as the file's.
-// The library panics for some of the changes.
+// TestReadParquetOfChangedBytes changes bytes of a file, and checks that unreadable content is reported as a defect of
+// the file. The library panics for some of the changes.
 func TestReadParquetOfChangedBytes(t *testing.T) {
 	whole, err := os.ReadFile("testdata/types.parquet")
 	if err != nil {

@@ -22,9 +22,9 @@ import (
 const rowsAtOnce = 64
 
 // ReadParquet gives each row as a JSON object to each, which does not keep it. Dates and times are texts in ISO 8601.
-// What JSON has no form for is null: bytes that are not text, numbers that are not finite, and maps. An error of each
-// is returned as a *RowError, and a file that is not Parquet as a *FormatError. So is one in which the library panics,
-// as it does for some damaged files.
+// Values without a form in JSON are null: bytes that are not text, numbers that are not finite, and maps. An error of
+// each is returned as a *RowError, and a file that is not Parquet as a *FormatError. So is one in which the library
+// panics, as it does for some damaged files.
 func ReadParquet(file io.ReaderAt, size int64, each func(object []byte) error) (err error) {
 	defer func() {
 		if value := recover(); value != nil {
@@ -67,7 +67,7 @@ func readParquet(file io.ReaderAt, size int64, each func(object []byte) error) e
 	}
 }
 
-// converter makes of a value what JSON can express.
+// converter turns a value into one that JSON can express.
 type converter func(value any) any
 
 // converterOf returns the converter of a node's values, the node's own repetition included.
@@ -186,7 +186,7 @@ func unsigned(value any) any {
 	}
 }
 
-// plain keeps what JSON can express.
+// plain keeps a value that JSON can express, and turns others into null.
 func plain(value any) any {
 	switch v := value.(type) {
 	case string:

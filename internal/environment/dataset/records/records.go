@@ -49,7 +49,7 @@ func FormatOf(name string) Format {
 
 // RowError reports that a row of a file cannot be used.
 type RowError struct {
-	// Row is the number of the row, from 1; for JSONL, that of the line.
+	// Row is the number of the row, from 1; for JSONL, the number of the line.
 	Row int64
 	Err error
 }
@@ -125,7 +125,7 @@ func checkLine(line []byte) error {
 	return fmt.Errorf("the line is not a JSON object (%w): write each object on one line", err)
 }
 
-// decompressed returns what a file has once it is decompressed.
+// decompressed returns a reader of the decompressed content of a file.
 func decompressed(name string, file io.Reader) (plain io.Reader, done func(), err error) {
 	switch name = strings.ToLower(name); {
 	case strings.HasSuffix(name, ".gz"):

@@ -84,7 +84,7 @@ func TestReadJSONLErrors(t *testing.T) {
 	}
 }
 
-// The files are those of pyarrow: testdata/write.py.
+// pyarrow has written the files: testdata/write.py.
 func TestReadParquet(t *testing.T) {
 	cases := map[string]collector{
 		"testdata/types.parquet": {

@@ -97,7 +97,7 @@ func (w *Writer) Finish() (*File, error) {
 // Discard deletes the rows and frees their space on the disk.
 func (w *Writer) Discard() error { return errors.Join(w.rows.Close(), w.index.Close()) }
 
-// reader is what a File reads from.
+// reader is a file or a test's stand-in for one.
 type reader interface {
 	ReadAt(p []byte, offset int64) (int, error)
 	Close() error

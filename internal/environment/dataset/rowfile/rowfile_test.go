@@ -76,7 +76,7 @@ func TestEmptyRows(t *testing.T) {
 	}
 }
 
-// counter counts what is read.
+// counter counts reads and their bytes.
 type counter struct {
 	reader
 	reads, bytes int
@@ -89,7 +89,7 @@ func (c *counter) ReadAt(p []byte, offset int64) (int, error) {
 	return n, err
 }
 
-// TestReadsOfARow bounds what a row costs, wherever it is: one read of 16 bytes of the index, and one of the row.
+// TestReadsOfARow bounds the reads for a row, wherever it is: one read of 16 bytes of the index, and one of the row.
 func TestReadsOfARow(t *testing.T) {
 	const n = 50_000
 	f := write(t, numbered(n))

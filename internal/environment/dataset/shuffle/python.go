@@ -5,7 +5,7 @@ package shuffle
 
 import "math/bits"
 
-// Python returns what random.Random(seed).shuffle of Python makes of the indexes 0 to n-1.
+// Python returns the indexes 0 to n-1 in the order of Python's random.Random(seed).shuffle.
 func Python(seed uint32, n int) []int {
 	order := make([]int, n)
 	for i := range order {

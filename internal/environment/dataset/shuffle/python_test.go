@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// TestPython compares with what Python shuffles.
+// TestPython compares with orders that Python has made.
 func TestPython(t *testing.T) {
 	for seed, want := range map[uint32][]int{
 		42: {7, 3, 2, 8, 5, 6, 9, 4, 0, 1},

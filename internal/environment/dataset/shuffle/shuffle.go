@@ -37,7 +37,7 @@ func (a uint128) multiply(b uint128) uint128 {
 	return uint128{high + a.high*b.low + a.low*b.high, low}
 }
 
-// multiplier is that of the generator's steps.
+// multiplier is the multiplier of the generator's steps.
 var multiplier = uint128{0x2360ed051fc65da4, 0x4385df649fccf645}
 
 // pcg64 is NumPy's generator of that name.

@@ -10,7 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// The expected numbers are those of numpy.random.default_rng(seed).permutation(n).
+// numpy.random.default_rng(seed).permutation(n) made the expected numbers.
 func TestPermutation(t *testing.T) {
 	cases := []struct {
 		seed  uint64

@@ -108,7 +108,7 @@ func (l *Loader) openFile(ctx context.Context, j settings.JSONL, index int, name
 	return opened, info.Size(), nil
 }
 
-// missingFile says that a ConfigMap or a claim lacks a file, and what it has.
+// missingFile returns an error for a ConfigMap or a claim that lacks a file. It lists the files that are there.
 func missingFile(dir string, j settings.JSONL, index int, name string) error {
 	entries, err := os.ReadDir(dir)
 	var has []string
@@ -200,7 +200,7 @@ func (b *builder) read(name string, fill func(*source) (digest string, err error
 	return nil
 }
 
-// table returns the splits of what was read, of a revision of a repository.
+// table returns the splits of the files that were read. They are at a revision if they come from a repository.
 func (b *builder) table(revision string) (*dataset.Table, *contract.DataContents, error) {
 	rows := map[string]dataset.Rows{}
 	for name, file := range b.files {

@@ -110,7 +110,7 @@ func sourceNames(definition contract.Dataset, splits map[string][]hub.File) ([]s
 	return slices.Compact(names), nil
 }
 
-// addSplit adds the rows of all files of a split. The digest is that of the list of the files with their digests.
+// addSplit adds the rows of all files of a split. Its digest is the digest of the list of files with their digests.
 func (s *source) addSplit(ctx context.Context, l *Loader, repository hub.Repository, commit string,
 	files []hub.File) (string, error) {
 	list := sha256.New()
@@ -132,7 +132,7 @@ func (s *source) addSplit(ctx context.Context, l *Loader, repository hub.Reposit
 	return digestOf(list), nil
 }
 
-// checkPinned compares a split of the hub with what was pinned. A commit does not change, so that this is a defect of
+// checkPinned compares a split of the hub with the pinned one. A commit does not change, so that this is a defect of
 // the hub or of the way to it.
 func checkPinned(definition contract.Dataset, read contract.DataSource) error {
 	if want := definition.SHA256(read.Name); want != "" && want != read.SHA256 {
@@ -143,7 +143,7 @@ func checkPinned(definition contract.Dataset, read contract.DataSource) error {
 	return nil
 }
 
-// hubError says what to do about an answer that refuses.
+// hubError adds the repair to the error of a refusal.
 func hubError(h settings.Hub, revision string, err error) error {
 	var status *httpstatus.Error
 	if !errors.As(err, &status) {

@@ -24,9 +24,9 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/environment/dataset/rowfile"
 )
 
-// Config is what a Loader needs.
+// Config is the configuration of a Loader.
 type Config struct {
-	// Root is the folder with what definitions refer to: contract.DataDir in a pod.
+	// Root is the folder with the files that definitions refer to: contract.DataDir in a pod.
 	Root string
 	// Dir is the folder for rows and downloads, and Space how many bytes they may take there in all.
 	Dir    string
@@ -34,7 +34,8 @@ type Config struct {
 	Client *download.Client
 	// AnyRows reads rows of any columns. Otherwise each row has to make a prompt.
 	AnyRows bool
-	// Permit waits until this pod may download, and returns what ends that. It is nil where every pod may.
+	// Permit waits until this pod may download, and returns a function that ends the permission. It is nil where every pod
+	// may.
 	Permit func(ctx context.Context) (done func(), err error)
 	Logger *slog.Logger
 }
@@ -44,7 +45,7 @@ type Loader struct {
 	config Config
 	// busy holds a token while data is read.
 	busy chan struct{}
-	// used is how much of the space is taken; only what has the token touches it.
+	// used is how much of the space is taken; only the holder of the token touches it.
 	used int64
 
 	mu sync.Mutex
@@ -123,7 +124,7 @@ func (l *Loader) Forget(definition contract.Dataset) {
 	delete(l.files, table)
 }
 
-// Contents returns what was read for a definition; nil if it was not read.
+// Contents returns revision and digests of the data that was read for a definition; nil if it was not read.
 func (l *Loader) Contents(definition contract.Dataset) *contract.DataContents {
 	key, err := keyOf(definition)
 	if err != nil {

@@ -18,7 +18,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/contract"
 )
 
-// maxMemory is what reading a data set may cost.
+// maxMemory bounds the memory for reading a data set.
 const maxMemory = 64 << 20
 
 // heap returns how many bytes the heap's objects have, dead ones that were not collected yet included.
@@ -28,8 +28,8 @@ func heap() uint64 {
 	return sample[0].Value.Uint64()
 }
 
-// TestMemoryOfManyRows reads 500,000 rows of Parquet in one row group, and watches the heap as rows are checked: what
-// is read must not grow with the rows. The file is written to disk, so that it does not count.
+// TestMemoryOfManyRows reads 500,000 rows of Parquet in one row group, and watches the heap as rows are checked: memory
+// must not grow with the rows. The file is written to disk, so that it does not count.
 func TestMemoryOfManyRows(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it writes and reads 500,000 rows")

@@ -40,7 +40,7 @@ func (s *source) add(name string, file io.Reader) (digest string, err error) {
 	} else {
 		err = records.ReadJSONL(name, content, s.append)
 		if err == nil {
-			// What follows on a compressed file is part of its digest.
+			// The digest covers bytes behind the compressed stream as well.
 			_, err = io.Copy(io.Discard, content)
 		}
 	}

@@ -34,7 +34,7 @@ type Hosted struct {
 	// next numbers sessions, and places are the deployments of those that take a place.
 	next   int
 	places map[string]string
-	// secrets are those of X-Secrets, by session.
+	// secrets are the secrets of X-Secrets, by session.
 	secrets map[string]map[string]HostedSecret
 	log     []HostedRequest
 }

@@ -14,7 +14,7 @@ import (
 	"sync"
 )
 
-// Output is what a tool returns.
+// Output is the output of a tool.
 type Output struct {
 	Text     string
 	Reward   *float64
@@ -30,7 +30,7 @@ type Session struct {
 	Index     int64
 	// Calls counts the calls that ran.
 	Calls int
-	// Secrets are those of the header or of the body.
+	// Secrets are the secrets of the header or of the body.
 	Secrets map[string]string
 }
 

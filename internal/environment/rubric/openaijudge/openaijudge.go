@@ -25,9 +25,9 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/wait"
 )
 
-// Config is what a Judge needs.
+// Config is the configuration of a Judge.
 type Config struct {
-	// BaseURL is that of the API, such as https://api.openai.com/v1.
+	// BaseURL is the base URL of the API, such as https://api.openai.com/v1.
 	BaseURL string
 	// Model is spelled as the endpoint spells it.
 	Model string
@@ -176,8 +176,8 @@ func (b *boundedBody) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// classify decides what is to be done about an error. It keeps the endpoint's words, and neither the key nor the
-// prompt.
+// classify returns an error as the type by which it is handled. It keeps the endpoint's words, and neither the key nor
+// the prompt.
 func (j *Judge) classify(err error) error {
 	var answer *openai.Error
 	if _, ok := errors.AsType[*rubric.UnavailableError](err); ok {

@@ -24,13 +24,13 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/environment/rubric"
 )
 
-// request is what the server was sent.
+// request is a request to the server.
 type request struct {
 	path, key string
 	body      map[string]any
 }
 
-// serve returns the URL of a server that answers its n-th request, from 0, with what handle returns.
+// serve returns the URL of a server that answers its n-th request, from 0, with the result of handle.
 func serve(t *testing.T, handle func(n int, r request) (status int, header,
 	body string)) (url string, requests *[]request) {
 	t.Helper()

@@ -29,7 +29,7 @@ var (
 	digits           = regexp.MustCompile(`[0-9]+`)
 )
 
-// longestAnswer bounds what is calculated.
+// longestAnswer bounds an answer that is calculated.
 const longestAnswer = 1000
 
 // Strict scores the last answer of a reply. Its expression may have whole numbers, + - * / and parentheses, and is
@@ -54,7 +54,7 @@ func Compatible(reply string, nums []int64, target *big.Rat) Result {
 	})
 }
 
-// afterRole returns what follows the first mark of the assistant's turn in a reply that contains the prompt.
+// afterRole returns the text behind the first mark of the assistant's turn in a reply that contains the prompt.
 func afterRole(reply string) string {
 	for _, mark := range []string{"Assistant:", "<|im_start|>assistant"} {
 		if _, after, ok := strings.Cut(reply, mark); ok {

@@ -100,7 +100,7 @@ func FuzzScore(f *testing.F) {
 	f.Fuzz(func(t *testing.T, reply string) {
 		nums, target := []int64{1, 2, 3, 4}, big.NewRat(10, 1)
 		strict, compatible := Strict(reply, nums, target), Compatible(reply, nums, target)
-		// What is right by the strict rules is right by rLLM's, wherever that finds the same answer.
+		// An answer that is right by the strict rules is right by rLLM's, if rLLM finds the same answer.
 		if strict == Correct && compatible == Wrong && strings.Count(strings.ToLower(reply), "<answer>") == 1 {
 			t.Errorf("%q is right strictly and wrong compatibly", reply)
 		}

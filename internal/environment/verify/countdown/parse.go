@@ -19,7 +19,7 @@ type algebra[V any] interface {
 	// number reads a literal.
 	number(text string) (V, error)
 	negate(a V) V
-	// apply applies + - * / and what else operators has.
+	// apply applies an operator.
 	apply(operator string, a, b V) (V, error)
 	// operators are those between factors, longer ones first.
 	operators() []string

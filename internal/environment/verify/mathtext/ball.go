@@ -141,7 +141,7 @@ func (a arithmetic) sqrt(x ball) (ball, bool) {
 	least, ok := x.atLeast()
 	switch {
 	case !ok:
-		// The value may be 0, so that its root is at most that of the error.
+		// The value may be 0, so that its root is at most the root of the error.
 		zero := a.fromInt(0)
 		zero.err = (max(x.err, x.magnitude()) + 3) / 2
 		return zero, true

@@ -3,7 +3,7 @@
 
 // Package mathtext reads mathematical answers as models write them, in plain text or LaTeX, and decides whether two of
 // them are equal. It knows numbers, fractions, roots, powers and the usual functions, compares expressions with
-// variables at a few points, and compares what it cannot read as text.
+// variables at a few points, and compares answers that it cannot read as text.
 package mathtext
 
 import "strings"
@@ -11,7 +11,7 @@ import "strings"
 // mostBoxes bounds how many boxes without content are passed over.
 const mostBoxes = 32
 
-// Boxed returns what the last \\boxed{...} or \\fbox{...} of the text contains that is not empty, or the word after a
+// Boxed returns the content of the last \\boxed{...} or \\fbox{...} of the text that is not empty, or the word after a
 // \\boxed without braces if that can be an answer. It returns false if the text has no box, or if the braces of the
 // last one are not closed.
 func Boxed(text string) (content string, ok bool) {
@@ -58,7 +58,7 @@ func boxAt(text string) (content string, closed bool) {
 	return "", true
 }
 
-// cutBraces returns the content of the braces that the text begins with, and what follows them.
+// cutBraces returns the content of the braces that the text begins with, and the text behind them.
 func cutBraces(text string) (content, rest string, ok bool) {
 	depth := 0
 	for i := 0; i < len(text); i++ {

@@ -11,7 +11,7 @@ var closing = map[string][]string{
 // calls are the functions that brackets write.
 var calls = map[string]string{"|": "abs", "⌊": "floor", "⌈": "ceil"}
 
-// bracketed reads what a bracket opens: an expression, a tuple, an interval or a set.
+// bracketed reads an expression, a tuple, an interval or a set in brackets.
 func (p *parser) bracketed(open string) (*node, error) {
 	closes, ok := closing[open]
 	if !ok || open == "|" && p.inAbs {
@@ -80,7 +80,7 @@ func enclosed(open string, content *node, closed string) (*node, error) {
 	}
 }
 
-// takeProperty removes what is before the property of the elements of a set: a variable, perhaps its domain if that is
+// takeProperty removes the text before the property of the elements of a set: a variable, perhaps its domain if that is
 // all real numbers, and a bar or colon.
 func (p *parser) takeProperty() bool {
 	at := 1

@@ -6,7 +6,7 @@ package mathtext
 // accents are commands that make another variable of their argument.
 var accents = set("overline vec hat bar tilde overrightarrow widehat dot ddot")
 
-// command reads what follows a command.
+// command reads the arguments of a command.
 func (p *parser) command(name string) (*node, error) {
 	switch {
 	case name == "frac" || name == "binom":
@@ -43,7 +43,7 @@ func (p *parser) two(name string) (*node, error) {
 	return apply(opDivide, first, second), err
 }
 
-// root reads the degree of a root and what it is of. The sign √ reaches over a whole number.
+// root reads the degree and the radicand of a root. The sign √ reaches over a whole number.
 func (p *parser) root(name string) (*node, error) {
 	if err := p.enter(); err != nil {
 		return nil, err
@@ -117,7 +117,7 @@ func (p *parser) call(name string) (*node, error) {
 
 func isMinusOne(n *node) bool { return n.op == opNegate && n.kids[0].equal(number(1)) }
 
-// callArgument reads the argument of a function: what is in brackets or braces, or else all factors up to the next
+// callArgument reads the argument of a function: the content of brackets or braces, or else all factors up to the next
 // sign or function, as in \cos 2x\sin x.
 func (p *parser) callArgument(name string) (*node, error) {
 	t := p.peek()
@@ -151,7 +151,7 @@ func (p *parser) callArgument(name string) (*node, error) {
 }
 
 // endsArgument reports whether the next factor does not belong to the argument of a function before it: another
-// function, an absolute value, a power of e, or what a space of LaTeX separates.
+// function, an absolute value, a power of e, or a factor behind a space of LaTeX.
 func (p *parser) endsArgument() bool {
 	t := p.peek()
 	isFunction := t.kind == kindCommand && functions[t.text] && t.text != "sqrt"

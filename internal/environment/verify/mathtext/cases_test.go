@@ -28,7 +28,7 @@ func readLines[T any](t *testing.T, name string) []T {
 	return all
 }
 
-// TestEqualOnCases compares answers of each class. The file also has what Math-Verify 0.9.0 says.
+// TestEqualOnCases compares answers of each class. The file also has the verdicts of Math-Verify 0.9.0.
 func TestEqualOnCases(t *testing.T) {
 	type answers struct {
 		Class      string `json:"class"`

@@ -13,7 +13,7 @@ import (
 const (
 	// largestAngle bounds the exponents of imaginary parts whose periods are removed.
 	largestAngle = 256
-	// constantPrecision is the precision of pi and ln 2. It exceeds what any calculation needs.
+	// constantPrecision is the precision of pi and ln 2. It exceeds the precision of any calculation.
 	constantPrecision = finePrecision + 1024
 	// guard bits are for the roundings within a function.
 	guard = 64

@@ -19,8 +19,8 @@ const (
 // Equal reports whether two answers are equal. They are if they are the same text once styles and spaces are left
 // out, or if they have the same value. It does not depend on the order of the two.
 //
-// The elements of a tuple or an interval have to be in the same order, and those of a set or a list do not. Decimals
-// are exact: 0.333 is not 1/3.
+// The elements of a tuple or an interval have to be in the same order, and the elements of a set or a list do not.
+// Decimals are exact: 0.333 is not 1/3.
 func Equal(a, b string) bool {
 	same, _ := equalIn(a, b)
 	return same
@@ -49,7 +49,7 @@ func equalIn(a, b string) (same bool, steps int) {
 	return c.anyEqual(trees(left), trees(right)), c.steps
 }
 
-// contentOf returns the text, or what its last box contains.
+// contentOf returns the text, or the content of its last box.
 func contentOf(text string) string {
 	if content, ok := Boxed(text); ok {
 		text = content
@@ -190,7 +190,7 @@ func (c *comparer) sameScalars(x, y *node) bool {
 	return x.isScalar() && y.isScalar() && agree(x.unitsOf(), y.unitsOf()) && c.sameValues(x, y)
 }
 
-// withoutUnit returns what a unit is behind.
+// withoutUnit returns the quantity before a unit.
 func (n *node) withoutUnit() *node {
 	if n.op == opUnit {
 		return n.kids[0]
@@ -208,7 +208,7 @@ func elements(n *node) []*node {
 	return []*node{n}
 }
 
-// operands returns what a union or intersection is made of.
+// operands returns the operands of a union or intersection.
 func operands(n *node, op operator) []*node {
 	if n.op != op {
 		return []*node{n}

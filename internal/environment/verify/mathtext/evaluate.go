@@ -52,7 +52,7 @@ func (p place) mostBits() int {
 // evaluator evaluates expressions. It keeps the values of whole expressions, since the elements of lists are compared
 // with each other, and since a value is needed again to find a ratio.
 type evaluator struct {
-	// seed is a part of what decides the values of variables, so that no reply can know them.
+	// seed is a part of the seed of the variables' values, so that no reply can know them.
 	seed  uint64
 	steps int
 	known map[evaluation]*value

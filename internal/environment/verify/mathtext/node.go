@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// operator is what a node of an answer's tree does with its kids.
+// operator is the operator of a node of an answer's tree.
 type operator uint8
 
 const (
@@ -54,7 +54,7 @@ type node struct {
 	// name is the name of a constant, variable or function, the words of a text or unit, the two brackets of a tuple, the
 	// separator of a list, or the relations between the kids, separated by spaces.
 	name string
-	// grouped marks what was written in parentheses.
+	// grouped marks a node that was written in parentheses.
 	grouped bool
 }
 

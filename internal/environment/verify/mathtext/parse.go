@@ -89,7 +89,7 @@ func (p *parser) enter() error {
 
 func (p *parser) leave() { p.depth-- }
 
-// list reads what commas, "and" and "or" separate.
+// list reads elements that commas, "and" and "or" separate.
 func (p *parser) list() (*node, error) {
 	first, err := p.relation()
 	if err != nil {
@@ -258,7 +258,7 @@ func (p *parser) factor() (*node, error) {
 	return p.power()
 }
 
-// divisor reads what is behind a slash. All factors without signs belong to it, as in abc/4R, unless it is a number
+// divisor reads the divisor behind a slash. All factors without signs belong to it, as in abc/4R, unless it is a number
 // behind a number: 1/2x is a half of x.
 func (p *parser) divisor(left *node) (*node, error) {
 	n, err := p.factor()
@@ -290,7 +290,7 @@ func (p *parser) startsFactor() bool {
 	}
 }
 
-// power reads an atom with what is behind it: factorials, degrees and exponents.
+// power reads an atom with its factorials, degrees and exponents.
 func (p *parser) power() (*node, error) {
 	n, err := p.atom(true)
 	for err == nil {
@@ -378,7 +378,7 @@ func (p *parser) argument() (*node, error) {
 	return digit, nil
 }
 
-// atom reads what has no operator. A whole number before a fraction is a mixed number if that is allowed.
+// atom reads an operand without an operator. A whole number before a fraction is a mixed number if that is allowed.
 func (p *parser) atom(mixed bool) (*node, error) {
 	t := p.peek()
 	switch t.kind {

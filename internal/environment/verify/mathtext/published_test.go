@@ -36,7 +36,7 @@ func TestEqualOnHendrycksCases(t *testing.T) {
 
 // TestEqualOnMathVerifyCases has the short cases of tests/test_all.py of github.com/huggingface/Math-Verify at commit
 // cf14bc4 and of its tests/test_yujianll.py at commit 056ad62. Math-Verify also searches sentences for an answer, which
-// is not what Equal is for, so that the reply here is the answer alone.
+// Equal does not, so that the reply here is the answer alone.
 func TestEqualOnMathVerifyCases(t *testing.T) {
 	runPublished(t, []publishedCase{
 		{"a negative number", "-5", "-5", true, true},

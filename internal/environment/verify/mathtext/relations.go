@@ -13,15 +13,15 @@ func reals() *node {
 	return interval("(", apply(opNegate, variable(infinity)), variable(infinity), ")")
 }
 
-// infinity is the name of what bounds an interval that has no end.
+// infinity is the name of the bound of an interval without an end.
 const infinity = `\infty`
 
 func interval(open string, from, to *node, end string) *node {
 	return &node{op: opTuple, name: open + " " + end, kids: []*node{from, to}}
 }
 
-// meanings returns what an answer may mean: itself, and the value that an equation gives a name, the interval of an
-// inequality, the elements of a list, and either sign of what is plus or minus.
+// meanings returns the possible meanings of an answer: itself, and the value that an equation gives a name, the
+// interval of an inequality, the elements of a list, and both values of a plus-minus sign.
 func (c *comparer) meanings(n *node) []*node {
 	all := []*node{n}
 	switch n.op {
@@ -72,8 +72,8 @@ func flattened(kids []*node) []*node {
 	return all
 }
 
-// lists returns what a list may mean: the values of one name, the coordinates of a point by their names, or the
-// union of intervals.
+// lists returns the possible meanings of a list: the values of one name, the coordinates of a point by their names, or
+// the union of intervals.
 func (c *comparer) lists(n *node) []*node {
 	var values, intervals []*node
 	names, letters := map[string]*node{}, map[string]bool{}
@@ -143,8 +143,8 @@ func except(point *node) *node {
 		interval("(", point, variable(infinity), ")"))
 }
 
-// named returns the value that a chain of equations gives: what is behind a name, if all parts behind it are equal.
-// What is about equal has to be so.
+// named returns the value that a chain of equations gives: the part behind a name, if all parts behind it are equal.
+// Parts behind a sign "about equal" have to be about equal.
 func (c *comparer) named(n *node) *node {
 	signs, kids := n.relations(), n.kids
 	if slices.ContainsFunc(signs, func(sign string) bool { return sign != "=" && sign != "≈" && sign != "∈" }) {
@@ -248,7 +248,7 @@ func productName(n *node) string {
 	return ""
 }
 
-// pointsName returns the name of what has several points, such as a triangle: capital letters.
+// pointsName returns the name of a figure with several points, such as a triangle: capital letters.
 func pointsName(n *node) string {
 	switch {
 	case n.op == opVariable && (n.name[0] >= 'A' && n.name[0] <= 'Z' ||

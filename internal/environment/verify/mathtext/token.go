@@ -43,7 +43,7 @@ type token struct {
 // is reports whether the token is this sign.
 func (t token) is(sign string) bool { return t.kind == kindSign && t.text == sign }
 
-// lexer cuts an answer into tokens. What white space separates is decided here, so that nothing is glued together.
+// lexer cuts an answer into tokens. White space separates tokens here, so that none are glued together.
 type lexer struct {
 	rest   string
 	tokens []token
@@ -262,7 +262,7 @@ func (l *lexer) name(name string) {
 	l.emit(token{kind: kindCommand, text: name})
 }
 
-// command reads what follows a backslash.
+// command reads a command behind a backslash.
 func (l *lexer) command() {
 	// A command may be escaped once too often, where no row of a matrix can end.
 	if strings.HasPrefix(l.rest, `\`) && l.environments+l.systems == 0 && isLetter(l.rest[1:]) {
@@ -333,7 +333,7 @@ func (l *lexer) escaped() {
 	}
 }
 
-// braced returns and removes what is in braces, or the next character.
+// braced returns and removes the content of braces, or the next character.
 func (l *lexer) braced() string {
 	l.rest = strings.TrimLeft(l.rest, " ")
 	if !strings.HasPrefix(l.rest, "{") {

@@ -30,7 +30,7 @@ type Hub struct {
 	URL string
 
 	mu sync.Mutex
-	// Repository is its name, and Card what its card says.
+	// Repository is the name of the repository, and Card the text of its card.
 	Repository string
 	Card       string
 	// Revisions are the commits of revisions.
@@ -105,7 +105,8 @@ func (h *Hub) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	http.Error(w, `{"error":"Repository not found"}`, http.StatusNotFound)
 }
 
-// access returns the status of a refusal; 0 for none. As at the hub, what does not exist looks like what is private.
+// access returns the status of a refusal; 0 for none. As at the hub, a repository that does not exist looks like a
+// private one.
 func (h *Hub) access(r *http.Request) int {
 	exists := strings.Contains(r.URL.Path, "datasets/"+h.Repository+"/")
 	token := strings.TrimPrefix(r.Header.Get("Authorization"), "Bearer ")
@@ -200,7 +201,7 @@ func (h *Hub) sendFile(w http.ResponseWriter, r *http.Request, path string) {
 	}
 	if breakAfter > 0 {
 		w.Header().Set("Content-Length", fmt.Sprint(len(file)))
-		// What follows ends the connection in any case.
+		// The panic below ends the connection in any case.
 		_, _ = w.Write(file[:min(breakAfter, len(file)-1)])
 		if f, ok := w.(http.Flusher); ok {
 			f.Flush()
