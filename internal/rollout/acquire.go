@@ -65,7 +65,7 @@ func (w *Worker) setCredits(credits int) {
 	w.changes.Notify()
 }
 
-// setPlay takes over what the learner reports to be played. An error is a *ConfigError.
+// setPlay takes over the environments and settings that the learner reports. An error is a *ConfigError.
 func (w *Worker) setPlay(encoded []byte) error {
 	known := w.play.Load()
 	if known != nil && bytes.Equal(known.encoded, encoded) {

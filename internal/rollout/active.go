@@ -23,7 +23,7 @@ type activeGroup struct {
 	key      rl.Key
 	cancel   context.CancelFunc
 	progress episode.Progress
-	// account has what the group has used.
+	// account has the tokens that the group has used.
 	account *client.Account
 	// unanswered is set once the endpoint may draw a sample of the group that nobody waits for.
 	unanswered atomic.Bool
@@ -66,7 +66,7 @@ func newActiveGroups(changes *wait.Signal) *activeGroups {
 	return &activeGroups{changes: changes, byKey: map[rl.Key]*activeGroup{}}
 }
 
-// addition is what became of a group that was to be added.
+// addition is the result of adding a group.
 type addition int
 
 const (
@@ -130,7 +130,7 @@ func (a *activeGroups) remove(key rl.Key) {
 	a.changes.Notify()
 }
 
-// removeGroup does what remove does, unless the key has another group by now.
+// removeGroup removes a group, unless its key has another group by now.
 func (a *activeGroups) removeGroup(group *activeGroup) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -162,7 +162,7 @@ func (a *activeGroups) keys() []rl.Key {
 	return a.sorted()
 }
 
-// sorted does what keys does. The lock is held.
+// sorted is keys with the lock held.
 func (a *activeGroups) sorted() []rl.Key {
 	return slices.SortedFunc(maps.Keys(a.byKey), func(a, b rl.Key) int { return cmp.Compare(rank(a), rank(b)) })
 }

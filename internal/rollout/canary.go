@@ -21,7 +21,7 @@ import (
 type canaries struct {
 	sessions *sessions
 	endpoint Endpoint
-	// first numbers the requests of this worker from another number on than those of other workers.
+	// first is the number of this worker's first request. Each worker has another one.
 	first int64
 
 	mu     sync.Mutex

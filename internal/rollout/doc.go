@@ -1,23 +1,23 @@
 // Copyright 2026 The tinker-operator authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package rollout is a rollout worker: it leases groups from the learner, plays them with the policy that
-// the lease names, and stores what it finished until the learner's saved state covers it. It depends neither
-// on Kubernetes nor on how groups become gradients.
+// Package rollout is a rollout worker: it leases groups from the learner, plays them with the policy that the lease
+// names, and stores finished groups until the learner's saved state covers them. It depends neither on Kubernetes nor
+// on how groups become gradients.
 //
-// # What was paid for is used
+// # Every group that was paid for is used
 //
 // A worker drops a group for one reason: covered_index passed it, or its evaluation is durable. It does not drop a
 // group because that was accepted, is a duplicate, or came too late. The worker reports to a new learner which groups
-// it stores and plays, and the learner requests those that it wants. Without a learner the worker continues to play
-// what it has leased.
+// it stores and plays, and the learner requests those that it wants. Without a learner the worker continues to play its
+// leases.
 //
 // # The same tokens from every worker
 //
-// A reply is seeded by the run's seed, slot, member, try, conversation and what is asked, and numbered by the same and
-// a counter of re-posts within the sampling session of its policy (rl.Request). A worker that takes over a group posts
-// the same numbers and is answered with the samples that are already paid for. A future that is lost permanently is
-// posted under the next counter, with the same seed.
+// A reply is seeded by the run's seed, slot, member, try, conversation and content of the request, and numbered by the
+// same and a counter of re-posts within the sampling session of its policy (rl.Request). A worker that takes over a
+// group posts the same numbers and is answered with the samples that are already paid for. A future that is lost
+// permanently is posted under the next counter, with the same seed.
 //
 // # Goroutines
 //

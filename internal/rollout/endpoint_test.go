@@ -19,7 +19,7 @@ type endpoint struct {
 	weights  map[string]bool
 	samplers map[string]bool
 	posted   []tinker.SampleRequest
-	// fail, if there is one, says what the n-th post fails with.
+	// fail, if there is one, returns the error of the n-th post.
 	fail func(n int, request tinker.SampleRequest) error
 	// hold, if there is one, is waited for before each reply.
 	hold chan struct{}

@@ -17,7 +17,7 @@ type exchangeWorker struct {
 	worker *Worker
 	// fail ends the worker with an error.
 	fail func(error)
-	// reportedStored and reportedPlaying are what the last Hello listed.
+	// reportedStored and reportedPlaying are the groups that the last Hello listed.
 	reportedStored, reportedPlaying map[rl.Key]bool
 	attempt                         int32
 }
@@ -63,9 +63,9 @@ func (a *exchangeWorker) HandleHello(reply exchange.HelloReply) {
 		w.active.renew(lease)
 	}
 	w.active.stop(slices.Collect(maps.Keys(a.reportedPlaying)))
-	// What was reported and is neither wanted nor leased need not be sent; what ended since the Hello still must be. A
-	// learner whose request for a group was not met within a minute asks no more for it, and waits for it as long as it is
-	// in progress.
+	// Groups that were reported and are neither wanted nor leased need not be sent; groups that ended since the Hello
+	// still must be. A learner whose request for a group was not met within a minute asks no more for it, and waits for it
+	// as long as it is in progress.
 	w.submitter.outbox.remove(func(key rl.Key) bool { return a.reportedStored[key] && !kept[key] })
 	a.submitWanted(reply.Wanted)
 	w.cover(reply.CoveredIndex, nil)
@@ -118,8 +118,8 @@ func (a *exchangeWorker) HandleDirective(directive exchange.Directive) {
 	a.submitWanted(directive.Wanted)
 }
 
-// submitWanted queues what is stored and releases what is neither stored nor in progress: it was dropped, or
-// lost with a damaged file.
+// submitWanted queues groups that are stored. It releases groups that are neither stored nor in progress: they were
+// dropped, or lost with a damaged file.
 func (a *exchangeWorker) submitWanted(keys []rl.Key) {
 	var missing []rl.Key
 	for _, key := range keys {

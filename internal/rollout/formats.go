@@ -46,8 +46,8 @@ func (g *groupFormat) Awaits(err *episode.FormatError) bool {
 	return err.Tools() || !g.trained && !g.formats.expressed[g.environment]
 }
 
-// isTrained reports whether a lease is for training with weights that have been trained. Those of evaluations may be of
-// another run, whose environments are others.
+// isTrained reports whether a lease is for training with weights that have been trained. Weights of evaluations may
+// come from another run, with other environments.
 func isTrained(lease exchange.Lease) bool {
 	name, err := rl.ParseCheckpointName(lease.Sampler[strings.LastIndexByte(lease.Sampler, '/')+1:])
 	return lease.Key.Kind == rl.Train && err == nil && name.Step > 0

@@ -66,7 +66,7 @@ func startBeside(place *learnerService, sim *simulator, worker string, definitio
 }
 
 // TestFrozenModelsAreTheSame has workers play the same group, whose agents ask a base model beside the policy: the
-// replies are the same, and are counted as those of a judge.
+// replies are the same, and are counted as replies of a judge.
 func TestFrozenModelsAreTheSame(t *testing.T) {
 	sim := newSimulator(t)
 	key := slots(1)[0]

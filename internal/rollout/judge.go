@@ -24,12 +24,12 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/wait"
 )
 
-// Judges are the judges that sample at the run's own endpoint, and what is wrong with judges of any kind. What builds
+// Judges are the judges that sample at the run's own endpoint, and the problem of judges of any kind. The builder of
 // environments and the worker share them.
 type Judges struct {
 	// Renderer returns the renderer of a base model, by the renderer's name unless that is empty.
 	Renderer func(ctx context.Context, model, name string) (renderer.Renderer, error)
-	// BaseModel returns that of a checkpoint.
+	// BaseModel returns the base model of a checkpoint.
 	BaseModel func(ctx context.Context, checkpoint string) (string, error)
 
 	worker atomic.Pointer[Worker]
@@ -61,7 +61,7 @@ func (j *Judges) reported() string {
 }
 
 // judge samples judgements. It has a sampling session of its own within the rollout session, which all workers of the
-// run share: a request that another worker made before is answered with what was paid for.
+// run share: a request that another worker made before is answered with the sample that was paid for.
 type judge struct {
 	judges     *Judges
 	definition settings.Judge
@@ -198,13 +198,13 @@ func (j *judge) weights() weights {
 	return weights{path: j.definition.Tinker.Checkpoint, base: j.definition.Tinker.Model}
 }
 
-// session numbers the judge's sampling session, in 48 bits, by what it samples from.
+// session numbers the judge's sampling session, in 48 bits, by the weights that it samples from.
 func (j *judge) session() int64 {
 	return digestNumber("tinker-operator judge session 1 "+j.name(), nil) & (1<<48 - 1)
 }
 
-// digestNumber hashes numbers and tokens to 63 bits. Requests of judges are numbered by what they contain: a response
-// may be judged under many slots and versions of the policy, and the same request has the same answer.
+// digestNumber hashes numbers and tokens to 63 bits. Requests of judges are numbered by their content: a response may
+// be judged under many slots and versions of the policy, and the same request has the same answer.
 func digestNumber(tag string, tokens []int32, numbers ...uint64) int64 {
 	data := []byte(tag)
 	for _, n := range numbers {

@@ -16,8 +16,8 @@ import (
 )
 
 // start begins to play a lease that was asked for after so many Hellos, unless the group is stored or in progress
-// already. It releases a lease that was on its way while the worker said Hello: nothing would be known of what the
-// group costs before the next renewal.
+// already. It releases a lease that was on its way while the worker said Hello: the cost of the group would not be
+// known before the next renewal.
 func (w *Worker) start(ctx context.Context, lease exchange.Lease, hellos int) {
 	if w.isStored(lease.Key) {
 		w.submitter.outbox.add(lease.Key)
@@ -77,7 +77,7 @@ func addScorers(player *episode.Player, own *policy, play contract.Play, teacher
 	}
 }
 
-// prepare finds what a lease is played with.
+// prepare returns the spec of a lease's group, and a player for it.
 func (w *Worker) prepare(ctx context.Context, lease exchange.Lease) (episode.Spec, *episode.Player, error) {
 	play := w.play.Load()
 	if play == nil {

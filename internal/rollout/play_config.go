@@ -22,7 +22,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/rollout/episode"
 )
 
-// playConfig is what a worker can play, as a learner reported it.
+// playConfig has the environments and settings that a worker plays, as a learner reported them.
 type playConfig struct {
 	// encoded is the JSON that play was read from.
 	encoded []byte
@@ -32,7 +32,7 @@ type playConfig struct {
 	built    *environments
 }
 
-// ConfigError reports that this program cannot play what the learner asks for, and never will.
+// ConfigError reports that this program cannot play a definition or setting of the learner, and never will.
 type ConfigError struct{ Err error }
 
 // Error implements error.
@@ -119,7 +119,7 @@ func (c *playConfig) largestGroup() int {
 	return largest
 }
 
-// prepare finds what a lease is played with. The caller fills in policy, gate and progress.
+// prepare returns the spec of a lease's group, and a player for it. The caller fills in policy, gate and progress.
 func (c *playConfig) prepare(ctx context.Context, lease exchange.Lease) (episode.Spec, *episode.Player, error) {
 	list := c.play.Environments
 	if lease.Key.Kind == rl.Evaluate {

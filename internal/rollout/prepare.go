@@ -21,17 +21,17 @@ import (
 // half a minute of a repair, also where a try takes some seconds.
 var dataPauses = wait.Backoff{First: time.Second, Longest: 20 * time.Second}
 
-// maxDataProblem bounds what is reported of a problem, in bytes.
+// maxDataProblem bounds the report of a problem, in bytes.
 const maxDataProblem = 1024
 
-// Data is how far a worker is with reading its data sets. What reads them and the worker share it. Its zero value is
+// Data is the progress of a worker in reading its data sets. The loader and the worker share it. Its zero value is
 // ready.
 type Data struct {
 	mu    sync.Mutex
 	state exchange.DataState
-	// problems are what keeps data or tokenizer from being read; empty for nothing.
+	// problems are the reasons for which data or tokenizer cannot be read; empty for none.
 	problems []*exchange.Problem
-	// permitted is what the learner answered last.
+	// permitted is the learner's last answer.
 	permitted bool
 	changes   wait.Signal
 }
@@ -62,7 +62,7 @@ func (d *Data) set(state exchange.DataState) {
 	}
 }
 
-// permit takes over what the learner permits.
+// permit takes over the learner's answer.
 func (d *Data) permit(permitted bool) {
 	d.mu.Lock()
 	d.permitted = permitted && d.state != exchange.DataSettled
@@ -89,9 +89,9 @@ func (d *Data) report(to *exchange.WorkerState) {
 	to.DataState, to.Problems = d.state, slices.Clone(d.problems)
 }
 
-// prepareAll reads the tokenizer and the data sets of what is to be played, each time that changes, until ctx ends. The
-// worker acquires leases once they are read. What cannot be read is read again: somebody may repair it, and the learner
-// reports it. An error is a *ConfigError.
+// prepareAll reads the tokenizer and the data sets of the learner's environments, each time these change, until ctx
+// ends. The worker acquires leases once they are read. A failed read is repeated: the learner reports the problem, and
+// somebody may repair it. An error is a *ConfigError.
 func (w *Worker) prepareAll(ctx context.Context) error {
 	for ctx.Err() == nil {
 		play, err := wait.For(ctx, &w.changes, func() (*playConfig, bool) {

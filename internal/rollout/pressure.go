@@ -12,8 +12,8 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/tinker/client"
 )
 
-// Pressure collects what the endpoint reports of its load, so that the learner gives out fewer credits, and which
-// requests it fails to answer. The zero Pressure is ready.
+// Pressure collects the endpoint's reports of its load, so that the learner gives out fewer credits, and which requests
+// it fails to answer. The zero Pressure is ready.
 type Pressure struct {
 	mu        sync.Mutex
 	throttled int
@@ -72,7 +72,7 @@ func (p *Pressure) take() (throttled int, queue string) {
 	return throttled, string(p.queue)
 }
 
-// problem returns what requests wait for; its code is empty if they wait for nothing.
+// problem returns the problem for which requests wait; its code is empty if they do not wait.
 func (p *Pressure) problem() client.Problem {
 	p.mu.Lock()
 	defer p.mu.Unlock()

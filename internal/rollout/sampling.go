@@ -36,7 +36,7 @@ const maxReposts = 255
 // maxRefusals is how often a request is refused before it counts as invalid, each time under the next counter.
 const maxRefusals = 3
 
-// retry is what to do about a sample that failed.
+// retry is the way to repeat a sample that failed.
 type retry uint8
 
 const (
@@ -80,14 +80,15 @@ func retryFor(failure error) retry {
 type failures struct {
 	// reposts is the counter that the request is posted under.
 	reposts int
-	// all counts every failure, misses those of the sampling session, and refusals those of the request itself.
+	// all counts every failure, misses the failures of the sampling session, and refusals the refusals of the request
+	// itself.
 	all, misses, refusals int
 	// note, if there is one, is told whether the sampler may still draw the token that it was asked for.
 	note func(unanswered bool)
 }
 
-// Sample implements episode.Policy. It tries again after every failure that passes: a lost future, a lost session,
-// an endpoint that fails or that refuses what every sampler accepts. An error is a *episode.RefusedError, a
+// Sample implements episode.Policy. It tries again after every failure that passes: a lost future, a lost session, an
+// endpoint that fails or that refuses a request that every sampler accepts. An error is a *episode.RefusedError, a
 // *policyMissingError or the context's.
 func (p *policy) Sample(ctx context.Context, request episode.Request) (episode.Sample, error) {
 	samples, err := p.draw(ctx, request, rl.UsePolicy, 1)
@@ -125,7 +126,7 @@ func (p *policy) draw(ctx context.Context, request episode.Request, use rl.Use, 
 func topK(sampling playing.Sampling) int { return int(cmp.Or(sampling.TopK, -1)) }
 
 // repeat posts a request until it succeeds or cannot succeed any more. It calls post with the number of the request;
-// the key is that of the sampling session, which samples from the given weights.
+// the key names the sampling session, which samples from the given weights.
 func (p *policy) repeat(
 	ctx context.Context, request episode.Request, use rl.Use, from func() weights,
 	post func(number int64) (samplerKey, error),
@@ -244,7 +245,8 @@ func (p *policy) once(ctx context.Context, posted tinker.SampleRequest) ([]episo
 		return nil, samplerKey{}, err
 	}
 	posted.SamplingSession = session
-	// What counts begins anew with each obstacle that the endpoint reports: a pause, a limit of its rate, an outage.
+	// The time of a sample begins anew with each obstacle that the endpoint reports: a pause, a limit of its rate, an
+	// outage.
 	var began atomic.Pointer[time.Time]
 	begin := func() { began.Store(new(time.Now())) }
 	begin()

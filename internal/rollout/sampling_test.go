@@ -417,8 +417,8 @@ func TestKeepAliveFollowsTheSession(t *testing.T) {
 	})
 }
 
-// What a sampling session fails for is the weights only once a heartbeat shows that the session exists: an endpoint
-// that throttles heartbeats says nothing about either.
+// A sampling session fails for its weights only once a heartbeat shows that the session exists: an endpoint that
+// throttles heartbeats says nothing about either.
 func TestAFailedHeartbeatDoesNotRejectThePolicy(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		api := newEndpoint()

@@ -39,7 +39,7 @@ var (
 
 func trainKey(slot int64) rl.Key { return rl.Key{Slot: slot, Lineage: version0} }
 
-// play is what the scripted learner has played: groups of four sums.
+// play has the settings of the scripted learner: groups of four sums.
 func play() contract.Play {
 	env := contract.Environment{
 		Name: "arithmetic",
@@ -299,7 +299,7 @@ func (r *running) ended() bool {
 	}
 }
 
-// start runs a worker; its stop ends it as SIGTERM does and gives what Run gave.
+// start runs a worker; its stop ends it as SIGTERM does and returns the error of Run.
 func (s *learnerService) start(name string, api Endpoint, change func(*Config)) *running {
 	s.t.Helper()
 	logger := slog.New(slog.DiscardHandler)

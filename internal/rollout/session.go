@@ -18,7 +18,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/wait"
 )
 
-// Endpoint is what a worker needs of the Tinker API.
+// Endpoint has the methods of the Tinker API that a worker needs.
 type Endpoint interface {
 	CreateSamplingSession(ctx context.Context, session string, seq int64, modelPath, baseModel string) (string, error)
 	Sample(ctx context.Context, request tinker.SampleRequest) (tinker.SampleResult, error)
@@ -51,7 +51,7 @@ type sessions struct {
 // for is made again under its number.
 const mostSamplers = 64
 
-// weights are what a sampling session samples from: saved sampler weights or, without a path, a base model.
+// weights are the weights of a sampling session: saved sampler weights or, without a path, a base model.
 type weights struct {
 	path, base string
 	// own says that the run has saved them itself, so that an endpoint which answers refuses nothing but weights that are
@@ -72,8 +72,8 @@ func weightsOf(sampler string) weights {
 	return weights{base: sampler}
 }
 
-// samplerKey names a sampling session. A number stands for one set of weights at one path: that of a lease follows from
-// both.
+// samplerKey names a sampling session. A number stands for one set of weights at one path: the number of a lease
+// follows from both.
 type samplerKey struct {
 	session string
 	number  int64

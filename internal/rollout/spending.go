@@ -17,7 +17,8 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/tinker/client"
 )
 
-// Spending is what a worker's process has asked of the endpoint and of judges elsewhere. A nil Spending counts nothing.
+// Spending counts the tokens of a worker's process at the endpoint and at judges elsewhere. A nil Spending counts
+// nothing.
 type Spending struct {
 	meter   *client.Meter
 	process string
@@ -25,7 +26,8 @@ type Spending struct {
 	mu sync.Mutex
 	// sequence counts how often the meter was read.
 	sequence int64
-	// accounts are those of the groups that no state covers yet. listed is what the learner was told of each.
+	// accounts are the accounts of the groups that no state covers yet. listed is the usage of each that the learner was
+	// told.
 	accounts map[rl.Key]*client.Account
 	listed   map[rl.Key]spending.Usage
 	// covered are groups whose accounts are forgotten once the learner was told.
@@ -38,7 +40,7 @@ func NewSpending(meter *client.Meter) *Spending {
 		listed: map[rl.Key]spending.Usage{}, covered: map[rl.Key]bool{}}
 }
 
-// Spent returns what was spent so far. It is made for exchange.ClientConfig.Spent.
+// Spent returns the usage so far. It is made for exchange.ClientConfig.Spent.
 func (s *Spending) Spent() exchange.Spent {
 	if s == nil {
 		return exchange.Spent{}
@@ -49,8 +51,7 @@ func (s *Spending) Spent() exchange.Spent {
 	return spent
 }
 
-// read returns what was spent so far, and at the same moment what each group has used that no state covers. The lock is
-// held.
+// read returns the usage so far, and at the same moment the usage of each group that no state covers. The lock is held.
 func (s *Spending) read() (exchange.Spent, map[rl.Key]client.Account) {
 	keys := slices.Collect(maps.Keys(s.accounts))
 	accounts := make([]*client.Account, len(keys))
@@ -68,7 +69,7 @@ func (s *Spending) read() (exchange.Spent, map[rl.Key]client.Account) {
 	return spent, groups
 }
 
-// hello fills in what was spent, and on which groups.
+// hello fills in the usage, in all and by group.
 func (s *Spending) hello(request *exchange.HelloRequest) {
 	if s == nil {
 		return
@@ -123,7 +124,7 @@ func (s *Spending) cover(index int64, evaluations []exchange.Evaluation) {
 	}
 }
 
-// report fills in what was spent, on which groups, and what the groups in progress may cost next.
+// report fills in the usage, in all and by group, and the bounds of the next costs of groups in progress.
 func (s *Spending) report(renewal *exchange.Renewal, groups []*activeGroup) {
 	for _, group := range groups {
 		renewal.Progress = append(renewal.Progress, exchange.Progress{
@@ -145,7 +146,7 @@ func (s *Spending) report(renewal *exchange.Renewal, groups []*activeGroup) {
 	renewal.Groups = s.list(each)
 }
 
-// of returns the context of a group, to whose account belongs what is asked with it.
+// of returns the context of a group. Requests with it belong to the account of the group.
 func (s *Spending) of(ctx context.Context, group *activeGroup) context.Context {
 	if s == nil {
 		return ctx
@@ -154,8 +155,8 @@ func (s *Spending) of(ctx context.Context, group *activeGroup) context.Context {
 		s.meter.Add(spending.Usage{JudgePromptTokens: used.PromptTokens, JudgeSampledTokens: used.SampledTokens},
 			group.account)
 	}
-	// A request is counted where its reply comes, from the endpoint or from what an earlier process has kept. What that
-	// process has used of the group is held.
+	// A request is counted where its reply comes, from the endpoint or from the replies that an earlier process has kept.
+	// The usage of the group by that process is held.
 	group.progress.Inherited = func(prompt, sampled int) {
 		s.meter.Add(spending.Usage{PromptTokens: int64(prompt), SampledTokens: int64(sampled)}, group.account)
 	}

@@ -27,7 +27,7 @@ type submitter struct {
 	logger  *slog.Logger
 }
 
-// run submits what is in the outbox until ctx ends. An error is final.
+// run submits the groups in the outbox until ctx ends. An error is final.
 func (s *submitter) run(ctx context.Context) error {
 	for {
 		key, err := s.outbox.next(ctx)
@@ -40,7 +40,7 @@ func (s *submitter) run(ctx context.Context) error {
 	}
 }
 
-// submit submits one group and notes what became of it. The group stays stored whatever the reply.
+// submit submits one group and notes the reply. The group stays stored after any reply.
 func (s *submitter) submit(ctx context.Context, key rl.Key) error {
 	group, ok, err := s.groups.Encoded(key)
 	if err != nil {
@@ -63,7 +63,7 @@ func (s *submitter) submit(ctx context.Context, key rl.Key) error {
 			s.outbox.add(key)
 		}
 		s.offered(key, false)
-		// What ends the pause ends the caller, too.
+		// If ctx ends the pause, it ends the caller as well.
 		_ = wait.Sleep(ctx, callPause)
 		return err
 	}

@@ -27,7 +27,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/wait"
 )
 
-// Learner is what a worker needs of the exchange: the methods of exchange.Client.
+// Learner has the methods of exchange.Client that a worker needs.
 type Learner interface {
 	Run(ctx context.Context, worker exchange.Worker) error
 	Acquire(ctx context.Context, free int) ([]exchange.Lease, error)
@@ -36,7 +36,7 @@ type Learner interface {
 	Attempt() int32
 }
 
-// Config is what a Worker needs.
+// Config has the parts and settings of a Worker.
 type Config struct {
 	Learner  Learner
 	Endpoint Endpoint
@@ -46,17 +46,17 @@ type Config struct {
 	// a
 	// model whose tokenizer is built in. An error that is no *load.Error may pass, and Renderer is called again.
 	Renderer func(ctx context.Context, template *contract.Template) (*load.Renderer, error)
-	// Environments builds what the leases play; nil is the zero registry.Builder.
+	// Environments builds the environments of leases. Defaults to the zero registry.Builder.
 	Environments Builder
 	// Data is how far the worker is with reading its data sets; nil where nothing waits for a permit.
 	Data *Data
-	// Judges are those of the environments; nil where no judge samples at the endpoint.
+	// Judges are the judges of the environments; nil where no judge samples at the endpoint.
 	Judges *Judges
-	// Spending counts what the worker asks of the endpoint, and of judges elsewhere; nil for nobody.
+	// Spending counts the worker's tokens at the endpoint, and at judges elsewhere; nil counts none.
 	Spending *Spending
-	// Pressure is what the endpoint's client observes.
+	// Pressure collects the observations of the endpoint's client.
 	Pressure *Pressure
-	// Grace is how long the worker continues to submit what it stores after Run was asked to end.
+	// Grace is how long the worker continues to submit its groups after Run was asked to end.
 	Grace time.Duration
 	// KeyPatience is how long the endpoint may refuse the API key before Run ends with ErrKeyRefused: DefaultKeyPatience.
 	KeyPatience time.Duration
@@ -131,10 +131,10 @@ func New(config Config) *Worker {
 // Ready reports whether a learner has answered, and the endpoint does not refuse the API key.
 func (w *Worker) Ready() bool { return w.ready.Load() && !w.key.refused() }
 
-// Run works until ctx ends: then it acquires nothing more, releases its leases, continues to submit what it
-// stores for the grace, leaves the rest in files and returns nil. It does the same and returns ErrKeyRefused when the
-// endpoint refuses the API key. Another error is final: the run is not this worker's, or this program cannot play it.
-// Run is called once.
+// Run works until ctx ends: then it acquires nothing more, releases its leases, continues to submit its groups for the
+// grace, leaves the rest in files and returns nil. It does the same and returns ErrKeyRefused when the endpoint refuses
+// the API key. Another error is final: the run is not this worker's, or this program cannot play it. Run is called
+// once.
 func (w *Worker) Run(ctx context.Context) error {
 	ctx, end := context.WithCancelCause(ctx)
 	defer end(nil)
@@ -179,7 +179,7 @@ func (w *Worker) connect(ctx context.Context) error {
 	return nil
 }
 
-// work plays until ctx ends, or until the worker has failed, then releases leases and submits what is stored.
+// work plays until ctx ends, or until the worker has failed, then releases leases and submits the stored groups.
 func (w *Worker) work(ctx context.Context) error {
 	working, stop := context.WithCancel(w.serving)
 	defer stop()
@@ -197,7 +197,7 @@ func (w *Worker) work(ctx context.Context) error {
 	if len(left) > 0 {
 		w.releaseNow(over, left, exchange.Drained)
 	}
-	// What ends the wait is the grace.
+	// The grace ends the wait.
 	_, _ = wait.For(over, &w.changes, func() (int, bool) { return 0, w.groups.Len() == 0 })
 	return nil
 }
@@ -214,7 +214,7 @@ func (w *Worker) releaseNow(ctx context.Context, keys []rl.Key, reason string) {
 	}
 }
 
-// cover drops what a state or a row of an evaluation covers.
+// cover drops groups that a state or a row of an evaluation covers.
 func (w *Worker) cover(index int64, evaluations []exchange.Evaluation) {
 	w.groups.Cover(index, evaluations)
 	w.config.Spending.cover(index, evaluations)

@@ -109,8 +109,8 @@ func TestAWorkerWithRoomForOneGroup(t *testing.T) {
 	eventually(t, "one group is stored", func() bool { return len(r.stored()) == 1 })
 }
 
-// A learner that dies loses everything it had in memory: the next learner gets the stored groups, and
-// what is being played continues.
+// A learner that dies loses everything it had in memory: the next learner gets the stored groups, and groups in
+// progress continue.
 func TestLearnerRestart(t *testing.T) {
 	first, s, api := newScriptedLearner(slots(3)...), newLearnerService(t), newEndpoint()
 	endFirst := s.serve(first, 1)
@@ -382,8 +382,8 @@ func (c *crossing) Acquire(ctx context.Context, free int) ([]exchange.Lease, err
 	return leases, err
 }
 
-// TestLeaseThatCrossesAHello has a worker say Hello after a lease was sent to it and before it begins to play: what the
-// Hello does not list is not played.
+// TestLeaseThatCrossesAHello has a worker say Hello after a lease was sent to it and before it begins to play: a group
+// that the Hello does not list is not played.
 func TestLeaseThatCrossesAHello(t *testing.T) {
 	b, s := newScriptedLearner(trainKey(0)), newLearnerService(t)
 	var worker atomic.Pointer[Worker]

@@ -24,10 +24,10 @@ import (
 
 var _ environment.TimedPolicy = (*driver)(nil)
 
-// agent is what an agent has asked so far.
+// agent has the requests of an agent so far.
 type agent struct {
 	branches
-	// open counts open requests, and unanswered those of them that have no reply.
+	// open counts open requests, and unanswered the open requests without a reply.
 	open, unanswered int
 	// last is the request that was made last. overlaps says that it was made while another was open.
 	last     *node
@@ -186,8 +186,8 @@ func (d *driver) admitCompletion(asked environment.Completion) (*node, []string,
 	if asked.MaxTokens > 0 {
 		n.request.Sampling.MaxTokens = min(n.request.Sampling.MaxTokens, int32(min(asked.MaxTokens, 1<<30)))
 	}
-	// The stops of the run are those of the model's format; the endpoint takes no texts beside them. So a reply is sampled
-	// to its end, and cut.
+	// The run has the stops of the model's format; the endpoint takes no texts beside them. So a reply is sampled to its
+	// end, and cut.
 	n.request.Stop = d.stops()
 	d.identifyCompletion(n)
 	d.player.expressed(d.made)
@@ -201,7 +201,7 @@ func (d *driver) admitCompletion(asked environment.Completion) (*node, []string,
 	return n, asked.Stop, nil
 }
 
-// identifyCompletion fills in what seed and number of a request follow from.
+// identifyCompletion fills in the identity of a request, from which its seed and number follow.
 func (d *driver) identifyCompletion(n *node) {
 	key := d.spec.Key
 	content := contentOf(n.request)
@@ -251,8 +251,8 @@ func (d *driver) nodeOf(asked environment.Completion) (*node, error) {
 	return n, nil
 }
 
-// chatNode renders a conversation. What it has of a reply's conversation is rendered as that was, with the tokens that
-// were sampled, whatever the agent has made of the text.
+// chatNode renders a conversation. The messages of a reply's conversation are rendered as before, with the sampled
+// tokens, also if the agent has changed their text.
 func (d *driver) chatNode(asked environment.Completion) (*node, error) {
 	if len(asked.Messages) == 0 {
 		return nil, &environment.RequestError{Message: "The conversation has no message."}
@@ -301,7 +301,7 @@ func adoptCallIDs(sent, known, results []chat.Message) {
 	}
 }
 
-// recordCompletion records a reply, and returns what the agent is given of it.
+// recordCompletion records a reply, and returns the reply for the agent.
 func (d *driver) recordCompletion(asked environment.Completion, n *node, sample Sample,
 	stops []string) (environment.Completed, error) {
 	if asked.Scored {
@@ -355,7 +355,7 @@ func (d *driver) describe(asked environment.Completion, n *node, out *environmen
 	}
 }
 
-// recordChat parses a reply to a conversation. It returns the text that ended it, and what all messages say.
+// recordChat parses a reply to a conversation. It returns the text that ended it, and the meaning of all messages.
 func (d *driver) recordChat(asked environment.Completion, n *node, sample Sample,
 	stops []string) (string, meaning, error) {
 	says := func(tokens []int32) (string, error) {
@@ -425,7 +425,7 @@ func saidUntrimmed(m chat.Message) string {
 	return said
 }
 
-// plant makes the conversations of the episode of what an agent has asked.
+// plant makes the conversations of the episode from the requests of an agent.
 func (d *driver) plant(turn environment.Turn) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -51,8 +51,8 @@ func changed(messages []chat.Message) []chat.Message {
 	return list
 }
 
-// TestAgentContinuesItsConversation has an agent send back what it was given, with other white space: its requests, and
-// what is trained on, are those of a program that gives replies back as they are.
+// TestAgentContinuesItsConversation has an agent send back its replies with other white space: its requests, and the
+// training data, equal the requests and data of a program that sends replies back unchanged.
 func TestAgentContinuesItsConversation(t *testing.T) {
 	want := &seeded{}
 	plain := play(t, program(func(ctx context.Context, p environment.Policy) (environment.Turn, error) {
@@ -154,7 +154,7 @@ func TestAgentDoesNotDependOnTheOrderOfReplies(t *testing.T) {
 	}
 }
 
-// TestAgentTrainsOnTheLastBranch has an agent that summarises what it said, and trains on what followed.
+// TestAgentTrainsOnTheLastBranch has an agent that summarises its conversation, and trains on the replies after that.
 func TestAgentTrainsOnTheLastBranch(t *testing.T) {
 	policy := &seeded{}
 	group := play(t, agentOf(func(ctx context.Context, p environment.AgentPolicy) (environment.Turn, error) {
@@ -282,8 +282,8 @@ func TestLimitsOfAgents(t *testing.T) {
 	}
 }
 
-// TestAgentAsksForLess has requests with stops and a number of tokens: the reply is cut where they say, and what is
-// trained on are the tokens up to there.
+// TestAgentAsksForLess has requests with stops and a number of tokens: the reply is cut there, and the tokens up to
+// there are trained on.
 func TestAgentAsksForLess(t *testing.T) {
 	group := play(t, agentOf(func(ctx context.Context, p environment.AgentPolicy) (environment.Turn, error) {
 		out, err := p.Complete(ctx, environment.Completion{Messages: []chat.Message{user("q")}, Stop: []string{"x", "lo w"},
@@ -321,7 +321,7 @@ func TestAgentAsksForLess(t *testing.T) {
 	}
 }
 
-// TestRawPromptsOfAgents has an agent continue texts and tokens: what was sampled stays as it was.
+// TestRawPromptsOfAgents has an agent continue texts and tokens: sampled tokens stay the same.
 func TestRawPromptsOfAgents(t *testing.T) {
 	for _, tokens := range []bool{false, true} {
 		group := play(t, agentOf(func(ctx context.Context, p environment.AgentPolicy) (environment.Turn, error) {
@@ -421,7 +421,7 @@ func TestAgentThatLeavesARequestOpen(t *testing.T) {
 }
 
 // TestInterruptedAgentsAreTheSameTry plays an episode again that an outage has interrupted: its requests are the same,
-// and are answered with what was sampled.
+// and are answered with the same samples.
 func TestInterruptedAgentsAreTheSameTry(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		times, policy := 0, &seeded{}

@@ -17,8 +17,8 @@ import (
 // baseKey begins the keys of branches without a role.
 const baseKey = "agent"
 
-// What a request did to the prefix of a conversation, as metrics have it. brokenBy is followed by the role of the first
-// message that is another one.
+// Metrics of requests that do not continue the tokens of a conversation, by cause. brokenBy is followed by the role of
+// the first message that is another one.
 const (
 	brokenBy       = "prefix_broken_"
 	brokenByStart  = brokenBy + "start"
@@ -34,8 +34,8 @@ type node struct {
 	// parent is the reply that the request extends; nil for none.
 	parent *node
 	role   string
-	// own are the messages of the prompt that follow on the parent's reply, and means what all messages say up to each
-	// of them.
+	// own are the messages of the prompt that follow on the parent's reply, and means has the meaning of the conversation
+	// up to each of them.
 	own   []chat.Message
 	means []meaning
 	// reply is the message as the agent was given it, and kept as the conversation keeps it.
@@ -45,8 +45,8 @@ type node struct {
 	toolsSay    meaning
 	request     Request
 	sample      Sample
-	// tokens are those of the prompt and the reply, whose prompt has so many. Replies that follow on each other share
-	// them.
+	// tokens are the tokens of the prompt and the reply. The first ones, as many as prompt says, are the prompt. Replies
+	// that follow on each other share their tokens.
 	tokens []int32
 	prompt int
 	// text is the text of a raw prompt and its reply, which a text may extend, and through the number of its tokens.
@@ -82,7 +82,7 @@ func (n *node) promptText() string {
 	return n.own[0].Content
 }
 
-// store keeps the tokens of the prompt and the reply. Those of the replies before are from now on in the same slice,
+// store keeps the tokens of the prompt and the reply. The tokens of earlier replies are from now on in the same slice,
 // where they are the same.
 func (n *node) store() {
 	n.prompt = len(n.request.Prompt)
@@ -104,7 +104,7 @@ func hasPrefix(tokens, prefix []int32) bool {
 	return len(tokens) >= len(prefix) && slices.Equal(tokens[:len(prefix)], prefix)
 }
 
-// breaks returns what keeps the node from continuing the tokens of its parent; empty for nothing.
+// breaks returns the cause for which the node does not continue the tokens of its parent; empty if it does.
 func (n *node) breaks() string {
 	switch {
 	case n.parent == nil || hasPrefix(n.request.Prompt, n.parent.tokens):
@@ -116,7 +116,8 @@ func (n *node) breaks() string {
 	}
 }
 
-// compare orders nodes by what was asked, and by how often it had been asked before. Nothing follows arrival.
+// compare orders nodes by the content of the request, and by the number of equal requests before. Nothing follows
+// arrival.
 func (n *node) compare(other *node) int {
 	return cmp.Or(
 		cmp.Compare(n.role, other.role),
@@ -125,13 +126,13 @@ func (n *node) compare(other *node) int {
 	)
 }
 
-// branches are the replies that an agent was given, by what they follow on.
+// branches are the replies that an agent was given, as a tree.
 type branches struct {
-	// replies are by what the conversation says up to them, in the order of compare: conversations that say the same with
-	// other tokens are told apart by nothing that an agent sends.
+	// replies are the replies by the meaning of the conversation up to them, in the order of compare. Nothing that an
+	// agent sends distinguishes conversations of one meaning with different tokens.
 	replies map[meaning][]*node
 	nodes   []*node
-	// asked counts the requests so far by what they ask.
+	// asked counts the requests so far by their content.
 	asked map[rl.Digest]int
 }
 
@@ -224,9 +225,8 @@ func (b *branches) list() []branch {
 	return all
 }
 
-// metricsOf counts the branches, and by cause what did not continue tokens. A conversation that extends none is
-// compared
-// with those that begin with fewer messages.
+// metricsOf counts the branches, and the replies that did not continue tokens, by cause. A conversation that extends
+// none is compared with the conversations that begin with fewer messages.
 func metricsOf(all []branch) map[string]float64 {
 	metrics := map[string]float64{metricBranches: float64(len(all))}
 	var roots []branch
@@ -264,7 +264,7 @@ func (n *node) differs(seen map[meaning]bool) string {
 	switch {
 	case first == 0 || len(n.own) == 0:
 		return brokenByStart
-	case first < 0 || first >= len(n.own): // Its own reply is what is new.
+	case first < 0 || first >= len(n.own): // Only its own reply is new.
 		return brokenByRepeat
 	default:
 		return brokenBy + n.own[first].Role

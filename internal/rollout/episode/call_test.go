@@ -75,8 +75,8 @@ func TestPanicsOfRenderersAreFaults(t *testing.T) {
 	}
 }
 
-// TestPanicsAreFaults checks that what an environment or a renderer panics with is a fault of the member, and ends
-// nothing else.
+// TestPanicsAreFaults checks that a panic of an environment or a renderer is a fault of the member, and ends nothing
+// else.
 func TestPanicsAreFaults(t *testing.T) {
 	for where, want := range map[string]rl.Outcome{
 		"Start": rl.EnvironmentFault, "Prompts": rl.EnvironmentFault, "Step": rl.EnvironmentFault,

@@ -19,7 +19,7 @@ import (
 )
 
 // A pause of the endpoint's queue, here of an hour, is not the policy's time: the episode, which may take 15 minutes,
-// earns what it earns without the pause.
+// earns the same as without the pause.
 func TestPausesDoNotCountAsEpisodeSeconds(t *testing.T) {
 	tokens := qwen3(t)
 	env, r := calculatorEnvironment(t), rendererOf(t, "qwen3", tokens)

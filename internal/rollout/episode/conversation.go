@@ -31,17 +31,17 @@ type conversation struct {
 	// its own.
 	taughtRendered renderer.Rendered
 	taught         rl.SegmentBuilder
-	// asked counts the requests so far by what they ask.
+	// asked counts the requests so far by their content.
 	asked map[rl.Digest]int
-	// stop is how the last reply ended, or what ended the conversation otherwise.
+	// stop is the reason for which the last reply or the conversation ended.
 	stop string
 	// recorder records the conversation for people; it is nil where nobody asked for that.
 	recorder *transcript.Recorder
 }
 
-// render gives a prompt as the renderer takes it. An assistant's message that is what the policy sampled, as the
-// environment was given it, carries the ids that were sampled for it and its reasoning: rendered from its text, it
-// might not be what the policy saw. The last prompt is rendered anew only where this one differs.
+// render gives a prompt as the renderer takes it. An assistant's message that is a reply of the policy, as the
+// environment was given it, carries its sampled ids and its reasoning: rendered from its text, it might have other ids
+// than the policy saw. The last prompt is rendered anew only where this one differs.
 func (c *conversation) render(prompt environment.Prompt, last *renderer.Rendered) renderer.Conversation {
 	out := renderer.Conversation{Messages: slices.Clone(prompt.Messages), Rendered: last}
 	if len(prompt.Tools) > 0 {
@@ -67,7 +67,7 @@ func (c *conversation) isReply(m chat.Message) bool {
 	return known.Content == m.Content && known.CallID == m.CallID && slices.Equal(known.Calls, m.Calls)
 }
 
-// identify fills in what seed and number of a request follow from.
+// identify fills in the identity of a request, from which its seed and number follow.
 func (c *conversation) identify(request *Request, key rl.Key, member, try int) {
 	content := contentOf(*request)
 	request.Request = rl.Request{Kind: key.Kind, Slot: key.Slot, Member: member, Try: try, Conversation: c.key,
@@ -82,7 +82,7 @@ func (c *conversation) identify(request *Request, key rl.Key, member, try int) {
 // withdraw takes back the identity of a request that nobody waits for any more: it may be made again.
 func (c *conversation) withdraw(request Request) { c.asked[request.Content]-- }
 
-// contentOf digests what a request asks. A setting that is not given has the value that draws the same.
+// contentOf digests the content of a request. A setting that is not given has the value with the same effect.
 func contentOf(request Request) rl.Digest {
 	s := request.Sampling
 	content := rl.Content{Prompt: request.Prompt, MaxTokens: int(s.MaxTokens), Temperature: 1, TopP: s.TopP,

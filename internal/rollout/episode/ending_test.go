@@ -41,7 +41,7 @@ func TestEndingsOfEpisodesOnAServer(t *testing.T) {
 		Stop    string
 		Outcome rl.Outcome
 		Reward  float64
-		// Turns, Calls and Retries are those of the member, and Faults is how many the breaker counts.
+		// Turns, Calls and Retries belong to the member, and Faults is the number that the breaker counts.
 		Turns, Calls, Retries, Faults int
 	}
 	cases := map[string]struct {

@@ -60,11 +60,13 @@ type episode struct {
 	promptTokens, sampledTokens int64
 	rewards                     []reward
 	parts, metrics              map[string]float64
-	// stop is what ended the episode other than its last reply; it is empty while nothing did.
+	// stop is the reason for which the episode ended, unless its last reply ended it; it is empty while the episode goes
+	// on.
 	stop string
 	// abandoned says that the policy ended the episode before its end, and nothing graded it.
 	abandoned bool
-	// ungraded is the reply that ended the episode, where the group is scored together; limit is what ended it then.
+	// ungraded is the reply that ended the episode, where the group is scored together; limit is the limit that ended it
+	// then.
 	ungraded *environment.Reply
 	limit    string
 	// pending are the prompts that have no reply yet, or whose replies the environment did not take in time.
@@ -75,7 +77,7 @@ type episode struct {
 	recorder recorder
 }
 
-// guarded is play, whose panics are faults: a renderer and the parser of its model's calls read what the policy wrote.
+// guarded is play, whose panics are faults: a renderer and the parser of its model's calls read texts of the policy.
 func (e *episode) guarded(ctx context.Context) (m rl.Member, reason string, err error) {
 	_, err = environment.Guard(e.player.Calls.Log(), "playing an episode", func() (_ struct{}, err error) {
 		m, reason, err = e.play(ctx)
@@ -134,8 +136,7 @@ func (e *episode) rounds(ctx context.Context, prompts []environment.Prompt) (lim
 	}
 }
 
-// end notes how the last turn ended the episode. An episode that the policy ended before its end earns what one earns
-// that did not reach it.
+// end notes how the last turn ended the episode. An episode that the policy abandons gets the non-terminal reward.
 func (e *episode) end(turn environment.Turn) {
 	if turn.Finished {
 		e.setStop(stopFinished)
@@ -146,7 +147,7 @@ func (e *episode) end(turn environment.Turn) {
 	}
 }
 
-// setStop sets what ended the episode and the conversations in which it last asked for a reply.
+// setStop sets the reason for which the episode ended, also for the conversations in which it last asked for a reply.
 func (e *episode) setStop(reason string) {
 	e.stop = reason
 	for _, prompt := range e.pending {
@@ -175,7 +176,7 @@ func (e *episode) round(ctx context.Context, prompts []environment.Prompt,
 	return turn, nil
 }
 
-// step has the environment step on replies, within what is left of the episode's time.
+// step has the environment step on replies, within the time that the episode has left.
 func (e *episode) step(ctx context.Context, replies []environment.Reply) (environment.Turn, error) {
 	limit := callTimeout
 	if e.timeLimit() > 0 {
@@ -257,7 +258,7 @@ func (e *episode) request(prompt environment.Prompt) (request Request, limit str
 	return request, limit, err
 }
 
-// stops are what ends a reply: the run's own stops, or those of the renderer.
+// stops returns the stops of a reply: the run's own stops, or else the stops of the renderer.
 func (e *episode) stops() renderer.Stop {
 	if own := e.spec.Settings.Sampling.Stop; len(own) > 0 {
 		return renderer.Stop{Strings: own}

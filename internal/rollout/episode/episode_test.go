@@ -65,7 +65,7 @@ func singleMember(change func(*contract.Environment)) Spec {
 }
 
 func TestTurnsBecomeOneSegment(t *testing.T) {
-	// The reply has blanks that parsing drops: only the sampled ids extend what the policy saw.
+	// The reply has blanks that parsing drops: only the sampled ids extend the ids that the policy saw.
 	group := play(t, multiTurn(2, keep), says("  yes "), singleMember(nil))
 	prompt, reply, next := "User: q\n\nAssistant:", "  yes ", "\n\nUser: on\n\nAssistant:"
 	want := rl.Segment{Tokens: slices.Concat(bytesOf(prompt+reply), []int32{end}, bytesOf(next+reply), []int32{end})}
@@ -313,7 +313,7 @@ func TestHowRepliesEnd(t *testing.T) {
 	}
 }
 
-// TestUsageOfLaterReplies counts what all earlier replies used.
+// TestUsageOfLaterReplies counts the usage of all earlier replies.
 func TestUsageOfLaterReplies(t *testing.T) {
 	var got []environment.Usage
 	env := &scripted{step: func(turn int, replies []environment.Reply) (environment.Turn, error) {

@@ -58,7 +58,8 @@ func (w *watch) Ended(_ bool, err error) {
 }
 
 // TestPromptsThatTheFormatCannotExpress has an environment declare tools at first, or give a message of a role that the
-// format does not have. The group is that of an environment which never did, and the server's health is not concerned.
+// format does not have. The group equals the group of an environment which never did, and the server's health is not
+// concerned.
 func TestPromptsThatTheFormatCannotExpress(t *testing.T) {
 	for name, tc := range map[string]struct {
 		prompt environment.Prompt

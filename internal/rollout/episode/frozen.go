@@ -62,7 +62,7 @@ func (d *driver) completeFrozen(ctx context.Context, asked environment.Completio
 	return out, nil
 }
 
-// admitFrozen returns what the seed of a request follows from. The request is open from now on.
+// admitFrozen returns the identity of a request, from which its seed follows. The request is open from now on.
 func (d *driver) admitFrozen(asked environment.Completion) (rl.Request, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -109,7 +109,7 @@ func checkFrozen(asked environment.Completion) error {
 	return nil
 }
 
-// contentOfFrozen is a digest of what is asked of a model beside the policy.
+// contentOfFrozen is a digest of a request to a model beside the policy.
 func contentOfFrozen(asked environment.Completion) (rl.Digest, error) {
 	asked.Frozen = nil
 	text, err := json.Marshal(asked)
@@ -119,7 +119,7 @@ func contentOfFrozen(asked environment.Completion) (rl.Digest, error) {
 	return sha256.Sum256(text), nil
 }
 
-// frozenOnce asks a model, unless an earlier play of this try has. What a judge is asked is counted as it is answered.
+// frozenOnce asks a model, unless an earlier play of this try has. Its calls and tokens count as a judge's.
 func (d *driver) frozenOnce(ctx context.Context, asked environment.Completion,
 	request rl.Request) (environment.Completed, error) {
 	if out, ok := d.before.frozenReply(request); ok {
@@ -152,8 +152,8 @@ func (d *driver) countFrozen(asked environment.Completion) (int, error) {
 	return asked.Frozen.CountTokens(d.asking, asked)
 }
 
-// frozenParts returns the requests to models beside the policy, for people, in an order that is not that of their
-// replies. Their keys are not those of conversations that train.
+// frozenParts returns the requests to models beside the policy, for people, in an order that does not depend on their
+// replies. Their keys differ from the keys of conversations that train.
 func (e *episode) frozenParts() []transcript.Part {
 	calls := e.frozen
 	slices.SortFunc(calls, func(a, b frozenCall) int {

@@ -46,7 +46,8 @@ func askFrozen(ctx context.Context, p environment.AgentPolicy, model environment
 }
 
 // TestFrozenModelsAreNotTrained has an agent ask a model beside the policy: nothing of it is trained on, its tokens are
-// a judge's, the transcript has it, and the policy's requests and last reply are those of an agent that did not ask.
+// a judge's, the transcript has it, and the policy's requests and last reply are the same as for an agent that did not
+// ask.
 func TestFrozenModelsAreNotTrained(t *testing.T) {
 	want := &seeded{}
 	alone := play(t, agentOf(func(ctx context.Context, p environment.AgentPolicy) (environment.Turn, error) {

@@ -14,24 +14,24 @@ import (
 )
 
 // mostInterruptions is how often a try is played again after an interruption. Each time its requests up to there are
-// answered with what was sampled, so that an episode in a long outage gets further with each.
+// answered with the earlier samples, so that an episode in a long outage gets further with each.
 const mostInterruptions = 64
 
-// Replies keeps what was sampled for requests of agents beyond the life of the process, until the group is finished. A
-// worker that begins a group again answers a request that is repeated with what was paid for.
+// Replies keeps replies to agents beyond the life of the process, until the group is finished. A worker that begins a
+// group again answers a repeated request with the reply that was paid for.
 type Replies interface {
-	// Reply returns what was kept for a request of a group. It is inherited if an earlier process has paid for it, and
-	// this is the first time that this process asks for it.
+	// Reply returns the reply that was kept for a request of a group. It is inherited if an earlier process has paid for
+	// it, and this is the first time that this process asks for it.
 	Reply(key rl.Key, request rl.Digest) (reply []byte, inherited, ok bool)
 	// KeepReply keeps the reply to a request. Whether there is room for it is the store's to say.
 	KeepReply(key rl.Key, request rl.Digest, reply []byte)
 }
 
-// interruptions are those of one try of a member, and what was sampled for it: the next play of the try asks the same
-// again, perhaps while the endpoint does not answer.
+// interruptions counts the interruptions of one try of a member, and has its samples: the next play of the try makes
+// the same requests, perhaps while the endpoint does not answer.
 type interruptions struct {
 	times int
-	// store is nil where nothing outlives the process. What it keeps is of the group and the seed of the spec.
+	// store is nil where nothing outlives the process. It keeps replies by the group and the seed of the spec.
 	store Replies
 	spec  *Spec
 
@@ -51,15 +51,15 @@ type origin int
 const (
 	// unknown is a request that has to be sampled.
 	unknown origin = iota
-	// remembered is what an earlier play of the try has sampled, which the group has counted.
+	// remembered is a sample of an earlier play of the try, which the group has counted.
 	remembered
-	// restored is what an earlier play of the group has sampled.
+	// restored is a sample of an earlier play of the group.
 	restored
-	// inherited is what an earlier process of the worker has sampled, which this process has not counted.
+	// inherited is a sample of an earlier process of the worker, which this process has not counted.
 	inherited
 )
 
-// sample returns what was sampled for a request.
+// sample returns the sample for a request, and its origin.
 func (i *interruptions) sample(request rl.Request) (Sample, origin) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -81,7 +81,7 @@ func (i *interruptions) sample(request rl.Request) (Sample, origin) {
 	return sample, restored
 }
 
-// frozenReply returns what a model beside the policy has replied in an earlier play of the try.
+// frozenReply returns the reply of a model beside the policy in an earlier play of the try.
 func (i *interruptions) frozenReply(request rl.Request) (environment.Completed, bool) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -108,7 +108,7 @@ func (i *interruptions) know(request rl.Request, sample Sample) {
 	i.known[request] = sample
 }
 
-// keep keeps what was sampled for a request.
+// keep keeps the sample for a request.
 func (i *interruptions) keep(request rl.Request, sample Sample) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -121,7 +121,7 @@ func (i *interruptions) keep(request rl.Request, sample Sample) {
 	}
 }
 
-// identity covers what a reply follows from, but for the policy, which the key of the group has.
+// identity covers everything that decides a reply, except the policy, which the key of the group has.
 func (i *interruptions) identity(request rl.Request) rl.Digest {
 	return rl.Digest(sha256.Sum256(fmt.Appendf(nil, "%d %d %d %d %q %x %d %d", request.Kind, request.Slot, request.Member,
 		request.Try, request.Conversation, request.Content, request.Repeat, i.spec.Seed)))

@@ -13,9 +13,9 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/chat"
 )
 
-// meaning is a digest of what a conversation says, up to one of its messages. It is the same after what agents do to
-// texts on their way: they write the arguments of calls anew, strip white space at the ends of texts, drop reasoning,
-// and give calls other IDs.
+// meaning is a digest of a conversation, up to one of its messages. It does not change with the texts as agents send
+// them back: agents write the arguments of calls anew, strip white space at the ends of texts, drop reasoning, and give
+// calls other IDs.
 type meaning [sha256.Size]byte
 
 // meanings returns the meaning of a conversation of a role up to each of its messages.
@@ -98,8 +98,8 @@ func saidBy(message chat.Message) string {
 
 func plain(text string) string { return strings.TrimSpace(strings.ReplaceAll(text, "\r\n", "\n")) }
 
-// argumentsOf is one form of the arguments of a call, whose order of names, white space, escapes and spellings of
-// numbers are no part of what they say.
+// argumentsOf returns a normal form of the arguments of a call. The order of names, white space, escapes and spellings
+// of numbers are no part of their meaning.
 func argumentsOf(arguments string) string {
 	var value any
 	if err := json.Unmarshal([]byte(arguments), &value); err != nil {

@@ -5,9 +5,9 @@
 // segments to train on. It knows environments and renderers, but neither Tinker nor the learner: replies
 // come from a Policy.
 //
-// A group is a function of its Spec, the policy and the environment. Its members are played concurrently, yet
-// the group does not depend on which of them ends first: replies are seeded by what is asked, member and try, or drawn
-// by one request of all members, and results are in the order of their members and of the keys of conversations.
+// A group is a function of its Spec, the policy and the environment. Its members are played concurrently, yet the group
+// does not depend on which of them ends first: replies are seeded by the content of the request, member and try, or
+// drawn by one request of all members, and results are in the order of their members and of the keys of conversations.
 //
 // A fault of the environment or of a judge gives no reward. The episode is played again with the next try, and
 // a member whose tries all end in faults is left out and counted. A group with too few members left, or one
@@ -37,8 +37,8 @@ type Policy interface {
 	// Sample gives the reply to one request. The same request gives the same reply. After a *RefusedError the
 	// member has the outcome InvalidTokens; every other error ends the group unfinished.
 	Sample(ctx context.Context, request Request) (Sample, error)
-	// SampleGroup gives the replies to one request of several members, those from request.Member on, in their order.
-	// Errors are as those of Sample.
+	// SampleGroup gives the replies to one request of several members, from request.Member on, in their order. Errors are
+	// as for Sample.
 	SampleGroup(ctx context.Context, request Request, members int) ([]Sample, error)
 }
 
@@ -52,14 +52,14 @@ type Scorer interface {
 
 // Request asks for one reply.
 type Request struct {
-	// Request is what seed and number follow from.
+	// Request is the identity of the request, from which seed and number follow.
 	rl.Request
 	// Turn counts the replies that the conversation has had before.
 	Turn   int
 	Prompt []int32
 	// Taught is the prompt as the teacher reads it; nil where that is Prompt.
 	Taught []int32
-	// Sampling is how tokens are drawn; its MaxTokens are what the limits leave.
+	// Sampling is how tokens are drawn; its MaxTokens is the number of tokens that the limits leave.
 	Sampling playing.Sampling
 	// Stop ends the reply.
 	Stop renderer.Stop
@@ -114,24 +114,24 @@ func (available) Ended(bool, error)           {}
 type Progress struct {
 	// MembersDone counts the members that have their outcome.
 	MembersDone atomic.Int64
-	// PromptTokens and SampledTokens count what was paid for, tries that ended in faults included.
+	// PromptTokens and SampledTokens count the tokens that were paid for, including tries that ended in faults.
 	PromptTokens, SampledTokens atomic.Int64
 
 	// Inherited receives the tokens of the prompt and of the reply to each request that an earlier process of the worker
 	// has paid for; nil for nobody.
 	Inherited func(prompt, sampled int)
-	// Judged receives what judges did, each time; nil for nobody.
+	// Judged receives each usage of judges; nil for nobody.
 	Judged func(used environment.JudgeUsage)
 
 	// format is why a member waits, or nil.
 	format atomic.Pointer[string]
 
 	judgeMutex sync.Mutex
-	// judge counts what judges did.
+	// judge is the usage of judges.
 	judge rl.JudgeUsage
 }
 
-// Judge returns what judges did so far, for tries that ended in faults, too.
+// Judge returns the usage of judges so far, including tries that ended in faults.
 func (p *Progress) Judge() rl.JudgeUsage {
 	p.judgeMutex.Lock()
 	defer p.judgeMutex.Unlock()

@@ -75,7 +75,7 @@ func TestFaults(t *testing.T) {
 	flaw := errors.New("it broke")
 	judge := &environment.Fault{Kind: environment.JudgeFault, Err: flaw}
 	broken := &environment.Fault{Kind: environment.EnvironmentFault, Permanent: true, Err: flaw}
-	// Each case says what the step of a member's try gives; nothing is a reward of the member's index.
+	// faults are the errors of steps, by member and try. A step without an error gives the member's index as reward.
 	cases := map[string]struct {
 		faults  map[string]error
 		retries int
@@ -156,8 +156,8 @@ func TestFaultBeforeTheFirstPrompt(t *testing.T) {
 	}
 }
 
-// TestUnavailableEnvironmentsCostNoTry refuses the first sessions. The group is that of an environment that was
-// available.
+// TestUnavailableEnvironmentsCostNoTry refuses the first sessions. The group equals the group of an environment that
+// was available.
 func TestUnavailableEnvironmentsCostNoTry(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		env := multiTurn(2, keep)

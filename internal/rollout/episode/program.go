@@ -36,7 +36,7 @@ type driver struct {
 	made int
 	// open are the conversations that have an open request.
 	open map[string]bool
-	// agent is what an agent has asked, whose requests do not say which conversation they continue.
+	// agent has the requests of an agent, which do not say which conversation they continue.
 	agent agent
 	// ended is set once nothing more is recorded: err is why, unless the program has ended by itself.
 	ended bool
@@ -86,7 +86,7 @@ func (e *episode) run(ctx context.Context, program environment.Program) (rl.Memb
 	return e.graded("")
 }
 
-// end ends the recording, and returns why the program did not come to its end; err is what the program returned.
+// end ends the recording, and returns why the program did not come to its end; err is the program's own error.
 func (d *driver) end(err error) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -185,7 +185,7 @@ func (d *driver) Sample(ctx context.Context, prompt environment.TokenPrompt) (en
 	return out, err
 }
 
-// stopOf is what ends the reply to tokens.
+// stopOf returns the stops of the reply to tokens.
 func (d *driver) stopOf(prompt environment.TokenPrompt) renderer.Stop {
 	switch {
 	case len(prompt.StopTokens) > 0:
@@ -203,7 +203,7 @@ func (d *driver) ask(ctx context.Context, prompt environment.Prompt, build func(
 	if err != nil {
 		return err
 	}
-	// The program waits, or does what it does beside its requests.
+	// The program waits, or works beside its requests.
 	clock := d.recorder.current()
 	defer clock.pause()()
 	sample, err := d.reply(ctx, request)
@@ -273,7 +273,7 @@ func (d *driver) admit(prompt environment.Prompt, build func() (Request, string,
 	return request, nil
 }
 
-// checkProgram checks what a program may get wrong with its conversations.
+// checkProgram checks the rules of conversations that a program may break.
 func (d *driver) checkProgram(prompt environment.Prompt) error {
 	key := prompt.Conversation
 	_, known := d.conversations[key]

@@ -113,7 +113,7 @@ func TestProgramDoesNotDependOnTheOrderOfReplies(t *testing.T) {
 }
 
 // TestProgramThatAsksAgain gives up a request and makes it again, as a program does whose process has ended: its
-// samples are those of an undisturbed episode.
+// samples equal the samples of an undisturbed episode.
 func TestProgramThatAsksAgain(t *testing.T) {
 	undisturbed := &seeded{}
 	want := play(t, program(debate), undisturbed, singleMember(nil))
@@ -271,7 +271,7 @@ func TestLimitsOfPrograms(t *testing.T) {
 }
 
 // TestTimeOfPrograms lets the clock run while the program works or the policy samples, and stand while all requests
-// wait. What is sampled together counts once.
+// wait. Replies that are sampled together count once.
 func TestTimeOfPrograms(t *testing.T) {
 	parallel := func(ctx context.Context, p environment.Policy) (environment.Turn, error) {
 		together, ctx := errgroup.WithContext(ctx)

@@ -12,12 +12,12 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/rl"
 )
 
-// recorder records what the graders of one try do.
+// recorder records the usage and judgements of the graders of one try.
 type recorder struct {
 	progress *Progress
 
 	mu sync.Mutex
-	// clock is that of the environment's call in progress.
+	// clock is the clock of the environment's call in progress.
 	clock *callClock
 	// judgements by conversation.
 	judgements map[string][]rl.Judgement
@@ -25,7 +25,7 @@ type recorder struct {
 
 var _ environment.Recorder = (*recorder)(nil)
 
-// CountJudge implements environment.Recorder. Calls that were paid for count, also those of a try that fails.
+// CountJudge implements environment.Recorder. Calls that were paid for count, also if their try fails.
 func (r *recorder) CountJudge(usage environment.JudgeUsage) {
 	if r.progress.Judged != nil {
 		r.progress.Judged(usage)

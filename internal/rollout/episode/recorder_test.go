@@ -38,8 +38,8 @@ func (e *judgedEpisode) Step(ctx context.Context, replies []environment.Reply) (
 	return e.env.grade(ctx, replies[0])
 }
 
-// TestJudgeUsageOfFaultsCounts requires that what a judge did is counted for the tries that failed, too, and that
-// judgements are those of the try that counts, within their bounds.
+// TestJudgeUsageOfFaultsCounts requires that the usage of a judge includes failed tries, and that judgements come from
+// the try that counts, within their bounds.
 func TestJudgeUsageOfFaultsCounts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		calls := 0

@@ -40,7 +40,7 @@ func (k *keeper) KeepReply(key rl.Key, request rl.Digest, reply []byte) {
 var errDeath = errors.New("the worker has died")
 
 // TestAgentAfterTheDeathOfItsWorker plays a group whose worker dies after each number of replies. The next worker with
-// the same disk asks for what is missing alone, and the training data equal an undisturbed group's.
+// the same disk asks only for the missing replies, and the training data equal an undisturbed group's.
 func TestAgentAfterTheDeathOfItsWorker(t *testing.T) {
 	spec := singleMember(nil)
 	spec.GroupSize = 2

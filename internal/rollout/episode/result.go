@@ -114,7 +114,8 @@ func (e *episode) graded(limit string) (rl.Member, string, error) {
 	}
 }
 
-// reward gives the reward of the episode, and what its conversations recorded. An error names what has no reward.
+// reward gives the reward of the episode, and the trajectories of its conversations. An error names the episode or
+// conversation without a reward.
 func (e *episode) reward(limited bool) (whole float64, list []rl.Trajectory, err error) {
 	whole, ok := rewardOf(values(e.rewards), e.spec.Settings, limited)
 	if !ok {
@@ -150,7 +151,7 @@ func (e *episode) trajectories() []rl.Trajectory {
 }
 
 // played lists the conversations that have a reply, and all of them where none has one, in the order of their keys: the
-// order in which they began may follow that of replies.
+// order in which they began may follow the order of replies.
 func (e *episode) played() []*conversation {
 	var played []*conversation
 	all := slices.SortedFunc(slices.Values(e.order), func(a, b *conversation) int { return cmp.Compare(a.key, b.key) })
@@ -165,7 +166,7 @@ func (e *episode) played() []*conversation {
 	return played
 }
 
-// stopReason is what ended the episode, or how the last of its conversations ended.
+// stopReason is the reason for which the episode ended, or the last of its conversations.
 func (e *episode) stopReason() string {
 	played := e.played()
 	if e.stop != "" || len(played) == 0 {

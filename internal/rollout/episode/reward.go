@@ -27,7 +27,7 @@ func values(rewards []reward) []float64 {
 	return numbers
 }
 
-// rewardsOf gives the rewards of a conversation: its own and those of the whole episode, in their order.
+// rewardsOf gives the rewards of a conversation: its own rewards and the rewards of the whole episode, in their order.
 func rewardsOf(c *conversation, rewards []reward) []reward {
 	return slices.DeleteFunc(slices.Clone(rewards), func(r reward) bool {
 		return r.conversation != "" && r.conversation != c.key
@@ -35,8 +35,8 @@ func rewardsOf(c *conversation, rewards []reward) []reward {
 }
 
 // stepRewards gives the reward of each reply of a conversation. A reward belongs to the last reply that was sampled
-// before it was given, or to the first one. A reply without any has the reward 0, as it adds nothing to that of its
-// trajectory.
+// before it was given, or to the first one. A reply without any has the reward 0, as it adds nothing to the reward of
+// its trajectory.
 func stepRewards(c *conversation, rewards []reward, settings contract.Environment, limited bool) []float64 {
 	byStep := make([][]float64, len(c.replies))
 	if len(byStep) == 0 {

@@ -119,8 +119,8 @@ func (e *episode) isReadOtherwise() bool {
 	return e.player.Teacher != nil && e.spec.Settings.Teacher.SystemPrompt != ""
 }
 
-// taughtPrompt renders a prompt as the teacher reads it, with what the policy sampled before as it was sampled. It is
-// nil where the teacher reads what the policy reads.
+// taughtPrompt renders a prompt as the teacher reads it, with earlier replies of the policy as they were sampled. It is
+// nil where teacher and policy read the same prompt.
 func (e *episode) taughtPrompt(c *conversation, prompt environment.Prompt) ([]int32, error) {
 	if !e.isReadOtherwise() {
 		return nil, nil

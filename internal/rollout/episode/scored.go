@@ -17,7 +17,7 @@ import (
 const scoredPrompt = "scored prompt"
 
 // sampleOnce samples a reply, unless an earlier play of this try has, perhaps in another process of this worker. The
-// group counts what that has paid for.
+// group counts the tokens that the earlier process has paid for.
 func (d *driver) sampleOnce(ctx context.Context, request Request,
 	ask func(context.Context, Request) (Sample, error)) (Sample, error) {
 	sample, from := d.before.sample(request.Request)
@@ -96,7 +96,7 @@ func (d *driver) close(asked environment.Completion) {
 	}
 }
 
-// unanswered is what an agent is given that wants no reply.
+// unanswered is the answer for an agent that wants no reply.
 func unanswered(n *node) environment.Completed {
 	return environment.Completed{ID: fmt.Sprintf("%016x", n.request.Seed(rl.UsePrompt, 0)), PromptText: n.promptText(),
 		PromptTokens: len(n.request.Prompt), Truncated: true}

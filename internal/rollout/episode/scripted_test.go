@@ -23,7 +23,7 @@ import (
 
 const end = 256
 
-// scripted is an environment whose episodes do what the functions say.
+// scripted is an environment whose episodes the functions play.
 type scripted struct {
 	start  func(task environment.Task) error
 	first  []environment.Prompt

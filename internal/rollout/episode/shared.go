@@ -17,7 +17,7 @@ import (
 const mostShared = 128
 
 // sharedReplies are the replies of the first round, where all members of a group have the same prompts. Each prompt is
-// sent once for all members, or for each mostShared of them, and sample i of the request is that of its i-th member.
+// sent once for all members, or for each mostShared of them, and sample i of the request belongs to its i-th member.
 // Who is the first to ask does not matter: the request is the same in each case. It is made once, so that a member that
 // is played again as the same try has the same reply. A further try of a member does not take part.
 type sharedReplies struct {
@@ -49,7 +49,8 @@ type sharedReply struct {
 var errPromptsDiffer = errors.New("episodes of one task have different prompts, of which sampling.sharedPrompt sends " +
 	"one: remove sampling.sharedPrompt")
 
-// shareReplies returns nil for a group whose members make requests of their own. The context is that of the group.
+// shareReplies returns nil for a group whose members make requests of their own. The context is the context of the
+// group.
 func (p *Player) shareReplies(ctx context.Context, spec Spec) *sharedReplies {
 	if !spec.Settings.Sampling.SharesPrompt() || spec.GroupSize < 2 {
 		return nil

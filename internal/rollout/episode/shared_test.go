@@ -150,7 +150,7 @@ var solvers = []environment.Prompt{
 	{Role: "solver", Conversation: "solver-2", Messages: ask("q")[0].Messages},
 }
 
-// TestSharedPromptsOfOneRound has two conversations that begin together, as those of solvers.
+// TestSharedPromptsOfOneRound has two conversations that begin together, as the conversations of solvers do.
 func TestSharedPromptsOfOneRound(t *testing.T) {
 	policy := &recordingPolicy{}
 	env := pays()
@@ -272,7 +272,7 @@ func TestSharedPromptWithRoomForOneMember(t *testing.T) {
 	}
 }
 
-// TestGroupsThatShareNothing are those of one member, and those larger than one request may be.
+// TestGroupsThatShareNothing has a group of one member, and a group that is too large for one request.
 func TestGroupsThatShareNothing(t *testing.T) {
 	cases := map[int]struct{ own, all []string }{
 		1:              {own: []string{"0/0/0"}},

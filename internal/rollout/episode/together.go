@@ -13,7 +13,7 @@ import (
 )
 
 // gradeTogether has the members scored together whose episodes ended without a reward of their own, in the order of
-// their indexes, once all have ended. What the run makes of rewards and limits applies afterwards. If that fails twice
+// their indexes, once all have ended. The run's settings of rewards and limits apply afterwards. If that fails twice
 // for the same replies, it is a fault of each of them.
 func (p *Player) gradeTogether(ctx context.Context, spec Spec, members []rl.Member, reasons []string) error {
 	var held []*episode

@@ -132,7 +132,7 @@ func TestGroupsAreScoredTogether(t *testing.T) {
 	}
 }
 
-// outcome is what became of a member.
+// outcome is the outcome of a member.
 type outcome struct {
 	Outcome rl.Outcome
 	Reward  float64

@@ -19,8 +19,8 @@ func promptOf(role, conversation string) environment.Prompt {
 	return environment.Prompt{Role: role, Conversation: conversation, Messages: ask("q")[0].Messages}
 }
 
-// solveAndJudge asks two solvers, then a judge, then the first solver and the judge again. Each turn's rewards are
-// those of its index.
+// solveAndJudge asks two solvers, then a judge, then the first solver and the judge again. Each turn's rewards have its
+// index.
 func solveAndJudge(rewards ...[]environment.Reward) *scripted {
 	solvers := []environment.Prompt{promptOf("solver", "solver 1"), promptOf("solver", "solver 2")}
 	next := [][]environment.Prompt{{promptOf("judge", "judge")},

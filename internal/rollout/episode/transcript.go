@@ -9,8 +9,8 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/transcript"
 )
 
-// transcript returns what was recorded of the episode, and nil where nobody asked for that. The reason is why the
-// episode is not usable.
+// transcript returns the transcript of the episode, or nil if nobody asked for one. The reason is why the episode is
+// not usable.
 func (e *episode) transcript(reason string) []byte {
 	if !e.spec.Transcript {
 		return nil
@@ -23,7 +23,7 @@ func (e *episode) transcript(reason string) []byte {
 	return transcript.Encode(reason, parts, rl.MaxTranscript/max(1, e.spec.GroupSize))
 }
 
-// recordResults records what the environment answered to the last replies: results of tools with their rewards, or
+// recordResults records the answers of the environment to the last replies: results of tools with their rewards, or
 // rewards of the replies themselves. A reward without a conversation is recorded where the episode has one alone. done
 // says that the environment ended the episode with it.
 func (e *episode) recordResults(turn environment.Turn, done bool) {

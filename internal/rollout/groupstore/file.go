@@ -27,7 +27,7 @@ const (
 	ending = ".group"
 )
 
-// header is what a file of a run begins with.
+// header is the beginning of a file of a run.
 func header(version int) []byte { return fmt.Appendf(nil, "%s%d\n", magic, version) }
 
 // errDamaged reports that a file is not as it was written.
@@ -80,7 +80,7 @@ func remove(dir string, key rl.Key) error {
 }
 
 // load reads the files of a folder, which is made if it does not exist. Files of this package that cannot be used are
-// removed, except for those of another version.
+// removed, except for files of another version.
 func load(config Config) ([]*entry, error) {
 	dir, logger := config.Dir, config.Logger
 	if err := os.MkdirAll(dir, 0o700); err != nil {

@@ -1,14 +1,14 @@
 // Copyright 2026 The tinker-operator authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package groupstore stores what was paid for: finished groups and tombstones, until the learner's saved state
-// covers them, and replies to agents until their group is finished. It neither plays nor submits.
+// Package groupstore stores the samples that were paid for: finished groups and tombstones, until the learner's saved
+// state covers them, and replies to agents until their group is finished. It neither plays nor submits.
 //
-// Groups are kept in memory up to a bound, and beyond it in files, so that a container that is started
-// again in the same pod finds them. When both are full a group is dropped, and sampled again should the learner
-// die before it has saved a state: first one that the learner has in memory, then the one that can wait longest,
-// which has the highest slot. The group that is needed most is never dropped, nor one that was not yet offered to
-// a learner.
+// Groups are kept in memory up to a bound, and beyond it in files, so that a container that is started again in the
+// same pod finds them. When both are full, the store drops groups: first groups that the learner has in memory, then
+// the groups with the highest slots, which can wait longest. A dropped group is sampled again if the learner dies
+// before it has saved a state. The group that is needed most is never dropped, nor one that was not yet offered to a
+// learner.
 package groupstore
 
 import (
@@ -71,8 +71,8 @@ func newEntry(group exchange.EncodedGroup) *entry {
 	}
 }
 
-// Open makes a store and reads what an earlier process left in the folder. A file that is damaged is
-// removed: its group counts as lost.
+// Open makes a store and reads the files of an earlier process in the folder. A file that is damaged is removed: its
+// group counts as lost.
 func Open(config Config) (*Store, error) {
 	config.Version = cmp.Or(config.Version, contract.FormatVersion)
 	s := &Store{config: config, entries: map[rl.Key]*entry{}, replies: map[rl.Key]*replies{}}
@@ -130,7 +130,7 @@ func (s *Store) Encoded(key rl.Key) (group exchange.EncodedGroup, ok bool, err e
 	return exchange.EncodedGroup{Key: key, Outcome: e.Outcome, Digest: e.digest, Message: message}, true, nil
 }
 
-// Group decodes a stored group; ok and err are those of Encoded.
+// Group decodes a stored group; ok and err are as for Encoded.
 func (s *Store) Group(key rl.Key) (group rl.Group, ok bool, err error) {
 	encoded, ok, err := s.Encoded(key)
 	if err != nil || !ok {
@@ -152,7 +152,7 @@ func (s *Store) List() []exchange.StoredGroup {
 	return list
 }
 
-// Lookup gives what is stored under a key.
+// Lookup gives the group that is stored under a key.
 func (s *Store) Lookup(key rl.Key) (exchange.StoredGroup, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -170,9 +170,8 @@ func (s *Store) Len() int {
 	return len(s.entries)
 }
 
-// Offered notes that the group was submitted, or that the learner did not answer; taken, that the learner
-// has it in memory now. It stays stored all the same, unless room is needed: the keys are those of the groups that
-// were dropped.
+// Offered notes that the group was submitted, or that the learner did not answer; taken, that the learner has it in
+// memory now. It stays stored all the same, unless room is needed: the keys name the groups that were dropped.
 func (s *Store) Offered(key rl.Key, taken bool) (dropped []rl.Key) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -297,7 +296,7 @@ func (s *Store) drop(key rl.Key) {
 	}
 }
 
-// byNeed lists the entries, what is needed most first.
+// byNeed lists the entries. The entry that is needed most comes first.
 func (s *Store) byNeed() []*entry {
 	return slices.SortedFunc(maps.Values(s.entries), func(a, b *entry) int {
 		if a.taken != b.taken {

@@ -57,8 +57,8 @@ func checksum(header, reply []byte) []byte {
 	return sum.Sum(nil)[:checksumSize]
 }
 
-// Reply returns what was kept for a request of a group. It is inherited if an earlier process of the pod has kept it,
-// and this is the first time that this process asks for it.
+// Reply returns the reply that was kept for a request of a group. It is inherited if an earlier process of the pod has
+// kept it, and this is the first time that this process asks for it.
 func (s *Store) Reply(key rl.Key, request rl.Digest) (reply []byte, inherited, ok bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -104,7 +104,7 @@ func (s *Store) KeepReply(key rl.Key, request rl.Digest, reply []byte) {
 	}
 }
 
-// appendReply appends a record. What a failed write has left is written over by the next one.
+// appendReply appends a record. The next write overwrites the remains of a failed one.
 func (s *Store) appendReply(key rl.Key, group *replies, request rl.Digest, reply []byte) error {
 	file, err := os.OpenFile(repliesPath(s.config.Dir, key), os.O_WRONLY|os.O_CREATE, 0o600)
 	if err != nil {
@@ -151,7 +151,7 @@ func (s *Store) dropReplies(key rl.Key) {
 	}
 }
 
-// loadReplies reads what an earlier process of the pod has left. A file is read up to the first record that is not as
+// loadReplies reads the replies of an earlier process of the pod. A file is read up to the first record that is not as
 // it was written; one without any is removed.
 func (s *Store) loadReplies() error {
 	files, err := filepath.Glob(filepath.Join(s.config.Dir, "*"+repliesEnding))

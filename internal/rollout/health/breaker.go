@@ -11,18 +11,18 @@ import (
 // maxFaults is how many tries in a row may end in faults, of at least two groups, before the breaker opens.
 const maxFaults = 8
 
-// breaker is what is known of one environment. Its monitor's lock guards it.
+// breaker is the circuit breaker of one environment. Its monitor's lock guards it.
 type breaker struct {
 	name    string
 	checker environment.Checker
 	open    bool
 	problem string
-	// pauses are those before checks. They grow until an episode succeeds.
+	// pauses are the pauses before checks. They grow until an episode succeeds.
 	pauses wait.Pauses
 	// running counts episodes that have begun and not ended.
 	running int
-	// faults counts the tries since the last success that began and ended in faults. firstSlot is that of the first of
-	// them, and several says that there was another slot's.
+	// faults counts the tries since the last success that began and ended in faults. firstSlot is the slot of the first of
+	// them, and several says that they have several slots.
 	faults    int
 	firstSlot int64
 	several   bool
@@ -31,7 +31,7 @@ type breaker struct {
 // trip opens the breaker.
 func (b *breaker) trip(problem string) { b.open, b.problem = true, problem }
 
-// close closes the breaker. What follows is a trial: the pause stays until an episode succeeds.
+// close closes the breaker. The next episodes are a trial: the pause stays until one succeeds.
 func (b *breaker) close() { b.open, b.problem, b.faults, b.several = false, "", 0, false }
 
 // succeed notes an episode without a fault.

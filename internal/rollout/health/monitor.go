@@ -2,12 +2,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package health has a circuit breaker for each environment of a run that a server provides. While an environment's
-// breaker is open, no episode of it begins at this worker: those that would begin wait, the learner is informed, and
-// the server is checked in growing intervals until it is available again.
+// breaker is open, no episode of it begins at this worker: episodes wait, the learner is informed, and the server is
+// checked in growing intervals until it is available again.
 //
 // A breaker opens when the server takes no session, or when episodes of several groups in a row end in faults. Waiting
 // costs no try: an episode that could not begin begins later with the same seeds, so that an outage leaves no trace in
-// the weights. Only what the learner decides to skip ends in a fault at once.
+// the weights. Only groups that the learner decides to skip end in faults at once.
 package health
 
 import (
@@ -28,7 +28,7 @@ var pauses = wait.Backoff{First: time.Second, Longest: 30 * time.Second}
 // checkTimeout bounds one check.
 const checkTimeout = time.Minute
 
-// maxEvidence bounds what is reported of a failure, in bytes.
+// maxEvidence bounds the evidence of a failure, in bytes.
 const maxEvidence = 512
 
 // Monitor holds the breakers of a worker by the names of the environments. It is safe for concurrent use.
@@ -54,7 +54,7 @@ func NewMonitor(ctx context.Context, logger *slog.Logger, calls *environment.Cal
 // Wait waits until no check is in progress, after the monitor's context has ended.
 func (m *Monitor) Wait() { m.checks.Wait() }
 
-// Group returns what the episodes of a group observe of their environment. A group that may be skipped ends in faults
+// Group returns the health of an environment for the episodes of a group. A group that may be skipped ends in faults
 // while the learner skips the environment. It is nil for an environment without a server.
 func (m *Monitor) Group(name string, env environment.Environment, slot int64, maySkip bool) *Group {
 	checker := environment.CheckerOf(env)

@@ -35,8 +35,8 @@ type canaryError struct{ problem string }
 // Error implements error.
 func (e *canaryError) Error() string { return e.problem }
 
-// Probe builds the environment and checks it. The result has what is wrong; final is set when
-// it will be wrong next time, too, as far as is known.
+// Probe builds the environment and checks it. The result has the problem; final is set if another probe would find it
+// again, as far as is known.
 func Probe(ctx context.Context, builder registry.Builder,
 	definition contract.Definition) (result contract.ProbeResult, final bool) {
 	builder.CheckRows = true
@@ -78,7 +78,7 @@ func warnOfIDs(ctx context.Context, rows dataset.Dataset) string {
 		"twice by mistake, or name another column with dataset.fields.id"
 }
 
-// probe checks an environment that was built. What panics is a fault of the environment, and what ignores the end of
+// probe checks an environment that was built. A panic is a fault of the environment, and a call that ignores the end of
 // ctx is given up.
 func probe(ctx context.Context, calls *environment.Calls,
 	env environment.Environment) (result contract.ProbeResult, final bool) {
@@ -117,7 +117,7 @@ type canary struct {
 	deterministic *bool
 }
 
-// failed adds to the result what went wrong.
+// failed adds a failure to the result.
 func failed(result contract.ProbeResult, err error) (contract.ProbeResult, bool) {
 	result.Message = err.Error()
 	if _, ok := errors.AsType[*canaryError](err); ok {
@@ -141,7 +141,7 @@ func failed(result contract.ProbeResult, err error) (contract.ProbeResult, bool)
 // reward plays the task twice, with a right and with a wrong answer, and returns the reward of the right one. An
 // environment that does not know its answers plays the task once, and has no reward to return. An error is a
 // *canaryError, a *environment.Fault or the context's. Examples of an environment are played as they are, the first of
-// them twice: what they must earn is not known.
+// them twice: their right rewards are not known.
 func (c *canary) reward(ctx context.Context) (*float64, error) {
 	right, wrong, err := c.answers(ctx)
 	if exampler, ok := c.env.(environment.Exampler); ok && errors.Is(err, environment.ErrNoAnswers) {
@@ -178,7 +178,7 @@ func described(text string) string {
 	return fmt.Sprintf("the reply %q", text)
 }
 
-// examples plays the examples of an environment, and returns what the first one earns.
+// examples plays the examples of an environment, and returns the reward of the first one.
 func (c *canary) examples(ctx context.Context, exampler environment.Exampler) (*float64, error) {
 	texts, err := environment.Call(ctx, c.calls, "Examples of the environment",
 		func(ctx context.Context) ([]string, error) { return exampler.Examples(ctx, c.task) })
@@ -224,7 +224,7 @@ func (c *canary) group(ctx context.Context, episodes [][]environment.Turn) ([]en
 		func(ctx context.Context) ([]environment.Turn, error) { return grader.GradeGroup(ctx, c.task, replies) })
 }
 
-// rewardsOf returns what turns gave, in their order.
+// rewardsOf returns the rewards of turns, in their order.
 func rewardsOf(turns []environment.Turn) []any {
 	var all []any
 	for _, turn := range turns {

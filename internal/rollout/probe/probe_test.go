@@ -38,7 +38,7 @@ func TestProbeArithmetic(t *testing.T) {
 func TestProbeWorkflows(t *testing.T) {
 	for name, tc := range map[string]struct {
 		interaction settings.Interaction
-		// reward is the sum of what all conversations earn for the right answer.
+		// reward is the sum of the rewards of all conversations for the right answer.
 		reward float64
 	}{
 		"solvers and a judge": {settings.Interaction{SolverJudge: &settings.SolverJudge{Solvers: 2}}, 2},
@@ -57,7 +57,7 @@ func TestProbeWorkflows(t *testing.T) {
 	}
 }
 
-// TestProbeFindsTools distinguishes tools that the model's format declares from those of a system prompt.
+// TestProbeFindsTools distinguishes tools that the model's format declares from the tools of a system prompt.
 func TestProbeFindsTools(t *testing.T) {
 	for prompt, want := range map[string]bool{"": true, "Answer briefly.": true, "The tools are:\n$(tools)": false} {
 		got, _ := Probe(t.Context(), registry.Builder{}, contract.Definition{
@@ -74,7 +74,7 @@ func TestProbeFindsTools(t *testing.T) {
 	}
 }
 
-// TestProbeOfAnExpression plays an episode without an answer, and reports what is wrong with an expression.
+// TestProbeOfAnExpression plays an episode without an answer, and reports the defect of an expression.
 func TestProbeOfAnExpression(t *testing.T) {
 	splits := []contract.ProbeSplit{{Name: "test", Tasks: 21}, {Name: "train", Tasks: 79}}
 	cases := map[string]struct {
@@ -147,12 +147,12 @@ func TestProbeOfNoDefinition(t *testing.T) {
 	}
 }
 
-// fakeEnvironment is an environment that does what its fields say.
+// fakeEnvironment is an environment whose fields decide its behaviour.
 type fakeEnvironment struct {
 	splits      []environment.Split
 	splitsError error
 	startError  error
-	// right and wrong are what the answers earn.
+	// right and wrong are the rewards of the answers.
 	right, wrong float64
 	goesOn       bool
 	// unknown means that the answers are not known.
@@ -268,7 +268,7 @@ func TestProbe(t *testing.T) {
 	}
 }
 
-// TestProbeOfPanics checks that a probe reports what an environment panics with.
+// TestProbeOfPanics checks that a probe reports the panic of an environment.
 func TestProbeOfPanics(t *testing.T) {
 	calls := &environment.Calls{Logger: slog.New(slog.DiscardHandler)}
 	for _, method := range []string{"Splits", "Answers", "Start", "Prompts", "Step"} {
@@ -297,7 +297,7 @@ func TestProbeOfPanics(t *testing.T) {
 type tried struct {
 	environment.Environment
 	replies []string
-	// earns is what the reply of a number earns.
+	// earns is the reward of a reply, by its number.
 	earns func(n int, text string) (float64, error)
 }
 

@@ -15,7 +15,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/tokenizer/fetch"
 )
 
-// newJudges returns what samples judgements at the endpoint.
+// newJudges returns the judges that sample at the endpoint.
 func newJudges(hub *fetch.Fetcher, endpoint *client.Client) *rollout.Judges {
 	return &rollout.Judges{
 		Renderer: func(ctx context.Context, model, name string) (renderer.Renderer, error) {
@@ -32,7 +32,7 @@ func newJudges(hub *fetch.Fetcher, endpoint *client.Client) *rollout.Judges {
 const judgeDate = "2025-01-01"
 
 // judgeModel returns the format of a judge: the tokenizer that its name implies, and the renderer of the definition or
-// else that of the name.
+// else of the name.
 func judgeModel(name, rendererName string) contract.Model {
 	// An unknown model has no tokenizer, which the renderer's error reports.
 	known, _ := models.Lookup(name)

@@ -1,7 +1,8 @@
 // Copyright 2026 The tinker-operator authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package setup makes rollout workers of what a program is given: their environments, data sets, Secrets and judges.
+// Package setup makes rollout workers from the flags and files of a program: their environments, data sets, Secrets and
+// judges.
 package setup
 
 import (
@@ -28,13 +29,13 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/tokenizer/fetch"
 )
 
-// Config is what a worker is made of.
+// Config has the parts and settings of a worker.
 type Config struct {
 	Learner  rollout.Learner
 	Endpoint *client.Client
 	// Pressure observes the endpoint's client.
 	Pressure *rollout.Pressure
-	// Spending counts what the worker asks for.
+	// Spending counts the tokens that the worker asks for.
 	Spending *rollout.Spending
 	Groups   *groupstore.Store
 	// Renderer loads the renderer of the run's model, by the template that the learner sent if it sent one.
@@ -47,13 +48,13 @@ type Config struct {
 	Programs func(definition contract.Definition) *pythonreward.Host
 	// Agents is where agents run.
 	Agents func(definition contract.Definition) *pythonreward.Host
-	// Sandboxes is where what a policy wrote runs.
+	// Sandboxes is the host of programs of a policy.
 	Sandboxes func(definition contract.Definition) *pythonreward.Host
 	// SharedServers is the prefix of the names of environment servers that the run has once.
 	SharedServers string
 	// UserAgent identifies the program where data sets are downloaded.
 	UserAgent string
-	// Grace and KeyPatience are those of rollout.Config.
+	// Grace and KeyPatience are as in rollout.Config.
 	Grace, KeyPatience time.Duration
 	Logger             *slog.Logger
 }
@@ -78,7 +79,7 @@ func NewWorker(config Config) *rollout.Worker {
 	})
 }
 
-// NewLoader returns what loads data sets.
+// NewLoader returns a loader of data sets.
 func NewLoader(config source.Config, userAgent string, logger *slog.Logger) *source.Loader {
 	config.Logger = logger
 	config.Client = &download.Client{UserAgent: userAgent, Logger: logger}
@@ -96,7 +97,7 @@ func Agents(definition contract.Definition) *pythonreward.Host {
 	return &pythonreward.Host{Socket: contract.SocketOf(definition.AgentID()), InheritEnv: true}
 }
 
-// Sandboxes returns where what a policy wrote runs in a pod: at another runner, in a container of its own.
+// Sandboxes returns the host of programs of a policy in a pod: another runner, in a container of its own.
 func Sandboxes(definition contract.Definition) *pythonreward.Host {
 	return &pythonreward.Host{Socket: contract.SocketOf(definition.SandboxID()), InheritEnv: true}
 }
@@ -114,7 +115,7 @@ func (p Placement) Programs(definition contract.Definition) *pythonreward.Host {
 	return p.host(definition, definition.ProgramID(), Programs)
 }
 
-// Sandboxes returns where what a policy wrote runs: in pods of its own, or as Sandboxes has it.
+// Sandboxes returns the host of programs of a policy: in pods of their own, or as the function Sandboxes does.
 func (p Placement) Sandboxes(definition contract.Definition) *pythonreward.Host {
 	return p.host(definition, definition.SandboxID(), Sandboxes)
 }
@@ -136,13 +137,13 @@ func (p Placement) host(definition contract.Definition, id string,
 	return &pythonreward.Host{Pods: pods, InheritEnv: true}
 }
 
-// Gateway returns what serves agents: one server of the process, which begins when it is first needed.
+// Gateway returns the gateway of agents: one server of the process, which begins when it is first needed.
 func Gateway(logger *slog.Logger) func() (*gateway.Server, error) {
 	return sync.OnceValues(func() (*gateway.Server, error) { return gateway.Listen(gateway.Config{Logger: logger}) })
 }
 
-// ReadSecret returns what reads the value of a Secret's key, which is mounted below root. Files end with a line break
-// more often than keys do.
+// ReadSecret returns a function that reads the value of a Secret's key, which is mounted below root. Files end with a
+// line break more often than keys do.
 func ReadSecret(root string) func(ref.SecretKey) (string, error) {
 	return func(key ref.SecretKey) (string, error) {
 		value, err := os.ReadFile(filepath.Join(root, contract.SecretMount(key), key.Key))
