@@ -7,7 +7,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -44,9 +43,9 @@ func (c Checker) Run(ctx context.Context) (Report, error) {
 	}
 	ctx, stop := context.WithCancelCause(ctx)
 	k := newCheck(c, stop)
-	k.rank = 1
+	k.trainer.rank = 1
 	k.ttl.Store(hour)
-	defer k.keepAlive.Wait()
+	defer k.trainer.keepAlive.Wait()
 	defer stop(nil)
 	defer k.cleanUp(ctx)
 	if err := retry(ctx, k.prepare); err != nil {
@@ -63,13 +62,13 @@ func (c Checker) Run(ctx context.Context) (Report, error) {
 		return Report{}, fmt.Errorf("checking the endpoint's capabilities: %w", err)
 	}
 	k.checkUnload(ctx)
-	return k.report, nil
+	return k.findings.report, nil
 }
 
 // check is one run of a Checker.
 type check struct {
-	*trainer
-	*findings
+	trainer  *trainer
+	findings *findings
 
 	// ttl is the TTL of saved checkpoints in seconds; 0 if the server rejects one.
 	ttl atomic.Int64
@@ -99,14 +98,14 @@ func newCheck(c Checker, stop context.CancelCauseFunc) *check {
 
 // prepare creates the first model in a new session, and trains, saves and measures it. It can be called again.
 func (k *check) prepare(ctx context.Context) error {
-	err := k.createSession(ctx)
+	err := k.trainer.createSession(ctx)
 	if err != nil {
 		return err
 	}
-	k.first, err = k.create(ctx, k.Lora)
-	if isRejected(err) && k.rank != k.Lora.Rank {
-		k.rank = k.Lora.Rank
-		k.first, err = k.create(ctx, k.Lora)
+	k.first, err = k.trainer.create(ctx, k.trainer.Lora)
+	if isRejected(err) && k.trainer.rank != k.trainer.Lora.Rank {
+		k.trainer.rank = k.trainer.Lora.Rank
+		k.first, err = k.trainer.create(ctx, k.trainer.Lora)
 	}
 	if err != nil {
 		return err
@@ -114,9 +113,9 @@ func (k *check) prepare(ctx context.Context) error {
 	if err := k.findEncoding(ctx); err != nil {
 		return err
 	}
-	if k.needsNoCheckpoint() {
+	if k.findings.needsNoCheckpoint() {
 		err = k.measureNew(ctx)
-		k.saved = k.initial
+		k.saved = k.trainer.initial
 		return err
 	}
 	request := k.saveRequest("probe-sampler")
@@ -130,15 +129,6 @@ func (k *check) prepare(ctx context.Context) error {
 		return nil
 	}
 	return err
-}
-
-// needsNoCheckpoint reports whether all wanted features are checked with new adapters, so that the first model neither
-// takes steps nor is saved.
-func (k *check) needsNoCheckpoint() bool {
-	return !slices.ContainsFunc(k.features, func(f Feature) bool {
-		return f != GradientSum && f != Repeats &&
-			f != Protobuf
-	})
 }
 
 func (k *check) saveRequest(name string) client.SaveRequest {
@@ -175,18 +165,18 @@ func (k *check) train(ctx context.Context) error {
 
 // trainFirst takes two steps with the first model, saves it, and takes the third step.
 func (k *check) trainFirst(ctx context.Context) error {
-	if err := k.steps(ctx, k.first, 1, 1); err != nil {
+	if err := k.trainer.steps(ctx, k.first, 1, 1); err != nil {
 		return err
 	}
 	request := k.saveRequest("probe-state")
 	saving, err := k.first.SaveState(ctx, request)
-	if k.state, err = k.waitForSave(ctx, request, saving, err); err != nil {
+	if k.trainer.state, err = k.waitForSave(ctx, request, saving, err); err != nil {
 		return fmt.Errorf("saving the state: %w", err)
 	}
 	if k.saved, err = k.measureFirst(ctx); err != nil {
 		return err
 	}
-	if err := step(ctx, k.first, k.reverse(), tinker.Loss{Name: k.loss}, adamParams); err != nil {
+	if err := step(ctx, k.first, k.reverse(), tinker.Loss{Name: k.trainer.loss}, adamParams); err != nil {
 		return err
 	}
 	after, err := k.measureFirst(ctx)
@@ -197,24 +187,24 @@ func (k *check) trainFirst(ctx context.Context) error {
 // reverse returns the datum of the third step. Its sampled log-probabilities are those of the saved weights, so that
 // losses with a ratio have the gradient of cross entropy.
 func (k *check) reverse() []tinker.Datum {
-	return []tinker.Datum{datum(k.loss, k.saved, uniform(reverseAdvantage))}
+	return []tinker.Datum{datum(k.trainer.loss, k.saved, uniform(reverseAdvantage))}
 }
 
 // measureNew measures the new first model, and chooses the loss of the check's steps: the first that the server
 // accepts. Cross entropy is the second, since some servers divide its gradient by the sum of the weights, which the
 // third step makes negative. A model that had an operation rejected cannot be used any more.
 func (k *check) measureNew(ctx context.Context) error {
-	k.loss, k.initial, k.saved = tinker.LossImportanceSampling, uniform(0), uniform(0)
+	k.trainer.loss, k.trainer.initial, k.saved = tinker.LossImportanceSampling, uniform(0), uniform(0)
 	initial, err := k.measureFirst(ctx)
 	if isRejected(err) {
-		if k.first, err = k.create(ctx, k.Lora); err != nil {
+		if k.first, err = k.trainer.create(ctx, k.trainer.Lora); err != nil {
 			return err
 		}
-		k.loss = tinker.LossCrossEntropy
+		k.trainer.loss = tinker.LossCrossEntropy
 		initial, err = k.measureFirst(ctx)
 	}
 	if err == nil {
-		k.initial = initial
+		k.trainer.initial = initial
 	}
 	return err
 }
@@ -222,7 +212,7 @@ func (k *check) measureNew(ctx context.Context) error {
 // measureFirst measures the first model. If the server returns no log-probabilities, it sets noLogprobs and returns
 // zeros.
 func (k *check) measureFirst(ctx context.Context) ([]float64, error) {
-	logprobs, err := k.measure(ctx, k.first)
+	logprobs, err := k.trainer.measure(ctx, k.first)
 	if errors.Is(err, errNoLogprobs) {
 		k.noLogprobs = true
 		return uniform(0), nil
@@ -244,23 +234,23 @@ const cleanUpPatience = 10 * time.Second
 func (k *check) cleanUp(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, cleanUpPatience)
 	defer cancel()
-	for i, path := range []string{k.sampler, k.state, k.snapshotPath} {
+	for i, path := range []string{k.sampler, k.trainer.state, k.snapshotPath} {
 		if path == "" {
 			continue
 		}
-		err := k.API.DeleteCheckpoint(ctx, path)
+		err := k.trainer.API.DeleteCheckpoint(ctx, path)
 		switch {
-		case i != 1 || !k.wants(DeleteCheckpoint):
+		case i != 1 || !k.findings.wants(DeleteCheckpoint):
 		case err != nil:
-			k.recordError(DeleteCheckpoint, err)
+			k.findings.recordError(DeleteCheckpoint, err)
 		default:
-			k.record(DeleteCheckpoint, Supported, "")
+			k.findings.record(DeleteCheckpoint, Supported, "")
 		}
 	}
-	for _, id := range k.left() {
-		if k.support(UnloadModel) == Unsupported || ctx.Err() != nil {
+	for _, id := range k.trainer.left() {
+		if k.findings.support(UnloadModel) == Unsupported || ctx.Err() != nil {
 			return
 		}
-		_ = k.API.UnloadModel(ctx, id)
+		_ = k.trainer.API.UnloadModel(ctx, id)
 	}
 }

@@ -13,7 +13,7 @@ import (
 // findEncoding finds out whether the server reads protobuf, by a forward pass of the first model, and has the client
 // send training data in JSON if it does not. A loss or data that the server rejects in both encodings say nothing.
 func (k *check) findEncoding(ctx context.Context) error {
-	if !k.wants(Protobuf) || k.support(Protobuf) != Unknown {
+	if !k.findings.wants(Protobuf) || k.findings.support(Protobuf) != Unknown {
 		return nil
 	}
 	for _, loss := range []tinker.LossName{tinker.LossCrossEntropy, tinker.LossImportanceSampling} {
@@ -21,7 +21,7 @@ func (k *check) findEncoding(ctx context.Context) error {
 			tinker.Loss{Name: loss})
 		if isRejected(err) {
 			// A model that had an operation rejected cannot be used any more.
-			if k.first, err = k.create(ctx, k.Lora); err != nil {
+			if k.first, err = k.trainer.create(ctx, k.trainer.Lora); err != nil {
 				return err
 			}
 			continue
@@ -30,9 +30,9 @@ func (k *check) findEncoding(ctx context.Context) error {
 			return fmt.Errorf("finding the encoding of training data: %w", err)
 		}
 		if inProtobuf {
-			k.record(Protobuf, Supported, "")
+			k.findings.record(Protobuf, Supported, "")
 		} else {
-			k.record(Protobuf, Unsupported, "the server reads training data in JSON")
+			k.findings.record(Protobuf, Unsupported, "the server reads training data in JSON")
 		}
 		return nil
 	}

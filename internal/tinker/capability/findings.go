@@ -39,6 +39,14 @@ func (s *findings) wantedAdamSettings() []string {
 	return slices.DeleteFunc(slices.Sorted(maps.Keys(adamChanges)), func(name string) bool { return !s.wants(Adam(name)) })
 }
 
+// needsNoCheckpoint reports whether all wanted features are checked with new adapters, so that the first model neither
+// takes steps nor is saved.
+func (s *findings) needsNoCheckpoint() bool {
+	return !slices.ContainsFunc(s.features, func(f Feature) bool {
+		return f != GradientSum && f != Repeats && f != Protobuf
+	})
+}
+
 func (s *findings) record(f Feature, support Support, note string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -36,33 +36,36 @@ const (
 
 // gradientCheck takes small steps with models that loaded the saved state.
 type gradientCheck struct {
-	*check
-	loss tinker.LossName
-	rate float64
+	trainer  *trainer
+	findings *findings
+	// saved are the log-probabilities of the saved state.
+	saved []float64
+	loss  tinker.LossName
+	rate  float64
 }
 
 // gradientSum compares steps of different data whose gradients have known ratios.
 func (t trainingCheck) gradientSum(ctx context.Context) error {
-	if !t.wants(GradientSum) || t.support(GradientSum) != Unknown {
+	if !t.findings.wants(GradientSum) || t.findings.support(GradientSum) != Unknown {
 		return nil
 	}
 	found, err := retryFor(ctx, t.measureGradients)
 	switch {
 	case err == nil:
-		t.record(GradientSum, found.Support, found.Note)
+		t.findings.record(GradientSum, found.Support, found.Note)
 	case fatal(ctx, err) != nil:
 		return err
-	case t.API.SendsJSON() && isOutage(err):
+	case t.trainer.API.SendsJSON() && isOutage(err):
 		// A run needs the answer, and gets it when the server has recovered.
 		return fmt.Errorf("measuring how gradients are combined: %w", err)
 	default:
-		t.record(GradientSum, Unknown, err.Error())
+		t.findings.record(GradientSum, Unknown, err.Error())
 	}
 	return nil
 }
 
 func (t trainingCheck) measureGradients(ctx context.Context) (Finding, error) {
-	g := &gradientCheck{check: t.check}
+	g := &gradientCheck{trainer: t.trainer, findings: t.findings, saved: t.check.saved}
 	var one float64
 	for _, g.loss = range gradientLosses {
 		var err error
@@ -111,9 +114,9 @@ func (g *gradientCheck) datum(advantages []float64) tinker.Datum {
 
 // open returns a model with the saved weights, or a new one if the server refuses to load them.
 func (g *gradientCheck) open(ctx context.Context) (*client.Model, error) {
-	model, err := g.load(ctx, g.Lora, false)
+	model, err := g.trainer.load(ctx, g.trainer.Lora, false)
 	if isRejected(err) {
-		return g.create(ctx, g.Lora)
+		return g.trainer.create(ctx, g.trainer.Lora)
 	}
 	return model, err
 }
@@ -129,7 +132,7 @@ func (g *gradientCheck) motions(ctx context.Context, data [][]tinker.Datum) ([]f
 			if err != nil {
 				return err
 			}
-			defer g.unload(all, model)
+			defer g.trainer.unload(all, model)
 			motions[i], err = g.motion(ctx, model, data[i])
 			return err
 		})
@@ -141,7 +144,7 @@ func (g *gradientCheck) motions(ctx context.Context, data [][]tinker.Datum) ([]f
 // with one that moves nothing, since a model that was moved far does not come back, and takes visible steps back.
 // Servers that read JSON have room for few models.
 func (g *gradientCheck) calibrate(ctx context.Context) (float64, error) {
-	if g.needsNoCheckpoint() || !g.API.SendsJSON() {
+	if g.findings.needsNoCheckpoint() || !g.trainer.API.SendsJSON() {
 		return g.calibrateAtOnce(ctx)
 	}
 	const attempts = 16
@@ -149,7 +152,7 @@ func (g *gradientCheck) calibrate(ctx context.Context) (float64, error) {
 	if err != nil {
 		return 0, err
 	}
-	defer g.unload(ctx, model)
+	defer g.trainer.unload(ctx, model)
 	g.rate = lowestRate
 	for range attempts {
 		motion, err := g.motion(ctx, model, []tinker.Datum{g.datum(uniform(1))})
@@ -227,14 +230,14 @@ func (g *gradientCheck) motionsAt(ctx context.Context, rates []float64, data []t
 
 // motion takes a step, and returns how far it moved the log-probabilities.
 func (g *gradientCheck) motion(ctx context.Context, model *client.Model, data []tinker.Datum) (float64, error) {
-	before, err := g.measure(ctx, model)
+	before, err := g.trainer.measure(ctx, model)
 	if err != nil {
 		return 0, err
 	}
 	if err := g.step(ctx, model, data); err != nil {
 		return 0, err
 	}
-	after, err := g.measure(ctx, model)
+	after, err := g.trainer.measure(ctx, model)
 	if err != nil {
 		return 0, err
 	}

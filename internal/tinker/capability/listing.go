@@ -10,88 +10,94 @@ import (
 	"time"
 
 	"github.com/tinker-operator/tinker-operator/internal/tinker"
+	"github.com/tinker-operator/tinker-operator/internal/tinker/client"
 )
 
 // listingCheck checks listings, metadata and TTLs.
 type listingCheck struct {
-	*check
+	api      *client.Client
+	findings *findings
+	// model is the ID of the first model, metadata its metadata, and checkpoint the path of its newest checkpoint.
+	model      string
+	metadata   tinker.Metadata
+	checkpoint string
 }
 
 // checkListings checks listings, metadata and TTLs.
 func (k *check) checkListings(ctx context.Context) {
-	ctx, cancel := context.WithTimeout(ctx, k.Patience)
+	ctx, cancel := context.WithTimeout(ctx, k.trainer.Patience)
 	defer cancel()
-	l := listingCheck{k}
-	if l.wants(ListModels) {
+	l := listingCheck{api: k.trainer.API, findings: k.findings, model: k.first.ID(), metadata: k.trainer.UserMetadata,
+		checkpoint: cmp.Or(k.trainer.state, k.sampler)}
+	if l.findings.wants(ListModels) {
 		l.listModels(ctx)
 	}
-	if l.wants(UserMetadata) {
+	if l.findings.wants(UserMetadata) {
 		l.userMetadata(ctx)
 	}
-	if l.wants(TTL) || l.wants(ListCheckpoints) {
+	if l.findings.wants(TTL) || l.findings.wants(ListCheckpoints) {
 		l.checkpoints(ctx)
 	}
 }
 
 func (l listingCheck) listModels(ctx context.Context) {
-	for run, err := range l.API.TrainingRuns(ctx) {
+	for run, err := range l.api.TrainingRuns(ctx) {
 		if err != nil {
-			l.recordError(ListModels, err)
+			l.findings.recordError(ListModels, err)
 			return
 		}
-		if run.TrainingRunID == l.first.ID() {
-			l.record(ListModels, Supported, "")
+		if run.TrainingRunID == l.model {
+			l.findings.record(ListModels, Supported, "")
 			return
 		}
 	}
-	l.record(ListModels, Ignored, "the listing lacks a model that was just created")
+	l.findings.record(ListModels, Ignored, "the listing lacks a model that was just created")
 }
 
 func (l listingCheck) userMetadata(ctx context.Context) {
-	run, err := l.API.TrainingRun(ctx, l.first.ID())
+	run, err := l.api.TrainingRun(ctx, l.model)
 	switch {
 	case err != nil:
-		l.recordError(UserMetadata, err)
-	case maps.Equal(run.UserMetadata, l.UserMetadata):
-		l.record(UserMetadata, Supported, "")
+		l.findings.recordError(UserMetadata, err)
+	case maps.Equal(run.UserMetadata, l.metadata):
+		l.findings.record(UserMetadata, Supported, "")
 	default:
-		l.record(UserMetadata, Ignored, "the metadata of a model is not returned")
+		l.findings.record(UserMetadata, Ignored, "the metadata of a model is not returned")
 	}
 }
 
 // checkpoints changes the TTL of the saved state and looks for the state in the listing.
 func (l listingCheck) checkpoints(ctx context.Context) {
-	path := cmp.Or(l.state, l.sampler)
-	ttlErr := l.API.SetTTL(ctx, path, new(2*hour))
+	ttlErr := l.api.SetTTL(ctx, l.checkpoint, new(2*hour))
 	if ttlErr != nil {
-		l.recordError(TTL, ttlErr)
+		l.findings.recordError(TTL, ttlErr)
 	}
-	found, err := l.find(ctx, path)
+	found, err := l.find(ctx)
 	switch {
 	case err != nil:
-		l.recordError(ListCheckpoints, err)
+		l.findings.recordError(ListCheckpoints, err)
 	case found == nil:
-		l.record(ListCheckpoints, Ignored, "the listing lacks a checkpoint that was just saved")
+		l.findings.record(ListCheckpoints, Ignored, "the listing lacks a checkpoint that was just saved")
 	default:
-		l.record(ListCheckpoints, Supported, "")
+		l.findings.record(ListCheckpoints, Supported, "")
 	}
 	switch {
 	case ttlErr != nil:
 	case found == nil:
-		l.record(TTL, Unknown, "the endpoint accepts it, and no listing shows it")
+		l.findings.record(TTL, Unknown, "the endpoint accepts it, and no listing shows it")
 	case found.ExpiresAt == nil || found.ExpiresAt.Sub(found.Time) < time.Hour+time.Minute:
-		l.record(TTL, Ignored, "the listing does not show the TTL that was set")
+		l.findings.record(TTL, Ignored, "the listing does not show the TTL that was set")
 	default:
-		l.record(TTL, Supported, "")
+		l.findings.record(TTL, Supported, "")
 	}
 }
 
-func (l listingCheck) find(ctx context.Context, path string) (*tinker.Checkpoint, error) {
-	for checkpoint, err := range l.API.Checkpoints(ctx) {
+func (l listingCheck) find(ctx context.Context) (*tinker.Checkpoint, error) {
+	for checkpoint, err := range l.api.Checkpoints(ctx) {
 		if err != nil {
 			return nil, err
 		}
-		if checkpoint.TinkerPath == path {
+		if checkpoint.TinkerPath == l.checkpoint {
 			return &checkpoint, nil
 		}
 	}
@@ -100,15 +106,15 @@ func (l listingCheck) find(ctx context.Context, path string) (*tinker.Checkpoint
 
 // checkUnload checks whether models can be unloaded, by unloading the first.
 func (k *check) checkUnload(ctx context.Context) {
-	if !k.wants(UnloadModel) {
+	if !k.findings.wants(UnloadModel) {
 		return
 	}
-	ctx, cancel := context.WithTimeout(ctx, k.Patience)
+	ctx, cancel := context.WithTimeout(ctx, k.trainer.Patience)
 	defer cancel()
-	if err := k.API.UnloadModel(ctx, k.first.ID()); err != nil {
-		k.recordError(UnloadModel, err)
+	if err := k.trainer.API.UnloadModel(ctx, k.first.ID()); err != nil {
+		k.findings.recordError(UnloadModel, err)
 		return
 	}
-	k.record(UnloadModel, Supported, "")
-	k.forget(k.first.ID())
+	k.findings.record(UnloadModel, Supported, "")
+	k.trainer.forget(k.first.ID())
 }

@@ -139,10 +139,10 @@ func wire(loss tinker.LossName, data []lossDatum) []tinker.Datum {
 // checkLosses checks the wanted losses by forward passes at the saved state.
 func (k *check) checkLosses(ctx context.Context) error {
 	for _, name := range slices.Sorted(maps.Keys(losses)) {
-		if !k.wantsLoss(name) {
+		if !k.findings.wantsLoss(name) {
 			continue
 		}
-		l := &lossCheck{check: k}
+		l := &lossCheck{trainer: k.trainer, findings: k.findings, saved: k.saved, noLogprobs: k.noLogprobs}
 		if err := l.run(ctx, name, losses[name]); err != nil {
 			return err
 		}
@@ -153,24 +153,28 @@ func (k *check) checkLosses(ctx context.Context) error {
 // lossCheck makes forward passes with a model of its own, which has loaded the saved state. After an error it uses
 // another one, because a model that had an operation rejected cannot be used any more.
 type lossCheck struct {
-	*check
-	model *client.Model
+	trainer  *trainer
+	findings *findings
+	model    *client.Model
+	// saved are the log-probabilities of the saved state. noLogprobs says that the server returns none.
+	saved      []float64
+	noLogprobs bool
 }
 
 // run compares the value of a loss with its formula, and with its values under other settings.
 func (l *lossCheck) run(ctx context.Context, name tinker.LossName, d definition) error {
-	trial := l.clippedData(d.bySequence)
+	trial := clippedData(l.saved, d.bySequence)
 	data := wire(name, trial)
 	usual, err := l.read(ctx, data, tinker.Loss{Name: name, Config: d.config()})
 	if err != nil {
-		l.recordTrialError(Loss(name), err)
+		l.findings.recordTrialError(Loss(name), err)
 		for _, setting := range d.names() {
-			l.recordTrialError(LossSetting(name, setting), err)
+			l.findings.recordTrialError(LossSetting(name, setting), err)
 		}
 		return fatal(ctx, err)
 	}
-	l.record(Loss(name), Supported, "")
-	if l.wants(LossSum) {
+	l.findings.record(Loss(name), Supported, "")
+	if l.findings.wants(LossSum) {
 		twice, err := l.read(ctx, slices.Repeat(data, 2), tinker.Loss{Name: name, Config: d.config()})
 		if err != nil {
 			return fatal(ctx, err)
@@ -191,7 +195,7 @@ func (l *lossCheck) run(ctx context.Context, name tinker.LossName, d definition)
 		config[s.name] = s.other
 		changed, err := l.read(ctx, data, tinker.Loss{Name: name, Config: config})
 		if err != nil {
-			l.recordTrialError(LossSetting(name, s.name), err)
+			l.findings.recordTrialError(LossSetting(name, s.name), err)
 			if err := fatal(ctx, err); err != nil {
 				return err
 			}
@@ -204,13 +208,13 @@ func (l *lossCheck) run(ctx context.Context, name tinker.LossName, d definition)
 
 // mask compares the value of a loss of sequences with its value where all tokens count in the ratio.
 func (l *lossCheck) mask(ctx context.Context, name tinker.LossName, d definition, usual value) error {
-	all := l.clippedData(true)
+	all := clippedData(l.saved, true)
 	for i := range all {
 		all[i].mask = uniform(1)
 	}
 	changed, err := l.read(ctx, wire(name, all), tinker.Loss{Name: name, Config: d.config()})
 	if err != nil {
-		l.recordTrialError(LossSetting(name, tinker.InputSequenceRatioMask), err)
+		l.findings.recordTrialError(LossSetting(name, tinker.InputSequenceRatioMask), err)
 		return fatal(ctx, err)
 	}
 	l.recordSetting(name, lossSetting{tinker.InputSequenceRatioMask, 0, 1}, usual.sum, changed.sum)
@@ -229,7 +233,7 @@ func fatal(ctx context.Context, err error) error {
 func (l *lossCheck) read(ctx context.Context, data []tinker.Datum, loss tinker.Loss) (value, error) {
 	return retryFor(ctx, func(ctx context.Context) (v value, err error) {
 		if l.model == nil {
-			if l.model, err = l.load(ctx, l.Lora, false); err != nil {
+			if l.model, err = l.trainer.load(ctx, l.trainer.Lora, false); err != nil {
 				return v, err
 			}
 		}
@@ -243,11 +247,11 @@ func (l *lossCheck) read(ctx context.Context, data []tinker.Datum, loss tinker.L
 // clippedData returns data whose ratios are 2 and 1/2 in turn, with positive and negative advantages, so that each
 // bound clips some tokens: the ratios of tokens or of sequences, in which tokens that a mask leaves out are a
 // prompt.
-func (k *check) clippedData(bySequence bool) []lossDatum {
+func clippedData(saved []float64, bySequence bool) []lossDatum {
 	ratios, signs := [2]float64{2, 0.5}, [2]float64{1, -0.5}
 	if !bySequence {
 		var d lossDatum
-		for i, logprob := range k.saved {
+		for i, logprob := range saved {
 			d.sampled, d.advantages = append(d.sampled, logprob-math.Log(ratios[i%2])), append(d.advantages, signs[i%2])
 		}
 		return []lossDatum{d}
@@ -255,9 +259,9 @@ func (k *check) clippedData(bySequence bool) []lossDatum {
 	data := make([]lossDatum, 2)
 	for j := range data {
 		d := &data[j]
-		for i, logprob := range k.saved {
+		for i, logprob := range saved {
 			sampled, advantage, counts := logprob-math.Log(ratios[j]), signs[j], 1.0
-			if i < len(k.saved)/2 {
+			if i < len(saved)/2 {
 				// With the prompt, whose ratios are the other sequence's, both sequences would have a ratio near 1.
 				sampled, advantage, counts = logprob-math.Log(ratios[1-j]), 0, 0
 			}
@@ -278,28 +282,29 @@ const tolerance = 0.05
 
 func (l *lossCheck) recordSetting(name tinker.LossName, s lossSetting, usual, changed float64) {
 	if relativeError(usual, changed) > tolerance {
-		l.record(LossSetting(name, s.name), Supported, "")
+		l.findings.record(LossSetting(name, s.name), Supported, "")
 		return
 	}
-	l.record(LossSetting(name, s.name), Ignored, fmt.Sprintf("the loss is %.4g both with %g and with %g", usual, s.usual,
-		s.other))
+	l.findings.record(LossSetting(name, s.name), Ignored, fmt.Sprintf("the loss is %.4g both with %g and with %g", usual,
+		s.usual, s.other))
 }
 
 func (l *lossCheck) recordFormula(name tinker.LossName, got, want float64) {
 	if relativeError(got, want) <= tolerance {
-		l.record(LossFormula(name), Supported, "")
+		l.findings.record(LossFormula(name), Supported, "")
 		return
 	}
-	l.record(LossFormula(name), Unsupported, fmt.Sprintf("the loss is %.4g, but %.4g by the published formula", got, want))
+	l.findings.record(LossFormula(name), Unsupported, fmt.Sprintf("the loss is %.4g, but %.4g by the published formula",
+		got, want))
 }
 
 func (l *lossCheck) recordSum(once, twice value) {
 	switch {
 	case !once.known || !twice.known:
 	case relativeError(2*once.sum, twice.sum) <= tolerance:
-		l.record(LossSum, Supported, "")
+		l.findings.record(LossSum, Supported, "")
 	default:
-		l.record(LossSum, Unsupported, fmt.Sprintf("the loss of one datum is %.4g, and %.4g of the same datum twice",
+		l.findings.record(LossSum, Unsupported, fmt.Sprintf("the loss of one datum is %.4g, and %.4g of the same datum twice",
 			once.sum, twice.sum))
 	}
 }

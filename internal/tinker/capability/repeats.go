@@ -12,24 +12,24 @@ import (
 
 // repeats posts a forward pass twice.
 func (t trainingCheck) repeats(ctx context.Context) error {
-	if !t.wants(Repeats) {
+	if !t.findings.wants(Repeats) {
 		return nil
 	}
 	recognised, err := retryFor(ctx, func(ctx context.Context) (bool, error) {
-		model, err := t.create(ctx, t.Lora)
+		model, err := t.trainer.create(ctx, t.trainer.Lora)
 		if err != nil {
 			return false, err
 		}
-		return model.RecognisesRepeats(ctx, t.batch(1), tinker.Loss{Name: t.loss})
+		return model.RecognisesRepeats(ctx, t.trainer.batch(1), tinker.Loss{Name: t.trainer.loss})
 	})
 	switch {
 	case err != nil:
-		t.record(Repeats, Unknown, err.Error())
+		t.findings.record(Repeats, Unknown, err.Error())
 		return fatal(ctx, err)
 	case recognised:
-		t.record(Repeats, Supported, "")
+		t.findings.record(Repeats, Supported, "")
 	default:
-		t.record(Repeats, Unsupported, "what is posted twice is executed twice")
+		t.findings.record(Repeats, Unsupported, "what is posted twice is executed twice")
 	}
 	return nil
 }
@@ -44,7 +44,7 @@ type early struct {
 // beginSnapshot begins to check snapshots while the first model is trained and saved, since both take several steps,
 // each after the other. At servers that read JSON it does not: they have room for few models.
 func (k *check) beginSnapshot(ctx context.Context) {
-	if k.noLogprobs || k.API.SendsJSON() {
+	if k.noLogprobs || k.trainer.API.SendsJSON() {
 		return
 	}
 	ctx, cancel := context.WithCancel(ctx)
@@ -52,7 +52,7 @@ func (k *check) beginSnapshot(ctx context.Context) {
 	k.early = e
 	go func() {
 		defer close(e.done)
-		e.err = trainingCheck{k}.checkSnapshot(ctx)
+		e.err = newTrainingCheck(k).checkSnapshot(ctx)
 	}()
 }
 
@@ -67,17 +67,17 @@ func (k *check) endSnapshot() {
 
 // snapshot checks snapshots, or waits for the check that began early.
 func (t trainingCheck) snapshot(ctx context.Context) error {
-	if t.early == nil {
+	if t.check.early == nil {
 		return t.checkSnapshot(ctx)
 	}
-	<-t.early.done // its context is part of ctx
-	t.early.cancel()
-	return t.early.err
+	<-t.check.early.done // its context is part of ctx
+	t.check.early.cancel()
+	return t.check.early.err
 }
 
 // checkSnapshot samples from weights that were saved, trains their model further, and samples from them again.
 func (t trainingCheck) checkSnapshot(ctx context.Context) error {
-	if !t.wants(SamplerSnapshot) {
+	if !t.findings.wants(SamplerSnapshot) {
 		return nil
 	}
 	found, err := retryFor(ctx, t.compareSnapshots)
@@ -87,24 +87,25 @@ func (t trainingCheck) checkSnapshot(ctx context.Context) error {
 		}
 		found = Finding{Unknown, err.Error()}
 	}
-	t.record(SamplerSnapshot, found.Support, found.Note)
+	t.findings.record(SamplerSnapshot, found.Support, found.Note)
 	return nil
 }
 
 func (t trainingCheck) compareSnapshots(ctx context.Context) (Finding, error) {
-	model, err := t.create(ctx, t.Lora)
+	model, err := t.trainer.create(ctx, t.trainer.Lora)
 	if err != nil {
 		return Finding{}, err
 	}
-	request := t.saveRequest("probe-snapshot")
+	request := t.check.saveRequest("probe-snapshot")
 	saving, err := model.SaveSampler(ctx, request)
-	if _, err := t.waitForSave(ctx, request, saving, err); err != nil {
+	if _, err := t.check.waitForSave(ctx, request, saving, err); err != nil {
 		return Finding{}, err
 	}
 	path := tinker.Path{Run: model.ID(), Kind: tinker.KindSampler, Name: "probe-snapshot"}.String()
-	t.snapshotPath = path
-	const number = 1 // the first is that of the check of sampling
-	session, err := t.API.CreateSamplingSession(ctx, t.session, number+t.samplingSessions.Add(1), path, "")
+	t.check.snapshotPath = path
+	// The check of sampling has session 0.
+	number := 1 + t.trainer.samplingSessions.Add(1)
+	session, err := t.trainer.API.CreateSamplingSession(ctx, t.trainer.session, number, path, "")
 	if err != nil {
 		return Finding{}, err
 	}
@@ -112,15 +113,15 @@ func (t trainingCheck) compareSnapshots(ctx context.Context) (Finding, error) {
 	if err != nil {
 		return Finding{}, err
 	}
-	if err := t.steps(ctx, model, 1, 1, 1); err != nil {
+	if err := t.trainer.steps(ctx, model, 1, 1, 1); err != nil {
 		return Finding{}, err
 	}
-	moved, err := t.measure(ctx, model)
+	moved, err := t.trainer.measure(ctx, model)
 	if err != nil {
 		return Finding{}, err
 	}
 	after, err := t.read(ctx, session, 1)
-	switch training := distance(moved, t.initial); {
+	switch training := distance(moved, t.trainer.initial); {
 	case err != nil:
 		return Finding{}, err
 	case training < minMotion || len(before) != len(after):
@@ -135,7 +136,7 @@ func (t trainingCheck) compareSnapshots(ctx context.Context) (Finding, error) {
 // the server has none of prompts, those of the tokens that are sampled greedily after its first ones.
 func (t trainingCheck) read(ctx context.Context, session string, turn int64) ([]float64, error) {
 	const requests = 100
-	all, err := t.API.ComputeLogprobs(ctx, session, requests*turn, sequence)
+	all, err := t.trainer.API.ComputeLogprobs(ctx, session, requests*turn, sequence)
 	var logprobs []float64
 	if err == nil {
 		for _, v := range all[1:] {
@@ -149,7 +150,7 @@ func (t trainingCheck) read(ctx context.Context, session string, turn int64) ([]
 	params := tinker.DefaultSampling()
 	params.MaxTokens, params.TopK, params.Seed = new(1), 1, new(int64(1))
 	for i := 1; i < len(sequence); i++ {
-		result, err := t.API.Sample(ctx, tinker.SampleRequest{
+		result, err := t.trainer.API.Sample(ctx, tinker.SampleRequest{
 			NumSamples: 1, Prompt: tinker.Text(sequence[:i]), SamplingParams: params, SamplingSession: session,
 			SeqID: new(requests*turn + int64(i)),
 		})

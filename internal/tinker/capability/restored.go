@@ -26,11 +26,11 @@ var errNoMotion = errors.New("looking for the optimizer's state: a step moves no
 func (c Checker) Restored(ctx context.Context, model *client.Model) (bool, error) {
 	ctx, stop := context.WithCancelCause(ctx)
 	k := newCheck(c, stop)
-	k.rank = c.Lora.Rank
-	defer k.keepAlive.Wait()
+	k.trainer.rank = c.Lora.Rank
+	defer k.trainer.keepAlive.Wait()
 	defer stop(nil)
 	defer k.cleanUp(ctx)
-	if err := k.createSession(ctx); err != nil {
+	if err := k.trainer.createSession(ctx); err != nil {
 		return false, err
 	}
 	// It saves as a run saves, without a TTL: a rejected submit would break the model.
@@ -39,10 +39,10 @@ func (c Checker) Restored(ctx context.Context, model *client.Model) (bool, error
 	if err != nil {
 		return false, fmt.Errorf("saving a state to look for the optimizer's: %w", err)
 	}
-	k.state = saved.Path
-	_ = k.API.SetTTL(ctx, k.state, new(hour)) // in case it is not deleted
+	k.trainer.state = saved.Path
+	_ = k.trainer.API.SetTTL(ctx, k.trainer.state, new(hour)) // in case it is not deleted
 	warm, cold := clone{optimizer: true}, clone{}
-	if err := k.stepClones(ctx, &warm, &cold); err != nil {
+	if err := k.trainer.stepClones(ctx, &warm, &cold); err != nil {
 		return false, err
 	}
 	motion := distance(cold.before, cold.after)
@@ -53,7 +53,7 @@ func (c Checker) Restored(ctx context.Context, model *client.Model) (bool, error
 		return true, nil
 	}
 	fresh := clone{fresh: true}
-	if err := k.stepClones(ctx, &fresh); err != nil {
+	if err := k.trainer.stepClones(ctx, &fresh); err != nil {
 		return false, err
 	}
 	return distance(fresh.before, cold.before) < minMotion, nil

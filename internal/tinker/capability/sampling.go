@@ -16,6 +16,7 @@ import (
 
 	"github.com/tinker-operator/tinker-operator/internal/finite"
 	"github.com/tinker-operator/tinker-operator/internal/tinker"
+	"github.com/tinker-operator/tinker-operator/internal/tinker/client"
 )
 
 // The number of prompts, which are prefixes of the sequence, and of samples of one token after each.
@@ -26,9 +27,13 @@ const (
 
 // samplingCheck checks sampling from the initial weights of the first model.
 type samplingCheck struct {
-	*check
-	session string
-	seq     atomic.Int64
+	api      *client.Client
+	findings *findings
+	session  string
+	seq      atomic.Int64
+	// initial are the log-probabilities of the weights. noLogprobs says that the server returns none.
+	initial    []float64
+	noLogprobs bool
 	// firstSeed is added to the seeds of all requests. seedsRefused says that the server refused seeds of 63 bits.
 	firstSeed    int64
 	seedsRefused string
@@ -45,14 +50,15 @@ type draw struct {
 // sampled are the features that samples of the first model's initial weights show.
 func (k *check) sampled() []Feature {
 	return slices.DeleteFunc([]Feature{Seed, NumSamples, Temperature, TopK, TopP, PromptLogprobs, PromptLogprobsLastN},
-		func(f Feature) bool { return !k.wants(f) })
+		func(f Feature) bool { return !k.findings.wants(f) })
 }
 
 // sampleFrom makes the session that the initial weights are sampled in.
 func (k *check) sampleFrom(ctx context.Context) error {
-	session, err := k.API.CreateSamplingSession(ctx, k.session, 0, k.sampler, "")
+	session, err := k.trainer.API.CreateSamplingSession(ctx, k.trainer.session, 0, k.sampler, "")
 	if err == nil {
-		k.samples = &samplingCheck{check: k, session: session, firstSeed: longSeed}
+		k.samples = &samplingCheck{api: k.trainer.API, findings: k.findings, session: session, initial: k.trainer.initial,
+			noLogprobs: k.noLogprobs, firstSeed: longSeed}
 	}
 	return err
 }
@@ -66,14 +72,14 @@ func (k *check) trySeed(ctx context.Context) {
 	if k.early != nil {
 		<-k.early.done // which samples as well
 	}
-	ctx, cancel := context.WithTimeout(ctx, k.Patience)
+	ctx, cancel := context.WithTimeout(ctx, k.trainer.Patience)
 	defer cancel()
 	if k.sampleFrom(ctx) != nil {
 		return
 	}
 	s, params := k.samples, tinker.DefaultSampling()
 	params.MaxTokens, params.Seed = new(1), new(int64(longSeed))
-	_, err := s.API.Sample(ctx, tinker.SampleRequest{
+	_, err := s.api.Sample(ctx, tinker.SampleRequest{
 		NumSamples: 1, Prompt: tinker.Text(sequence), SamplingParams: params, SamplingSession: s.session,
 		SeqID: new(s.seq.Add(1)),
 	})
@@ -88,22 +94,22 @@ func (k *check) checkSampling(ctx context.Context) {
 	if len(wanted) == 0 {
 		return
 	}
-	ctx, cancel := context.WithTimeout(ctx, k.Patience)
+	ctx, cancel := context.WithTimeout(ctx, k.trainer.Patience)
 	defer cancel()
 	if k.samples == nil {
 		if err := k.sampleFrom(ctx); err != nil {
 			for _, f := range wanted {
-				k.recordError(f, err)
+				k.findings.recordError(f, err)
 			}
 			return
 		}
 	}
 	var parts sync.WaitGroup
-	if k.wants(PromptLogprobs) {
+	if k.findings.wants(PromptLogprobs) {
 		parts.Go(func() { k.samples.promptLogprobs(ctx) })
 		wanted = slices.DeleteFunc(wanted, func(f Feature) bool { return f == PromptLogprobs })
 	}
-	if k.wants(PromptLogprobsLastN) {
+	if k.findings.wants(PromptLogprobsLastN) {
 		parts.Go(func() { k.samples.lastLogprobs(ctx) })
 		wanted = slices.DeleteFunc(wanted, func(f Feature) bool { return f == PromptLogprobsLastN })
 	}
@@ -128,7 +134,7 @@ func (s *samplingCheck) choices(ctx context.Context, wanted []Feature) {
 			err = cmp.Or(err, d.err)
 		}
 		if err != nil {
-			s.recordError(f, err)
+			s.findings.recordError(f, err)
 			continue
 		}
 		var support Support
@@ -142,7 +148,7 @@ func (s *samplingCheck) choices(ctx context.Context, wanted []Feature) {
 		default:
 			support, note = narrowing(wide.drawn, sets[f][0].drawn)
 		}
-		s.record(f, support, note)
+		s.findings.record(f, support, note)
 	}
 }
 
@@ -155,7 +161,7 @@ func (s *samplingCheck) recordSeed(support Support, note string) {
 	if s.seedsRefused != "" {
 		support, note = Unsupported, "seeds of 63 bits are refused: "+s.seedsRefused
 	}
-	s.record(Seed, support, note)
+	s.findings.record(Seed, support, note)
 }
 
 // drawAll draws samples that no setting narrows, and those that each feature is compared by: with equal and with
@@ -198,7 +204,7 @@ func (s *samplingCheck) draw(ctx context.Context, seed int64, change func(*tinke
 		own := params
 		own.Seed = new(s.firstSeed + seed + int64(i))
 		requests.Go(func() error {
-			result, err := s.API.Sample(ctx, tinker.SampleRequest{
+			result, err := s.api.Sample(ctx, tinker.SampleRequest{
 				NumSamples: numSamples, Prompt: tinker.Text(sequence[:len(sequence)-i]), SamplingParams: own,
 				SamplingSession: s.session, SeqID: new(s.seq.Add(1)),
 			})
@@ -223,13 +229,13 @@ const longSeed = 1 << 62
 
 // promptLogprobs compares the log-probabilities of a prompt with those of a forward pass over it.
 func (s *samplingCheck) promptLogprobs(ctx context.Context) {
-	got, err := s.API.ComputeLogprobs(ctx, s.session, s.seq.Add(1), sequence)
+	got, err := s.api.ComputeLogprobs(ctx, s.session, s.seq.Add(1), sequence)
 	if err != nil {
-		s.recordError(PromptLogprobs, err)
+		s.findings.recordError(PromptLogprobs, err)
 		return
 	}
 	if s.noLogprobs { // there is nothing to compare them with; their number is right
-		s.record(PromptLogprobs, Supported, "")
+		s.findings.record(PromptLogprobs, Supported, "")
 		return
 	}
 	// Sampler and trainer round differently. These are root mean squares in nats.
@@ -242,11 +248,11 @@ func (s *samplingCheck) promptLogprobs(ctx context.Context) {
 	note := fmt.Sprintf("they differ from those of a forward pass by %.2g nats", distance)
 	switch {
 	case distance <= near:
-		s.record(PromptLogprobs, Supported, "")
+		s.findings.record(PromptLogprobs, Supported, "")
 	case distance <= far:
-		s.record(PromptLogprobs, Unknown, note)
+		s.findings.record(PromptLogprobs, Unknown, note)
 	default: // this includes NaN
-		s.record(PromptLogprobs, Unsupported, note)
+		s.findings.record(PromptLogprobs, Unsupported, note)
 	}
 }
 
@@ -256,7 +262,7 @@ func (s *samplingCheck) lastLogprobs(ctx context.Context) {
 	const last = 2
 	params := tinker.DefaultSampling()
 	params.MaxTokens = new(1)
-	result, err := s.API.Sample(ctx, tinker.SampleRequest{
+	result, err := s.api.Sample(ctx, tinker.SampleRequest{
 		NumSamples: 1, Prompt: tinker.Text(sequence), SamplingParams: params, SamplingSession: s.session,
 		SeqID: new(s.seq.Add(1)), PromptLogprobs: true, PromptLogprobsLastN: last,
 	})
@@ -264,13 +270,13 @@ func (s *samplingCheck) lastLogprobs(ctx context.Context) {
 	isThere := func(v float32) bool { return finite.Is(float64(v)) }
 	switch {
 	case err != nil:
-		s.recordError(PromptLogprobsLastN, err)
+		s.findings.recordError(PromptLogprobsLastN, err)
 	case len(got) != len(sequence) || !isThere(got[len(got)-1]) || !isThere(got[len(got)-last]):
-		s.record(PromptLogprobsLastN, Unsupported, fmt.Sprintf("%d of %d log-probabilities are returned, without the last",
-			len(got), len(sequence)))
+		s.findings.record(PromptLogprobsLastN, Unsupported, fmt.Sprintf("%d of %d log-probabilities are returned, without "+
+			"the last", len(got), len(sequence)))
 	case slices.ContainsFunc(got[:len(got)-last], isThere):
-		s.record(PromptLogprobsLastN, Ignored, "the log-probabilities of the whole prompt are returned")
+		s.findings.record(PromptLogprobsLastN, Ignored, "the log-probabilities of the whole prompt are returned")
 	default:
-		s.record(PromptLogprobsLastN, Supported, "")
+		s.findings.record(PromptLogprobsLastN, Supported, "")
 	}
 }

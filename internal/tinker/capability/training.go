@@ -16,7 +16,13 @@ import (
 
 // trainingCheck checks the features that show in the weights after a step.
 type trainingCheck struct {
-	*check
+	check    *check
+	trainer  *trainer
+	findings *findings
+}
+
+func newTrainingCheck(k *check) trainingCheck {
+	return trainingCheck{check: k, trainer: k.trainer, findings: k.findings}
 }
 
 // trial is a step of a model of its own.
@@ -42,10 +48,10 @@ type outcome struct {
 // checkTraining checks losses and steps. If the server's steps are invisible, it checks losses only. Checks that do not
 // build on one another run concurrently, each with models of its own.
 func (k *check) checkTraining(ctx context.Context) {
-	t := trainingCheck{k}
+	t := newTrainingCheck(k)
 	sequences := [][]func(context.Context) error{{k.checkLosses}, {t.repeats}}
 	switch {
-	case k.needsNoCheckpoint() && !k.noLogprobs:
+	case k.findings.needsNoCheckpoint() && !k.noLogprobs:
 		sequences = [][]func(context.Context) error{{t.repeats}, {t.gradientSum}}
 	case k.canCompareSteps():
 		sequences = [][]func(context.Context) error{
@@ -53,7 +59,7 @@ func (k *check) checkTraining(ctx context.Context) {
 			{t.gradientSum},
 		}
 	}
-	if k.needsNoCheckpoint() || !k.canCompareSteps() {
+	if k.findings.needsNoCheckpoint() || !k.canCompareSteps() {
 		k.endSnapshot()
 	}
 	var inFlight sync.WaitGroup
@@ -61,7 +67,7 @@ func (k *check) checkTraining(ctx context.Context) {
 		inFlight.Go(func() {
 			for _, part := range sequence {
 				if err := part(ctx); err != nil {
-					k.stop(err)
+					k.findings.stop(err)
 					return
 				}
 			}
@@ -95,33 +101,34 @@ func (t trainingCheck) try(ctx context.Context, trials ...trial) ([]outcome, err
 }
 
 func (t trainingCheck) tryOnce(ctx context.Context, trial trial) ([]float64, error) {
-	lora := t.Lora
+	lora := t.trainer.Lora
 	if trial.lora != nil {
 		lora = *trial.lora
 	}
-	model, err := t.open(ctx, lora, trial.fresh, trial.optimizer)
+	model, err := t.trainer.open(ctx, lora, trial.fresh, trial.optimizer)
 	if err != nil {
 		return nil, err
 	}
-	defer t.unload(ctx, model)
-	if err := t.steps(ctx, model, trial.before...); err != nil {
+	defer t.trainer.unload(ctx, model)
+	if err := t.trainer.steps(ctx, model, trial.before...); err != nil {
 		return nil, err
 	}
 	if err := step(ctx, model, trial.data, trial.loss, trial.adam); err != nil {
 		return nil, err
 	}
-	return t.measure(ctx, model)
+	return t.trainer.measure(ctx, model)
 }
 
 // reverseStep returns the step that the first model took after it was saved.
 func (t trainingCheck) reverseStep() trial {
-	return trial{data: t.reverse(), loss: tinker.Loss{Name: t.loss}, adam: adamParams}
+	return trial{data: t.check.reverse(), loss: tinker.Loss{Name: t.trainer.loss}, adam: adamParams}
 }
 
 // optimizer compares the third step of a model that was loaded with its optimizer, and of one that was loaded
 // without it, with that of the first model.
 func (t trainingCheck) optimizer(ctx context.Context) error {
-	if !t.wants(OptimizerRestore) && !t.wants(OptimizerReset) && len(t.wantedAdamSettings()) == 0 {
+	if !t.findings.wants(OptimizerRestore) && !t.findings.wants(OptimizerReset) &&
+		len(t.findings.wantedAdamSettings()) == 0 {
 		return nil
 	}
 	with, without := t.reverseStep(), t.reverseStep()
@@ -133,21 +140,21 @@ func (t trainingCheck) optimizer(ctx context.Context) error {
 	warm, cold := outcomes[0], outcomes[1]
 	switch {
 	case warm.err != nil:
-		t.recordTrialError(OptimizerRestore, warm.err)
-	case !t.same(warm, t.thirdStep):
-		t.record(OptimizerRestore, Ignored, "the step after a load differs from the step that the saved model took")
+		t.findings.recordTrialError(OptimizerRestore, warm.err)
+	case !t.check.same(warm, t.check.thirdStep):
+		t.findings.record(OptimizerRestore, Ignored, "the step after a load differs from the step that the saved model took")
 	case t.hasMomentum():
-		t.record(OptimizerRestore, Supported, "")
+		t.findings.record(OptimizerRestore, Supported, "")
 	default:
-		t.record(OptimizerRestore, Ignored, "steps do not depend on earlier ones, so there is no state to restore")
+		t.findings.record(OptimizerRestore, Ignored, "steps do not depend on earlier ones, so there is no state to restore")
 	}
 	switch {
 	case cold.err != nil:
-		t.recordTrialError(OptimizerReset, cold.err)
-	case t.same(cold, t.thirdStep):
-		t.record(OptimizerReset, Ignored, "a load without the optimizer's state restores it all the same")
+		t.findings.recordTrialError(OptimizerReset, cold.err)
+	case t.check.same(cold, t.check.thirdStep):
+		t.findings.record(OptimizerReset, Ignored, "a load without the optimizer's state restores it all the same")
 	default:
-		t.record(OptimizerReset, Supported, "")
+		t.findings.record(OptimizerReset, Supported, "")
 	}
 	return nil
 }
@@ -156,8 +163,8 @@ func (t trainingCheck) optimizer(ctx context.Context) error {
 // A step without momentum cannot.
 func (t trainingCheck) hasMomentum() bool {
 	along := 0.0
-	for i := range t.saved {
-		along += (t.saved[i] - t.initial[i]) * (t.thirdStep.logprobs[i] - t.saved[i])
+	for i := range t.check.saved {
+		along += (t.check.saved[i] - t.trainer.initial[i]) * (t.check.thirdStep.logprobs[i] - t.check.saved[i])
 	}
 	return along > 0
 }
@@ -179,7 +186,7 @@ const weightDecay = "weight_decay"
 // adamSettings checks the wanted settings of optim_step except weight_decay. A setting has an effect if the third step
 // with it differs from the one without it.
 func (t trainingCheck) adamSettings(ctx context.Context) error {
-	wanted := slices.DeleteFunc(t.wantedAdamSettings(), func(name string) bool { return name == weightDecay })
+	wanted := slices.DeleteFunc(t.findings.wantedAdamSettings(), func(name string) bool { return name == weightDecay })
 	if len(wanted) == 0 {
 		return nil
 	}
@@ -199,15 +206,15 @@ func (t trainingCheck) adamSettings(ctx context.Context) error {
 
 // checkWeightDecay takes the third step without weight_decay and then with it.
 func (k *check) checkWeightDecay(ctx context.Context) {
-	t := trainingCheck{k}
-	if ctx.Err() != nil || !k.wants(Adam(weightDecay)) || !k.canCompareSteps() {
+	t := newTrainingCheck(k)
+	if ctx.Err() != nil || !k.findings.wants(Adam(weightDecay)) || !k.canCompareSteps() {
 		return
 	}
 	var outcomes [2]outcome
 	for i, step := range []trial{t.usualStep(), t.changedStep(weightDecay)} {
 		tried, err := t.try(ctx, step)
 		if err != nil {
-			k.stop(err)
+			k.findings.stop(err)
 			return
 		}
 		outcomes[i] = tried[0]
@@ -219,7 +226,7 @@ func (k *check) checkWeightDecay(ctx context.Context) {
 // the server does not restore it, that of a new adapter which takes all three steps.
 func (t trainingCheck) usualStep() trial {
 	usual := t.reverseStep()
-	if usual.optimizer = t.support(OptimizerRestore) == Supported; !usual.optimizer {
+	if usual.optimizer = t.findings.support(OptimizerRestore) == Supported; !usual.optimizer {
 		usual.fresh, usual.before = true, []float64{1, 1}
 	}
 	return usual
@@ -235,8 +242,8 @@ func (t trainingCheck) changedStep(name string) trial {
 // compareAdam records what the steps without and with a setting show.
 func (t trainingCheck) compareAdam(name string, without, with outcome) {
 	t.compare(Adam(name), without, with, fmt.Sprintf("a step is the same with and without %s", name))
-	if without.err == nil && !t.same(without, t.thirdStep) {
-		t.record(Adam(name), Unknown, "adapters of the same seed start with different weights")
+	if without.err == nil && !t.check.same(without, t.check.thirdStep) {
+		t.findings.record(Adam(name), Unknown, "adapters of the same seed start with different weights")
 	}
 }
 
@@ -245,37 +252,38 @@ func (t trainingCheck) compareAdam(name string, without, with outcome) {
 func (t trainingCheck) compare(f Feature, without, with outcome, note string) {
 	switch {
 	case without.err != nil:
-		t.record(f, Unknown, without.err.Error())
+		t.findings.record(f, Unknown, without.err.Error())
 	case with.err != nil:
-		t.record(f, Unknown, with.err.Error())
-	case t.same(without, with):
-		t.record(f, Ignored, note)
+		t.findings.record(f, Unknown, with.err.Error())
+	case t.check.same(without, with):
+		t.findings.record(f, Ignored, note)
 	default:
-		t.record(f, Supported, "")
+		t.findings.record(f, Supported, "")
 	}
 }
 
 // modules compares a step of an adapter on the run's matrices with one on all matrices. It finds nothing if adapters
 // start with different weights each time.
 func (t trainingCheck) modules(ctx context.Context) error {
-	if !t.wants(TrainModules) {
+	if !t.findings.wants(TrainModules) {
 		return nil
 	}
-	all, part := t.Lora, t.Lora
+	all, part := t.trainer.Lora, t.trainer.Lora
 	all.TrainAttn, all.TrainMLP, all.TrainUnembed = true, true, true
 	if part == all {
 		part.TrainMLP = false
 	}
 	step := func(lora tinker.LoraConfig) trial {
-		return trial{fresh: true, lora: &lora, data: t.batch(1), loss: tinker.Loss{Name: t.loss}, adam: adamParams}
+		return trial{fresh: true, lora: &lora, data: t.trainer.batch(1), loss: tinker.Loss{Name: t.trainer.loss},
+			adam: adamParams}
 	}
 	outcomes, err := t.try(ctx, step(all), step(all), step(part))
 	if err != nil {
 		return err
 	}
 	t.compare(TrainModules, outcomes[0], outcomes[2], "a step is the same whatever matrices are trained")
-	if outcomes[0].err == nil && outcomes[1].err == nil && !t.same(outcomes[0], outcomes[1]) {
-		t.record(TrainModules, Unknown, "adapters of the same seed start with different weights")
+	if outcomes[0].err == nil && outcomes[1].err == nil && !t.check.same(outcomes[0], outcomes[1]) {
+		t.findings.record(TrainModules, Unknown, "adapters of the same seed start with different weights")
 	}
 	return nil
 }
@@ -284,11 +292,11 @@ func (t trainingCheck) modules(ctx context.Context) error {
 // with the usual setting and one with the other.
 func (t trainingCheck) lossSettings(ctx context.Context) error {
 	for _, name := range slices.Sorted(maps.Keys(losses)) {
-		if !t.wantsLoss(name) || t.support(Loss(name)) != Supported {
+		if !t.findings.wantsLoss(name) || t.findings.support(Loss(name)) != Supported {
 			continue
 		}
 		unknown := slices.DeleteFunc(slices.Clone(losses[name].settings), func(s lossSetting) bool {
-			return t.support(LossSetting(name, s.name)) != Unknown
+			return t.findings.support(LossSetting(name, s.name)) != Unknown
 		})
 		if err := t.stepWith(ctx, name, unknown); err != nil {
 			return err
@@ -301,7 +309,7 @@ func (t trainingCheck) stepWith(ctx context.Context, name tinker.LossName, setti
 	if len(settings) == 0 {
 		return nil
 	}
-	data := wire(name, t.clippedData(losses[name].bySequence))
+	data := wire(name, clippedData(t.check.saved, losses[name].bySequence))
 	step := func(config map[string]float64) trial {
 		return trial{data: data, loss: tinker.Loss{Name: name, Config: config}, adam: adamParams}
 	}
