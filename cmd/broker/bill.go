@@ -38,14 +38,14 @@ func (t *term) compareBill(ctx context.Context, hour time.Time) bool {
 	bill, err := t.broker.Bill(ctx, hour)
 	switch client.CategoryFrom(err) {
 	case tinker.CategoryNotFound, tinker.CategoryUnsupported:
-		t.log.Info("the endpoint gives no bills", "err", err)
+		t.process.log.Info("the endpoint gives no bills", "err", err)
 		return false
 	}
 	if err != nil {
-		t.log.Warn("the bill of an hour is not known", "err", err)
+		t.process.log.Warn("the bill of an hour is not known", "err", err)
 	}
 	if bill != nil {
-		t.metrics.compare(*bill)
+		t.process.metrics.compare(*bill)
 	}
 	return true
 }

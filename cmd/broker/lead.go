@@ -42,7 +42,7 @@ var errLeaseLost = errors.New("the Lease was lost")
 
 // term is the time in which a process holds the Lease.
 type term struct {
-	*process
+	process  *process
 	broker   *broker.Broker
 	meter    *meter.Meter
 	reports  *reporter
@@ -96,10 +96,10 @@ func (t *term) ended(ending context.Context, err error) error {
 
 // lock waits until no other process on this machine has the records open.
 func (t *term) lock(ctx context.Context) (unlock func(), err error) {
-	if err := os.MkdirAll(t.dir, 0o700); err != nil {
+	if err := os.MkdirAll(t.process.dir, 0o700); err != nil {
 		return nil, fmt.Errorf("making the folder of the records: %w", err)
 	}
-	lock := flock.New(filepath.Join(t.dir, lockFile))
+	lock := flock.New(filepath.Join(t.process.dir, lockFile))
 	if _, err := lock.TryLockContext(ctx, lockEvery); err != nil {
 		return nil, fmt.Errorf("locking the records: %w", err)
 	}
@@ -109,23 +109,23 @@ func (t *term) lock(ctx context.Context) (unlock func(), err error) {
 // open opens the broker with the newest settings. Settings and keys that cannot be used end the process, which begins
 // again later.
 func (t *term) open() error {
-	k, err := readKeys(t.keyDir)
+	k, err := readKeys(t.process.keyDir)
 	if err != nil {
 		return err
 	}
-	settings := t.settings.get()
-	client, err := t.clientFor(settings.ProxyURL)
+	settings := t.process.settings.get()
+	client, err := t.process.clientFor(settings.ProxyURL)
 	if err != nil {
 		return err
 	}
-	if t.meter, err = meter.Open(meter.Config{Dir: t.dir}); err != nil {
+	if t.meter, err = meter.Open(meter.Config{Dir: t.process.dir}); err != nil {
 		return err
 	}
-	t.accounts = newAccounts(t.options, t.core, t.meter)
+	t.accounts = newAccounts(t.process.options, t.process.core, t.meter)
 	t.broker, err = broker.Open(broker.Config{
-		Endpoint: t.endpoint, BaseURL: settings.BaseURL, APIKey: k.api, TokenKey: k.token, Dir: t.dir, HTTP: client,
-		Meter: t.meter, Gate: share.New(share.Config{Limits: settings.Limits}),
-		Lease: t.lease.valid, Observe: t.metrics.observe, Logger: t.log,
+		Endpoint: t.process.endpoint, BaseURL: settings.BaseURL, APIKey: k.api, TokenKey: k.token, Dir: t.process.dir,
+		HTTP: client, Meter: t.meter, Gate: share.New(share.Config{Limits: settings.Limits}),
+		Lease: t.process.lease.valid, Observe: t.process.metrics.observe, Logger: t.process.log,
 	})
 	if err != nil {
 		t.meter.Close()
@@ -136,7 +136,7 @@ func (t *term) open() error {
 		return err
 	}
 	t.applied, t.keys = settings, k
-	t.current.Store(t.broker)
+	t.process.current.Store(t.broker)
 	return nil
 }
 
@@ -155,7 +155,7 @@ func (t *term) restore(ctx context.Context) error {
 		if err == nil {
 			break
 		}
-		t.log.Warn("waiting for the API server, to restore the usage", "err", err)
+		t.process.log.Warn("waiting for the API server, to restore the usage", "err", err)
 		if err := wait.Sleep(ctx, lookEvery); err != nil {
 			return err
 		}
@@ -165,11 +165,11 @@ func (t *term) restore(ctx context.Context) error {
 		if err == nil {
 			var n int
 			if n, err = t.broker.Restore(ctx); err == nil {
-				t.log.Info("restored the owners of models", "models", n)
+				t.process.log.Info("restored the owners of models", "models", n)
 				return nil
 			}
 		}
-		t.log.Warn("waiting for the Tinker endpoint, to restore the owners of models", "err", err)
+		t.process.log.Warn("waiting for the Tinker endpoint, to restore the owners of models", "err", err)
 		t.look(ctx)
 		if err := wait.Sleep(ctx, lookEvery); err != nil {
 			return err
@@ -208,49 +208,49 @@ func (t *term) check(ctx context.Context) error {
 // look puts changes of settings and keys in force, and writes the report.
 func (t *term) look(ctx context.Context) {
 	if err := t.apply(); err != nil && err.Error() != t.reported {
-		t.log.Error("keeping the earlier settings", "err", err)
+		t.process.log.Error("keeping the earlier settings", "err", err)
 		t.reported = err.Error()
 	}
 	report := t.broker.Report()
 	report.Generation = t.applied.Generation
 	if err := t.reports.write(ctx, report, time.Now()); err != nil && ctx.Err() == nil {
-		t.log.Warn("the report is late", "err", err)
+		t.process.log.Warn("the report is late", "err", err)
 	}
 	if err := t.accounts.write(ctx, time.Now()); err != nil && ctx.Err() == nil {
-		t.log.Warn("the usage is late", "err", err)
+		t.process.log.Warn("the usage is late", "err", err)
 	}
 }
 
 // apply puts settings and keys in force that have changed.
 func (t *term) apply() error {
-	settings := t.settings.get()
-	k, err := readKeys(t.keyDir)
+	settings := t.process.settings.get()
+	k, err := readKeys(t.process.keyDir)
 	if err != nil {
 		return err
 	}
 	if settings == t.applied && k.equal(t.keys) {
 		return nil
 	}
-	client, err := t.clientFor(settings.ProxyURL)
+	client, err := t.process.clientFor(settings.ProxyURL)
 	if err != nil {
 		return err
 	}
 	if err := t.broker.Apply(*settings, k.api, k.token, client); err != nil {
 		return err
 	}
-	t.log.Info("applied settings", "generation", settings.Generation, "runs", len(settings.Runs))
+	t.process.log.Info("applied settings", "generation", settings.Generation, "runs", len(settings.Runs))
 	t.applied, t.keys, t.reported = settings, k, ""
 	return nil
 }
 
 // drain admits nothing more, and waits for the requests in progress while the Lease is held.
 func (t *term) drain(held context.Context) {
-	t.draining.Store(true)
+	t.process.draining.Store(true)
 	t.broker.Drain()
-	t.log.Info("draining", "requests", t.inProgress.Load())
+	t.process.log.Info("draining", "requests", t.process.inProgress.Load())
 	ctx, cancel := context.WithTimeout(held, drainPatience)
 	defer cancel()
-	for t.inProgress.Load() > 0 {
+	for t.process.inProgress.Load() > 0 {
 		if wait.Sleep(ctx, lockEvery) != nil {
 			return // what is still in progress is refused where its reply would be recorded
 		}
