@@ -23,7 +23,7 @@ var idPrefixes = map[dialect.Endpoint]string{
 
 // exchange is one request of a client.
 type exchange struct {
-	*Episode
+	episode  *Episode
 	w        http.ResponseWriter
 	r        *http.Request
 	endpoint dialect.Endpoint
@@ -37,7 +37,7 @@ type exchange struct {
 
 // serve answers a request with a body.
 func (e *Episode) serve(w http.ResponseWriter, r *http.Request, endpoint dialect.Endpoint) {
-	x := &exchange{Episode: e, w: w, r: r, endpoint: endpoint}
+	x := &exchange{episode: e, w: w, r: r, endpoint: endpoint}
 	body, failure := x.read()
 	if failure == nil {
 		failure = x.decode(body)
@@ -66,7 +66,7 @@ func (e *Episode) serveModel(w http.ResponseWriter, words dialect.Dialect, name 
 
 // read reads the body.
 func (x *exchange) read() ([]byte, *dialect.Error) {
-	config := x.server.config
+	config := x.episode.server.config
 	// The limits of the clock do not exist in tests without a connection.
 	_ = http.NewResponseController(x.w).SetReadDeadline(time.Now().Add(config.BodyWithin))
 	body, err := io.ReadAll(http.MaxBytesReader(x.w, x.r.Body, int64(config.Limits.Bytes)))
@@ -87,13 +87,13 @@ func (x *exchange) read() ([]byte, *dialect.Error) {
 // decode decodes the request.
 func (x *exchange) decode(body []byte) *dialect.Error {
 	request, err := dialect.Decode(x.endpoint, body, dialect.Options{
-		Unsupported: x.options.Unsupported, Limits: x.server.config.Limits, Verify: x.server.verify,
+		Unsupported: x.episode.options.Unsupported, Limits: x.episode.server.config.Limits, Verify: x.episode.server.verify,
 		NoAlternatives: true,
 	})
 	if err == nil {
 		x.request = request
 		var failure *dialect.Error
-		if x.previous, failure = x.responseOf(request.PreviousID); failure != nil {
+		if x.previous, failure = x.episode.responseOf(request.PreviousID); failure != nil {
 			return failure
 		}
 		x.messages, err = request.Conversation(x.previous.conversation())
@@ -108,7 +108,7 @@ func (x *exchange) decode(body []byte) *dialect.Error {
 // completions returns the completions that the policy is asked for.
 func (x *exchange) completions() ([]environment.Completion, *dialect.Error) {
 	request := x.request
-	one, failure := x.named(request.Model)
+	one, failure := x.episode.named(request.Model)
 	if failure != nil {
 		return nil, failure
 	}
@@ -139,9 +139,9 @@ func repeat(one environment.Completion, n int) []environment.Completion {
 }
 
 func (x *exchange) countTokens(asked environment.Completion) {
-	tokens, err := x.policy.CountTokens(asked)
+	tokens, err := x.episode.policy.CountTokens(asked)
 	if err != nil {
-		fail(x.w, x.endpoint.Dialect(), x.errorOf(err))
+		fail(x.w, x.endpoint.Dialect(), x.episode.errorOf(err))
 		return
 	}
 	write(x.w, dialect.EncodeCount(tokens))
@@ -149,28 +149,28 @@ func (x *exchange) countTokens(asked environment.Completion) {
 
 // answer answers once the reply is there. A client that is gone, or that is asked to come back, leaves the call behind.
 func (x *exchange) answer(key digest, asked []environment.Completion) {
-	c, isNew := x.take(key, asked)
+	c, isNew := x.episode.take(key, asked)
 	switch {
 	case c == nil && isNew:
-		fail(x.w, x.endpoint.Dialect(), &dialect.Error{Kind: dialect.RateLimit, RetryAfter: x.retryAfter(),
+		fail(x.w, x.endpoint.Dialect(), &dialect.Error{Kind: dialect.RateLimit, RetryAfter: x.episode.retryAfter(),
 			Message: "The episode has too many open requests."})
 		return
 	case c == nil:
 		fail(x.w, x.endpoint.Dialect(), &dialect.Error{Kind: dialect.Quota, Message: "The episode has ended."})
 		return
 	case isNew:
-		x.count(x.request)
+		x.episode.count(x.request)
 	}
 	delivered, refused := false, false
-	defer func() { x.leave(c, delivered, refused) }() // also if writing panics
+	defer func() { x.episode.leave(c, delivered, refused) }() // also if writing panics
 	if refused = !x.await(c); refused {
-		fail(x.w, x.endpoint.Dialect(), &dialect.Error{Kind: dialect.Overloaded, RetryAfter: x.retryAfter(),
+		fail(x.w, x.endpoint.Dialect(), &dialect.Error{Kind: dialect.Overloaded, RetryAfter: x.episode.retryAfter(),
 			Message: "The model does not answer yet. Ask again."})
 		return
 	}
 	// A client that is still there has the reply once it is written. It may close its connection at once.
 	if x.r.Context().Err() == nil {
-		x.write(c)
+		x.episode.write(c)
 		delivered = x.deliver(c)
 	}
 }
@@ -181,7 +181,7 @@ func (e *Episode) retryAfter() int { return max(1, int(e.server.config.RetryAfte
 func (x *exchange) await(c *call) bool {
 	limit := time.NewTimer(x.answerWithin())
 	defer limit.Stop()
-	pulse := time.NewTicker(x.server.config.KeepAlive)
+	pulse := time.NewTicker(x.episode.server.config.KeepAlive)
 	defer pulse.Stop()
 	for {
 		select {
@@ -205,7 +205,7 @@ func (x *exchange) await(c *call) bool {
 
 // answerWithin is how long the client may wait: less than it says that it does.
 func (x *exchange) answerWithin() time.Duration {
-	within := x.server.config.AnswerWithin
+	within := x.episode.server.config.AnswerWithin
 	for _, name := range []string{"X-Stainless-Timeout", "X-Stainless-Read-Timeout"} {
 		seconds, err := strconv.ParseFloat(x.r.Header.Get(name), 64)
 		if err == nil && seconds > 0 && seconds*0.9 < within.Seconds() {
@@ -232,7 +232,7 @@ func (x *exchange) flush() error { return http.NewResponseController(x.w).Flush(
 // deliver writes the reply, or the error, and reports whether the client can have it.
 func (x *exchange) deliver(c *call) bool {
 	if c.err != nil {
-		x.deliverError(x.errorOf(c.err))
+		x.deliverError(x.episode.errorOf(c.err))
 		return true
 	}
 	reply := x.replyOf(c.out)
@@ -242,7 +242,7 @@ func (x *exchange) deliver(c *call) bool {
 	}
 	body, err := encode(x.request, reply)
 	if err != nil {
-		x.server.config.Logger.Error("a reply cannot be encoded", "err", err)
+		x.episode.server.config.Logger.Error("a reply cannot be encoded", "err", err)
 		x.deliverError(&dialect.Error{Kind: dialect.Internal, Message: "The reply cannot be encoded."})
 		return true
 	}
@@ -261,7 +261,7 @@ func (x *exchange) deliver(c *call) bool {
 
 func (x *exchange) deliverError(failure *dialect.Error) {
 	if x.began {
-		x.w.Write(dialect.StreamError(x.endpoint, failure, "req_"+x.id))
+		x.w.Write(dialect.StreamError(x.endpoint, failure, "req_"+x.episode.id))
 		return
 	}
 	fail(x.w, x.endpoint.Dialect(), failure)
@@ -270,13 +270,13 @@ func (x *exchange) deliverError(failure *dialect.Error) {
 // keepResponse keeps a response that a later request may continue. Instructions are no part of it.
 func (x *exchange) keepResponse(reply *dialect.Reply) {
 	own := append(x.request.Messages[:len(x.request.Messages):len(x.request.Messages)], reply.Choices[0].Message)
-	x.keep(reply.ID, x.previous, own)
+	x.episode.keep(reply.ID, x.previous, own)
 }
 
 // replyOf returns the reply in the words of all dialects.
 func (x *exchange) replyOf(out []environment.Completed) *dialect.Reply {
-	reply := &dialect.Reply{ID: idPrefixes[x.endpoint] + out[0].ID, Created: x.server.config.Now(),
-		Model: x.request.Model, Sign: x.server.sign}
+	reply := &dialect.Reply{ID: idPrefixes[x.endpoint] + out[0].ID, Created: x.episode.server.config.Now(),
+		Model: x.request.Model, Sign: x.episode.server.sign}
 	for i, each := range out {
 		choice := dialect.Choice{Message: each.Message, Stop: stopOf(each), StopText: each.StopText,
 			Text: each.Text, Prompt: each.PromptText}
