@@ -27,7 +27,7 @@ var idPrefixes = map[dialect.Endpoint]string{
 
 // exchange is one request of a client.
 type exchange struct {
-	*Server
+	server   *Server
 	w        http.ResponseWriter
 	endpoint dialect.Endpoint
 	request  *dialect.Request
@@ -39,7 +39,7 @@ type exchange struct {
 
 // answer answers a request with a body. It ends with its client.
 func (s *Server) answer(w http.ResponseWriter, r *http.Request, endpoint dialect.Endpoint) {
-	x := &exchange{Server: s, w: w, endpoint: endpoint}
+	x := &exchange{server: s, w: w, endpoint: endpoint}
 	select {
 	case s.open <- struct{}{}:
 		defer func() { <-s.open }()
@@ -68,28 +68,28 @@ func (s *Server) answer(w http.ResponseWriter, r *http.Request, endpoint dialect
 
 // read reads, decodes and prepares the request.
 func (x *exchange) read(ctx context.Context, r *http.Request) *dialect.Error {
-	body, err := io.ReadAll(http.MaxBytesReader(x.w, r.Body, int64(x.config.Limits.Bytes)))
+	body, err := io.ReadAll(http.MaxBytesReader(x.w, r.Body, int64(x.server.config.Limits.Bytes)))
 	var large *http.MaxBytesError
 	switch {
 	case errors.As(err, &large):
 		return &dialect.Error{Kind: dialect.TooLarge, Message: "The body has more than " +
-			strconv.Itoa(x.config.Limits.Bytes) + " bytes."}
+			strconv.Itoa(x.server.config.Limits.Bytes) + " bytes."}
 	case err != nil:
 		return &dialect.Error{Kind: dialect.InvalidRequest, Message: "The body did not come: " + err.Error() + "."}
 	}
-	x.request, err = dialect.Decode(x.endpoint, body, dialect.Options{Unsupported: x.config.Unsupported,
-		Limits: x.config.Limits, CallerSamples: true, Verify: func(string, string) bool { return true }})
+	x.request, err = dialect.Decode(x.endpoint, body, dialect.Options{Unsupported: x.server.config.Unsupported,
+		Limits: x.server.config.Limits, CallerSamples: true, Verify: func(string, string) bool { return true }})
 	if err != nil {
 		return errorOf(err)
 	}
 	for _, field := range x.request.Ignored {
-		x.tell(field.Name)
+		x.server.tell(field.Name)
 	}
 	var failure *dialect.Error
-	if x.previous, failure = x.responseOf(x.request.PreviousID); failure != nil {
+	if x.previous, failure = x.server.responseOf(x.request.PreviousID); failure != nil {
 		return failure
 	}
-	if x.model, err = x.config.Catalog.Model(ctx, x.request.Model); err != nil {
+	if x.model, err = x.server.config.Catalog.Model(ctx, x.request.Model); err != nil {
 		return errorOf(err)
 	}
 	if x.endpoint == dialect.Completions {
@@ -100,7 +100,7 @@ func (x *exchange) read(ctx context.Context, r *http.Request) *dialect.Error {
 
 // ask returns an Ask with the settings that all prompts of the request have in common.
 func (x *exchange) ask() Ask {
-	wants, defaults := x.request.Sampling, x.config.Defaults
+	wants, defaults := x.request.Sampling, x.server.config.Defaults
 	ask := Ask{MaxTokens: defaults.MaxTokens, Stop: x.request.Stop, Temperature: defaults.Temperature,
 		TopP: defaults.TopP, TopK: defaults.TopK, Seed: wants.Seed}
 	if x.request.MaxTokens != nil {
@@ -203,15 +203,15 @@ func (x *exchange) whole(ctx context.Context) {
 
 // newReply returns a reply without choices.
 func (x *exchange) newReply() *dialect.Reply {
-	return &dialect.Reply{ID: idPrefixes[x.endpoint] + hex.EncodeToString(randomBytes()[:12]), Created: x.config.Now(),
-		Model: x.request.Model, Sign: x.sign}
+	return &dialect.Reply{ID: idPrefixes[x.endpoint] + hex.EncodeToString(randomBytes()[:12]),
+		Created: x.server.config.Now(), Model: x.request.Model, Sign: x.server.sign}
 }
 
 // remember keeps a response that a later request may continue. Instructions are no part of it.
 func (x *exchange) remember(reply *dialect.Reply) {
 	if x.endpoint == dialect.Responses {
 		own := append(x.request.Messages[:len(x.request.Messages):len(x.request.Messages)], reply.Choices[0].Message)
-		x.keep(reply.ID, &response{previous: x.previous, messages: own})
+		x.server.keep(reply.ID, &response{previous: x.previous, messages: own})
 	}
 }
 

@@ -17,7 +17,7 @@ import (
 
 // stream is an answer that is written while it is sampled.
 type stream struct {
-	*exchange
+	exchange *exchange
 
 	mu sync.Mutex
 	// began says that the header was sent, and ended that nothing more is written.
@@ -81,7 +81,7 @@ func firstOf(errs []error) error {
 
 // sample samples a choice, and writes its pieces as they come.
 func (s *stream) sample(ctx context.Context, i int, ask Ask) error {
-	if ask.MaxTokens == 0 && s.request.MaxTokens != nil {
+	if ask.MaxTokens == 0 && s.exchange.request.MaxTokens != nil {
 		return s.finish(ctx, i, ask, Answer{})
 	}
 	grow := func(piece chat.Part) error {
@@ -93,10 +93,10 @@ func (s *stream) sample(ctx context.Context, i int, ask Ask) error {
 		choice.Sent = append(choice.Sent, piece.Text)
 		return s.write(false)
 	}
-	if s.model.Pieces.First == 0 {
+	if s.exchange.model.Pieces.First == 0 {
 		grow = nil
 	}
-	one, err := s.model.Reply(ctx, ask, grow)
+	one, err := s.exchange.model.Reply(ctx, ask, grow)
 	if err != nil {
 		return err
 	}
@@ -105,7 +105,7 @@ func (s *stream) sample(ctx context.Context, i int, ask Ask) error {
 
 // finish writes the end of a choice.
 func (s *stream) finish(ctx context.Context, i int, ask Ask, one Answer) error {
-	choice, err := s.choiceOf(ctx, ask, one)
+	choice, err := s.exchange.choiceOf(ctx, ask, one)
 	if err != nil {
 		return err
 	}
@@ -114,7 +114,7 @@ func (s *stream) finish(ctx context.Context, i int, ask Ask, one Answer) error {
 	choice.Sent = s.choices[i].Sent
 	s.choices[i], s.done[i] = choice, true
 	s.reply.Usage.Completion += len(one.Tokens)
-	s.reply.Usage.Reasoning += s.model.reasoningOf(one)
+	s.reply.Usage.Reasoning += s.exchange.model.reasoningOf(one)
 	whole := true
 	for _, done := range s.done {
 		whole = whole && done
@@ -136,7 +136,7 @@ func (s *stream) write(whole bool) error {
 	if s.done[open] && !whole {
 		return nil // The end of the last choice comes with the end of the reply.
 	}
-	events, err := dialect.EncodeStream(s.request, s.reply)
+	events, err := dialect.EncodeStream(s.exchange.request, s.reply)
 	if err != nil {
 		return err
 	}
@@ -152,28 +152,28 @@ func (s *stream) write(whole bool) error {
 func (s *stream) send(events []byte) error {
 	if !s.began {
 		s.began = true
-		s.w.Header().Set("Content-Type", "text/event-stream")
-		s.w.Header().Set("Cache-Control", "no-cache")
-		s.w.WriteHeader(http.StatusOK)
+		s.exchange.w.Header().Set("Content-Type", "text/event-stream")
+		s.exchange.w.Header().Set("Cache-Control", "no-cache")
+		s.exchange.w.WriteHeader(http.StatusOK)
 	}
-	if _, err := s.w.Write(events); err != nil {
+	if _, err := s.exchange.w.Write(events); err != nil {
 		return err
 	}
-	return http.NewResponseController(s.w).Flush()
+	return http.NewResponseController(s.exchange.w).Flush()
 }
 
 // fail ends the stream with an error. The lock is held.
 func (s *stream) fail(failure *dialect.Error) {
 	if !s.began {
-		fail(s.w, s.endpoint.Dialect(), failure)
+		fail(s.exchange.w, s.exchange.endpoint.Dialect(), failure)
 		return
 	}
-	_ = s.send(dialect.StreamError(s.endpoint, failure, "req_"+s.reply.ID)) // The client may be gone.
+	_ = s.send(dialect.StreamError(s.exchange.endpoint, failure, "req_"+s.reply.ID)) // The client may be gone.
 }
 
 // keepAlive sends events without content, until ctx ends.
 func (s *stream) keepAlive(ctx context.Context) {
-	pulse := time.NewTicker(s.config.KeepAlive)
+	pulse := time.NewTicker(s.exchange.server.config.KeepAlive)
 	defer pulse.Stop()
 	for {
 		select {
@@ -183,7 +183,7 @@ func (s *stream) keepAlive(ctx context.Context) {
 		}
 		s.mu.Lock()
 		if !s.ended {
-			_ = s.send(dialect.KeepAlive(s.endpoint.Dialect())) // A client that is gone ends ctx.
+			_ = s.send(dialect.KeepAlive(s.exchange.endpoint.Dialect())) // A client that is gone ends ctx.
 		}
 		s.mu.Unlock()
 	}
