@@ -138,7 +138,7 @@ func (r *Recorder) conversation(limit int) (messages []Message, tools []Tool) {
 // Part is a conversation to be encoded.
 type Part struct {
 	Role, Key, StopReason string
-	*Recorder
+	Recorder              *Recorder
 }
 
 // maxText bounds each text of a record that has room, and minText each text of a record without room.
@@ -170,7 +170,7 @@ func encode(reason string, parts []Part, limit, most int) []byte {
 	record := Record{Reason: reason}
 	for _, p := range parts {
 		c := Conversation{Role: p.Role, Key: p.Key, StopReason: p.StopReason}
-		c.Messages, c.Tools = p.conversation(limit)
+		c.Messages, c.Tools = p.Recorder.conversation(limit)
 		if n := len(c.Messages); most > 0 && n > most {
 			c.Omitted = fmt.Sprintf("%d messages in the middle are left out for lack of room", n-most)
 			c.Messages = slices.Concat(c.Messages[:most/2], c.Messages[n-(most-most/2):])
