@@ -42,7 +42,7 @@ func (a Ancestor) Metrics() map[string]float64 {
 // before have one lineage only.
 func (s *Store) Chain(v rl.Version, parent Parent) iter.Seq[Ancestor] {
 	return func(yield func(Ancestor) bool) {
-		w := walk{Store: s, summaries: s.files.summaries(), parent: parent}
+		w := walk{store: s, summaries: s.files.summaries(), parent: parent}
 		defer w.summaries.lines.close()
 		for n, ok := 0, true; ok; n, v.Step = n+1, v.Step-1 {
 			a := w.ancestor(v, n < changing)
@@ -56,7 +56,7 @@ func (s *Store) Chain(v rl.Version, parent Parent) iter.Seq[Ancestor] {
 
 // walk reads the versions of a chain.
 type walk struct {
-	*Store
+	store     *Store
 	summaries *summaries
 	parent    Parent
 }
@@ -81,7 +81,7 @@ func (w walk) ancestor(v rl.Version, recent bool) Ancestor {
 }
 
 func (w walk) row(v rl.Version) (summary, bool) {
-	row, err := w.Row(v)
+	row, err := w.store.Row(v)
 	if err != nil {
 		return summary{}, false
 	}
@@ -101,7 +101,7 @@ func (w walk) parentOf(a Ancestor) (rl.Lineage, bool) {
 
 // onlyLineage returns the lineage of the rows of a step if all of them have the same.
 func (w walk) onlyLineage(step int64) (rl.Lineage, bool) {
-	entries, err := os.ReadDir(w.files.path(rowsDir))
+	entries, err := os.ReadDir(w.store.files.path(rowsDir))
 	if err != nil {
 		return rl.Lineage{}, false
 	}
