@@ -122,7 +122,7 @@ type progress struct {
 
 // sending is a step that is sent.
 type sending struct {
-	*Uploads
+	uploads *Uploads
 
 	batch    *waitingBatch
 	progress *progress
@@ -143,7 +143,7 @@ func (u *Uploads) sendBatch(ctx context.Context, batch *waitingBatch) error {
 	if err != nil {
 		return err
 	}
-	s := sending{Uploads: u, batch: batch, progress: batch.progress}
+	s := sending{uploads: u, batch: batch, progress: batch.progress}
 	for s.progress.First < len(rollouts) && u.isWaiting(batch) {
 		together := rollouts[s.progress.First:min(s.progress.First+maxUploads, len(rollouts))]
 		if err := s.sendTogether(ctx, together); err != nil {
@@ -191,7 +191,7 @@ func (u *Uploads) readProgress(batch *waitingBatch) (sent bool, err error) {
 
 // record makes progress durable.
 func (s *sending) record(p progress) error {
-	files := s.files()
+	files := s.uploads.files()
 	if files == nil {
 		return nil
 	}
@@ -205,7 +205,7 @@ func (s *sending) sendTogether(ctx context.Context, rollouts []openreward.Rollou
 	}
 	for i := range rollouts {
 		start := &rollouts[i].Start
-		ids := s.service.lookUp(ctx, openreward.Deployment{Name: start.Environment, Variant: start.Variant})
+		ids := s.uploads.service.lookUp(ctx, openreward.Deployment{Name: start.Environment, Variant: start.Variant})
 		start.EnvironmentID, start.VariantID = ids.environment, ids.variant
 	}
 	if err := s.sendStarts(ctx, rollouts); err != nil {
@@ -241,7 +241,7 @@ func (s *sending) sendStarts(ctx context.Context, rollouts []openreward.Rollout)
 	failures := make([]error, len(rollouts))
 	var requests sync.WaitGroup
 	for _, i := range left {
-		requests.Go(func() { failures[i] = s.service.post(ctx, []any{rollouts[i].Start}) })
+		requests.Go(func() { failures[i] = s.uploads.service.post(ctx, []any{rollouts[i].Start}) })
 	}
 	requests.Wait()
 	for _, i := range left {
@@ -274,7 +274,7 @@ func (s *sending) stateAfter(err error) startState {
 
 func (s *sending) refuse(err error) {
 	s.batch.refused++
-	s.logger.Warn("OpenReward refuses a rollout, which is left out", "step", s.batch.Step, "err", err)
+	s.uploads.logger.Warn("OpenReward refuses a rollout, which is left out", "step", s.batch.Step, "err", err)
 }
 
 // sendMessages sends messages in their order.
@@ -289,7 +289,7 @@ func (s *sending) sendMessages(ctx context.Context, messages []openreward.Messag
 		if err := s.record(intended); err != nil {
 			return err
 		}
-		err = s.service.post(ctx, events)
+		err = s.uploads.service.post(ctx, events)
 		p, _ := errors.AsType[*serviceError](err)
 		switch {
 		case err == nil:
