@@ -163,7 +163,7 @@ func (b *Backend) reserve(ctx context.Context, waits bool) (*session, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &session{Backend: b, id: id, name: name, stopPings: func() {}}, nil
+	return &session{backend: b, id: id, name: name, stopPings: func() {}}, nil
 }
 
 // Check implements environment.Checker: it makes a session and deletes it. A server that is at its capacity is

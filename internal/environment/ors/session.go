@@ -37,8 +37,8 @@ const reminder = "No tool was called. Call one of the tools to continue."
 
 // session is a session of the server.
 type session struct {
-	*Backend
-	id string
+	backend *Backend
+	id      string
 	// name is the name of the environment; it may be empty.
 	name     string
 	terminal *terminalTool
@@ -92,11 +92,11 @@ func (b *Backend) createSession(ctx context.Context, waits bool) (string, error)
 func (s *session) create(ctx context.Context, task environment.Task) error {
 	s.deadline, _ = ctx.Deadline()
 	body := createRequest{
-		Environment: s.name, Split: task.Split, Index: task.Index, Toolset: s.options.Toolset,
-		Secrets: s.secrets.body,
+		Environment: s.name, Split: task.Split, Index: task.Index, Toolset: s.backend.options.Toolset,
+		Secrets: s.backend.secrets.body,
 	}
 	err := s.post(ctx, "/create", body)
-	if hasStatus(err, http.StatusUnprocessableEntity) && s.secrets.optional && body.Secrets != nil {
+	if hasStatus(err, http.StatusUnprocessableEntity) && s.backend.secrets.optional && body.Secrets != nil {
 		body.Secrets = nil
 		err = s.post(ctx, "/create", body)
 	}
@@ -117,14 +117,14 @@ func mentions(err error, words string) bool {
 }
 
 func (s *session) post(ctx context.Context, path string, body any) error {
-	return s.do(ctx, request{method: http.MethodPost, path: path, session: s.id, body: body, secrets: path == "/create"},
-		nil)
+	r := request{method: http.MethodPost, path: path, session: s.id, body: body, secrets: path == "/create"}
+	return s.backend.do(ctx, r, nil)
 }
 
 // get asks for something of the environment within the time that the session has to become ready.
 func (s *session) get(ctx context.Context, what string, out any) error {
 	s.active.Store(true)
-	return s.do(ctx, request{method: http.MethodGet, path: pathOf(s.name) + "/" + what, session: s.id}, out)
+	return s.backend.do(ctx, request{method: http.MethodGet, path: pathOf(s.name) + "/" + what, session: s.id}, out)
 }
 
 // Messages implements tooluse.Session. Servers that have conversations are asked for one, and others for a prompt.
@@ -139,7 +139,7 @@ func (s *session) Messages(ctx context.Context) ([]chat.Message, error) {
 }
 
 func (s *session) messages(ctx context.Context) ([]chat.Message, error) {
-	if !s.lacksMessages.Load() {
+	if !s.backend.lacksMessages.Load() {
 		var conversation []message
 		err := s.get(ctx, "messages", &conversation)
 		if err == nil {
@@ -153,7 +153,7 @@ func (s *session) messages(ctx context.Context) ([]chat.Message, error) {
 	if err := s.get(ctx, "prompt", &prompt); err != nil {
 		return nil, err
 	}
-	s.lacksMessages.Store(true)
+	s.backend.lacksMessages.Store(true)
 	return []chat.Message{{Role: chat.RoleUser, Content: textOf(prompt)}}, nil
 }
 
@@ -170,7 +170,7 @@ func (s *session) Tools(ctx context.Context) ([]chat.Tool, error) {
 		return nil, faultOfSession(ctx, "listing the tools", err)
 	}
 	s.terminal = list.Terminal
-	if own := s.options.AnswerTool; s.terminal == nil && own != nil {
+	if own := s.backend.options.AnswerTool; s.terminal == nil && own != nil {
 		if err := checkListed(own.Name, list); err != nil {
 			return nil, &environment.Fault{Permanent: true, Err: err}
 		}
@@ -208,11 +208,11 @@ func (s *session) Call(ctx context.Context, call chat.ToolCall) (tooluse.Result,
 
 // run runs a tool within the time that a call may take.
 func (s *session) run(ctx context.Context, name string, input json.RawMessage) (tooluse.Result, error) {
-	ctx, stop := context.WithTimeoutCause(ctx, s.options.CallTimeout, errCallTimeout)
+	ctx, stop := context.WithTimeoutCause(ctx, s.backend.options.CallTimeout, errCallTimeout)
 	defer stop()
 	s.active.Store(true)
 	r := request{method: http.MethodPost, path: pathOf(s.name) + "/call", session: s.id, stream: true}
-	reply, reconnects, err := s.call(ctx, r, callRequest{Name: name, Input: input})
+	reply, reconnects, err := s.backend.call(ctx, r, callRequest{Name: name, Input: input})
 	s.reconnects += reconnects
 	if err != nil {
 		return tooluse.Result{}, faultOfSession(ctx, fmt.Sprintf("calling tool %q", name), err)
@@ -229,10 +229,10 @@ func (s *session) resultOf(reply callReply) tooluse.Result {
 			result.Rewards = []environment.Reward{{Value: *reply.Output.Reward}}
 		}
 	}
-	if len(result.Text) > s.options.MaxText {
+	if len(result.Text) > s.backend.options.MaxText {
 		s.cut++
 		result.Text = fmt.Sprintf("%s\n[The output was cut: it has %d bytes.]",
-			contract.Truncate(result.Text, s.options.MaxText), len(result.Text))
+			contract.Truncate(result.Text, s.backend.options.MaxText), len(result.Text))
 	}
 	result.Metrics = map[string]float64{MetricCut: float64(s.cut), MetricReconnects: float64(s.reconnects)}
 	return result
@@ -274,7 +274,7 @@ func (s *session) Close(ctx context.Context) {
 	s.closed.Do(func() {
 		s.stopPings()
 		s.delete(ctx)
-		s.release()
+		s.backend.release()
 	})
 }
 
@@ -290,7 +290,7 @@ func (s *session) abandon(ctx context.Context) {
 func (s *session) delete(ctx context.Context) {
 	for _, path := range []string{"/delete", "/delete_session"} {
 		if err := s.post(ctx, path, nil); err != nil {
-			s.options.Logger.Debug("deleting session", "path", path, "err", err)
+			s.backend.options.Logger.Debug("deleting session", "path", path, "err", err)
 		}
 	}
 }
@@ -300,10 +300,10 @@ func (s *session) startPings() {
 	ctx, stop := context.WithCancel(context.Background())
 	s.stopPings = stop
 	go func() {
-		for wait.Sleep(ctx, s.pace.ping) == nil {
+		for wait.Sleep(ctx, s.backend.pace.ping) == nil {
 			if !s.active.Swap(false) {
 				// An error is in the log.
-				_, _ = environment.Guard(s.options.Logger, "pinging a session", func() (struct{}, error) {
+				_, _ = environment.Guard(s.backend.options.Logger, "pinging a session", func() (struct{}, error) {
 					s.ping(ctx)
 					return struct{}{}, nil
 				})
@@ -314,11 +314,11 @@ func (s *session) startPings() {
 
 // ping keeps the session alive. That the server has lost a session is found at the next call.
 func (s *session) ping(ctx context.Context) {
-	ctx, stop := context.WithTimeout(ctx, s.pace.idle)
+	ctx, stop := context.WithTimeout(ctx, s.backend.pace.idle)
 	defer stop()
-	response, err := s.send(ctx, request{method: http.MethodPost, path: "/ping", session: s.id})
+	response, err := s.backend.send(ctx, request{method: http.MethodPost, path: "/ping", session: s.id})
 	if err != nil {
-		s.options.Logger.Debug("pinging session", "err", err)
+		s.backend.options.Logger.Debug("pinging session", "err", err)
 		return
 	}
 	response.Body.Close()
