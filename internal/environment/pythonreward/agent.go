@@ -44,8 +44,8 @@ type AgentOptions struct {
 
 // Agent is a program that plays episodes. It is safe for concurrent use.
 type Agent struct {
-	*function
-	method string
+	function *function
+	method   string
 }
 
 // NewAgent returns an agent. Nothing is started yet.
@@ -87,6 +87,9 @@ func NewAgent(host *Host, o AgentOptions) (*Agent, error) {
 	return &Agent{function: f, method: methodAgent}, err
 }
 
+// Check returns nil once the agent can be started. The error is a *CodeError if its code is wrong.
+func (a *Agent) Check(ctx context.Context) error { return a.function.Check(ctx) }
+
 // Ending is the meaning of the end of an agent's process.
 type Ending int
 
@@ -104,13 +107,13 @@ const (
 // process has ended begins anew with a policy that does.
 func (a *Agent) Play(ctx context.Context, params json.RawMessage, seed uint64,
 	alone bool) (json.RawMessage, Ending, error) {
-	s, err := a.ready(ctx, 0)
+	s, err := a.function.ready(ctx, 0)
 	if err != nil {
 		return nil, Lost, err
 	}
 	result, err := s.Try(ctx, client.Call{Method: a.method, Params: params, Seed: seed, Alone: alone})
 	if client.IsUnknown(err) {
-		a.forget(s)
+		a.function.forget(s)
 	}
 	switch client.After(err, alone) {
 	case client.Done:

@@ -27,8 +27,8 @@ const codeLimitReached protocol.Code = "limit_reached"
 
 // Episodes is the environment whose episodes a function or class in Python plays. Its tasks are the rows of a data set.
 type Episodes struct {
-	*function
-	rows dataset.Dataset
+	function *function
+	rows     dataset.Dataset
 	// roles are the roles that conversations may have. The empty role is always allowed.
 	roles []string
 }
@@ -51,6 +51,9 @@ func (e *Episodes) Splits(ctx context.Context) ([]environment.Split, error) {
 
 // Checker makes the environment one with an environment.Checker: no episode begins while the code cannot be called.
 func (e *Episodes) Checker() environment.Checker { return e }
+
+// Check implements environment.Checker. The error is a *CodeError if the code is wrong.
+func (e *Episodes) Check(ctx context.Context) error { return e.function.Check(ctx) }
 
 // Examples implements environment.Exampler. The row's answer is a reply that some programs reward.
 func (e *Episodes) Examples(ctx context.Context, task environment.Task) ([]string, error) {
@@ -92,7 +95,7 @@ func (e *episode) Run(ctx context.Context, policy environment.Policy) (environme
 	answers := client.NewAnswers(func(ctx context.Context, q client.Question) (json.RawMessage, error) {
 		return e.answer(ctx, policy, q)
 	})
-	value, err := e.call(ctx, client.Call{Method: methodEpisode, Params: params, Seed: e.seed, Answers: answers})
+	value, err := e.function.call(ctx, client.Call{Method: methodEpisode, Params: params, Seed: e.seed, Answers: answers})
 	if err != nil {
 		return environment.Turn{}, e.failed(err)
 	}

@@ -38,7 +38,7 @@ type Options struct {
 
 // Grader is a reward that is a Python function. It is safe for concurrent use.
 type Grader struct {
-	*function
+	function *function
 	// onError is Options.OnError.
 	onError *float64
 }
@@ -52,9 +52,12 @@ func New(host *Host, o Options) (*Grader, error) {
 	return &Grader{function: f, onError: o.OnError}, nil
 }
 
+// Check returns nil once the function can be called. The error is a *CodeError if its code is wrong.
+func (g *Grader) Check(ctx context.Context) error { return g.function.Check(ctx) }
+
 // GradesTogether reports whether the function scores the replies of a group together. It is known once Check has
 // returned nil.
-func (g *Grader) GradesTogether() bool { return g.entry.Load() == methodRewards }
+func (g *Grader) GradesTogether() bool { return g.function.entry.Load() == methodRewards }
 
 // Grade implements verify.Grader.
 func (g *Grader) Grade(ctx context.Context, row dataset.Row, reply environment.Reply) (verify.Score, error) {
@@ -65,7 +68,7 @@ func (g *Grader) Grade(ctx context.Context, row dataset.Row, reply environment.R
 	if err != nil {
 		return verify.Score{}, &environment.Fault{Permanent: true, Err: fmt.Errorf("encoding a call of the reward: %w", err)}
 	}
-	value, err := g.call(ctx, client.Call{Method: methodReward, Params: params, Seed: reply.Seed})
+	value, err := g.function.call(ctx, client.Call{Method: methodReward, Params: params, Seed: reply.Seed})
 	if err != nil {
 		return g.failed(err)
 	}
@@ -82,7 +85,7 @@ func (g *Grader) GradeGroup(ctx context.Context, row dataset.Row, replies []envi
 	if err != nil {
 		return nil, &environment.Fault{Permanent: true, Err: fmt.Errorf("encoding a call of the reward: %w", err)}
 	}
-	value, err := g.call(ctx, client.Call{Method: methodRewards, Params: params, Seed: replies[0].Seed})
+	value, err := g.function.call(ctx, client.Call{Method: methodRewards, Params: params, Seed: replies[0].Seed})
 	if err != nil {
 		score, err := g.failed(err)
 		return slices.Repeat([]verify.Score{score}, len(replies)), err

@@ -289,7 +289,7 @@ def reward(row, reply):
     return 3
 `, marker)
 	g := r.grader(t, Options{Code: code, Timeout: time.Hour})
-	g.host.Wait = true
+	g.function.host.Wait = true
 	paused := &pauses{}
 	scores := make(chan verify.Score, 1)
 	go func() {

@@ -172,7 +172,7 @@ func (s *served) Checker() environment.Checker { return s }
 // Check implements environment.Checker.
 func (s *served) Check(ctx context.Context) error {
 	for _, grader := range s.graders {
-		if _, err := grader.ready(ctx, 0); err != nil {
+		if _, err := grader.function.ready(ctx, 0); err != nil {
 			return err
 		}
 		if grader.GradesTogether() && !s.together {

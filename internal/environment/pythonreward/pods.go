@@ -31,7 +31,7 @@ type Pods struct {
 	// Name resolves to the addresses of the pods that are ready.
 	Name string
 	Port int
-	// TLS trusts the certificate of the runners, and Token is the token that they ask for.
+	// TLS trusts the certificate of the runners, and Token is what they ask for.
 	TLS   *tls.Config
 	Token string
 	// Now is the clock.

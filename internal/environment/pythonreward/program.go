@@ -16,7 +16,7 @@ import (
 
 // Program is a program of a host that is no function of a user: it runs programs of a policy. It is safe for concurrent
 // use.
-type Program struct{ *function }
+type Program struct{ function *function }
 
 // defaultPath is the PATH of programs that do not inherit one of an image.
 const defaultPath = "/usr/local/bin:/usr/bin:/bin"
@@ -46,9 +46,12 @@ func NewProgram(host *Host, spec protocol.Spec, check protocol.Run) (*Program, e
 	return &Program{function: f}, nil
 }
 
+// Check returns nil once the program can be called.
+func (p *Program) Check(ctx context.Context) error { return p.function.Check(ctx) }
+
 // Call calls the program. While it cannot be called, the call waits, as the calls of functions do.
 func (p *Program) Call(ctx context.Context, call client.Call) (json.RawMessage, error) {
-	return p.call(ctx, call)
+	return p.function.call(ctx, call)
 }
 
 // guarded is an environment whose rewards or tools need programs.

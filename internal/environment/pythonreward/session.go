@@ -64,12 +64,12 @@ func (s *Session) Call(ctx context.Context, method string, params json.RawMessag
 		case ctx.Err() != nil:
 			return nil, ctx.Err()
 		case client.IsUnknown(err):
-			s.program.forget(used)
+			s.program.function.forget(used)
 		}
-		if !s.program.host.Wait {
+		if !s.program.function.host.Wait {
 			return nil, &environment.Fault{Err: describe(err)}
 		}
-		s.program.log().Warn("a session cannot be used and is begun again", "err", err)
+		s.program.function.log().Warn("a session cannot be used and is begun again", "err", err)
 		resume := environment.RecorderFrom(ctx).Pause()
 		err = between.Sleep(ctx)
 		resume()
@@ -102,7 +102,7 @@ func (s *Session) open(ctx context.Context) (*start, error) {
 	}
 	defer environment.RecorderFrom(ctx).Pause()()
 	number := sessions.Add(1)
-	started, err := s.program.ready(ctx, uint64(number))
+	started, err := s.program.function.ready(ctx, uint64(number))
 	if err != nil {
 		return nil, err
 	}
