@@ -80,12 +80,12 @@ func (d *driver) Complete(ctx context.Context, asked environment.Completion) (en
 	if err != nil {
 		return environment.Completed{}, err
 	}
-	clock := d.recorder.current()
+	clock := d.episode.recorder.current()
 	defer clock.pause()()
 	scores, err := d.scoreOnce(ctx, asked, n.request)
 	var sample Sample
 	if err == nil && !asked.Unanswered {
-		sample, err = d.sampleOnce(ctx, n.request, d.reply)
+		sample, err = d.sampleOnce(ctx, n.request, d.episode.reply)
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -95,7 +95,7 @@ func (d *driver) Complete(ctx context.Context, asked environment.Completion) (en
 		return environment.Completed{}, errEnded
 	case err != nil && ctx.Err() != nil:
 		return environment.Completed{}, err
-	case err == nil && d.timeLimit() == 0:
+	case err == nil && d.episode.timeLimit() == 0:
 		clock.renew()
 	case err == nil && clock.count(sample.Took) && !d.expireTimed(): // Otherwise this reply is the last one.
 		err = &environment.LimitError{Limit: stopEpisodeSeconds}
@@ -138,7 +138,7 @@ func (d *driver) Last() (environment.Reply, error) {
 	}
 	message := chat.Message{Role: n.reply.Role, Content: strings.TrimSpace(saidBy(n.reply)), Calls: n.reply.Calls}
 	return environment.Reply{Role: n.role, Message: message, Truncated: n.stop == stopLength, Malformed: n.malformed,
-		Seed: n.request.Seed(rl.UseJudge, d.spec.Seed)}, nil
+		Seed: n.request.Seed(rl.UseJudge, d.episode.spec.Seed)}, nil
 }
 
 // lastReply is the reply to the last request.
@@ -179,7 +179,7 @@ func (d *driver) admitCompletion(asked environment.Completion) (*node, []string,
 	if d.isExpired() {
 		return nil, nil, &environment.LimitError{Limit: stopEpisodeSeconds}
 	}
-	if most := int(d.spec.Settings.Limits.Requests); most > 0 && d.made >= most {
+	if most := int(d.episode.spec.Settings.Limits.Requests); most > 0 && d.made >= most {
 		d.agent.limit = stopRequests
 		return nil, nil, &environment.LimitError{Limit: stopRequests}
 	}
@@ -188,9 +188,9 @@ func (d *driver) admitCompletion(asked environment.Completion) (*node, []string,
 	}
 	// The run has the stops of the model's format; the endpoint takes no texts beside them. So a reply is sampled to its
 	// end, and cut.
-	n.request.Stop = d.stops()
+	n.request.Stop = d.episode.stops()
 	d.identifyCompletion(n)
-	d.player.expressed(d.made)
+	d.episode.player.expressed(d.made)
 	d.made++
 	d.agent.open++
 	if asked.Unanswered {
@@ -203,13 +203,13 @@ func (d *driver) admitCompletion(asked environment.Completion) (*node, []string,
 
 // identifyCompletion fills in the identity of a request, from which its seed and number follow.
 func (d *driver) identifyCompletion(n *node) {
-	key := d.spec.Key
+	key := d.episode.spec.Key
 	content := contentOf(n.request)
 	if d.agent.asked == nil {
 		d.agent.asked = map[rl.Digest]int{}
 	}
-	n.request.Request = rl.Request{Kind: key.Kind, Slot: key.Slot, Member: d.member, Try: d.try, Content: content,
-		Repeat: d.agent.asked[content]}
+	n.request.Request = rl.Request{Kind: key.Kind, Slot: key.Slot, Member: d.episode.member, Try: d.episode.try,
+		Content: content, Repeat: d.agent.asked[content]}
 	d.agent.asked[content]++
 }
 
@@ -234,12 +234,12 @@ func (d *driver) nodeOf(asked environment.Completion) (*node, error) {
 	if n.parent != nil {
 		n.depth = n.parent.depth + 1
 	}
-	limits := d.spec.Settings.Limits
+	limits := d.episode.spec.Settings.Limits
 	if most := int(limits.Turns); most > 0 && n.depth >= most {
 		return nil, &environment.LimitError{Limit: stopTurns}
 	}
 	ids := n.request.Prompt
-	request, limit := d.within(ids, n.parent == nil)
+	request, limit := d.episode.within(ids, n.parent == nil)
 	if limit != "" {
 		most := limits.TrajectoryTokens
 		if limit == stopPromptTokens {
@@ -272,7 +272,7 @@ func (d *driver) chatNode(asked environment.Completion) (*node, error) {
 	if len(asked.Tools) > 0 {
 		conversation.Tools = asked.Tools
 	}
-	ids, err := d.player.Renderer.Prompt(conversation)
+	ids, err := d.episode.player.Renderer.Prompt(conversation)
 	switch {
 	case errors.Is(err, renderer.ErrTools):
 		return nil, &FormatError{Err: err, sampled: d.made > 0}
@@ -305,14 +305,14 @@ func adoptCallIDs(sent, known, results []chat.Message) {
 func (d *driver) recordCompletion(asked environment.Completion, n *node, sample Sample,
 	stops []string) (environment.Completed, error) {
 	if asked.Scored {
-		d.promptTokens += int64(len(n.request.Prompt))
+		d.episode.promptTokens += int64(len(n.request.Prompt))
 	}
 	if asked.Unanswered {
 		return unanswered(n), nil
 	}
-	d.requests++
-	d.promptTokens += int64(len(n.request.Prompt))
-	d.sampledTokens += int64(len(sample.Tokens))
+	d.episode.requests++
+	d.episode.promptTokens += int64(len(n.request.Prompt))
+	d.episode.sampledTokens += int64(len(sample.Tokens))
 	record := d.recordChat
 	if asked.Raw {
 		record = d.recordRaw
@@ -343,9 +343,9 @@ func (d *driver) describe(asked environment.Completion, n *node, out *environmen
 	if asked.Raw {
 		out.Text, out.PromptText = n.reply.Content, n.promptText()
 	} else if n.kept.IsStructured() {
-		out.ReasoningTokens = renderer.ReasoningTokens(d.player.Renderer, n.sample.Tokens)
+		out.ReasoningTokens = renderer.ReasoningTokens(d.episode.player.Renderer, n.sample.Tokens)
 	}
-	texts := renderer.TextsOf(d.player.Renderer)
+	texts := renderer.TextsOf(d.episode.player.Renderer)
 	if texts == nil || !asked.Logprobs {
 		return
 	}
@@ -359,14 +359,14 @@ func (d *driver) describe(asked environment.Completion, n *node, out *environmen
 func (d *driver) recordChat(asked environment.Completion, n *node, sample Sample,
 	stops []string) (string, meaning, error) {
 	says := func(tokens []int32) (string, error) {
-		parsed, err := d.player.Renderer.Parse(tokens)
+		parsed, err := d.episode.player.Renderer.Parse(tokens)
 		return saidUntrimmed(parsed.Message), err
 	}
 	sample, stop, err := cutSample(sample, stops, says)
 	if err != nil {
 		return "", meaning{}, err
 	}
-	reply, kept, err := answer(d.player.Renderer, environment.Prompt{Role: n.role}, n.request, sample)
+	reply, kept, err := answer(d.episode.player.Renderer, environment.Prompt{Role: n.role}, n.request, sample)
 	if err != nil {
 		return "", meaning{}, err
 	}
@@ -437,7 +437,7 @@ func (d *driver) plant(turn environment.Turn) error {
 		return permanent("the agent has more than %d branches", rl.MaxTrajectories)
 	}
 	for name, value := range metricsOf(all) {
-		d.metrics = put(d.metrics, name, value)
+		d.episode.metrics = put(d.episode.metrics, name, value)
 	}
 	if turn.OnlyLast {
 		last, err := d.agent.lastReply()
@@ -457,7 +457,7 @@ func (d *driver) plant(turn environment.Turn) error {
 func (d *driver) plantBranch(one branch) error {
 	head := one.nodes[0]
 	c := &conversation{role: head.role, key: one.key}
-	if d.spec.Transcript {
+	if d.episode.spec.Transcript {
 		c.recorder = &transcript.Recorder{}
 	}
 	for i, n := range one.nodes {
@@ -469,14 +469,14 @@ func (d *driver) plantBranch(one branch) error {
 			c.recorder.Prompt(prompt, n.tools)
 			c.recorder.Reply(n.kept, n.kept.Parts, n.malformed)
 		}
-		c.replies, c.rounds, c.stop = append(c.replies, n.kept), append(c.rounds, d.turns), n.stop
+		c.replies, c.rounds, c.stop = append(c.replies, n.kept), append(c.rounds, d.episode.turns), n.stop
 		n.request.Turn = i
 		if err := c.add(n.request, n.sample); err != nil {
 			return &RefusedError{Err: err}
 		}
 	}
-	d.conversations[c.key] = c
-	d.order = append(d.order, c)
+	d.episode.conversations[c.key] = c
+	d.episode.order = append(d.episode.order, c)
 	return nil
 }
 

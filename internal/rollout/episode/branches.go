@@ -17,8 +17,8 @@ import (
 // baseKey begins the keys of branches without a role.
 const baseKey = "agent"
 
-// Metrics of requests that do not continue the tokens of a conversation, by cause. brokenBy is followed by the role of
-// the first message that is another one.
+// What a request did to the prefix of a conversation, as metrics have it. brokenBy is followed by the role of the first
+// message that is another one.
 const (
 	brokenBy       = "prefix_broken_"
 	brokenByStart  = brokenBy + "start"
@@ -104,7 +104,7 @@ func hasPrefix(tokens, prefix []int32) bool {
 	return len(tokens) >= len(prefix) && slices.Equal(tokens[:len(prefix)], prefix)
 }
 
-// breaks returns the cause for which the node does not continue the tokens of its parent; empty if it does.
+// breaks returns what keeps the node from continuing the tokens of its parent; empty for nothing.
 func (n *node) breaks() string {
 	switch {
 	case n.parent == nil || hasPrefix(n.request.Prompt, n.parent.tokens):
@@ -225,8 +225,9 @@ func (b *branches) list() []branch {
 	return all
 }
 
-// metricsOf counts the branches, and the replies that did not continue tokens, by cause. A conversation that extends
-// none is compared with the conversations that begin with fewer messages.
+// metricsOf counts the branches, and by cause what did not continue tokens. A conversation that extends none is
+// compared
+// with those that begin with fewer messages.
 func metricsOf(all []branch) map[string]float64 {
 	metrics := map[string]float64{metricBranches: float64(len(all))}
 	var roots []branch

@@ -34,7 +34,7 @@ func (d *driver) completeFrozen(ctx context.Context, asked environment.Completio
 	if err != nil {
 		return environment.Completed{}, err
 	}
-	clock := d.recorder.current()
+	clock := d.episode.recorder.current()
 	defer clock.pause()()
 	out, err := d.frozenOnce(ctx, asked, request)
 	d.mu.Lock()
@@ -49,7 +49,7 @@ func (d *driver) completeFrozen(ctx context.Context, asked environment.Completio
 	case err != nil:
 		return environment.Completed{}, d.failUnlessRefused(err)
 	}
-	if d.timeLimit() == 0 {
+	if d.episode.timeLimit() == 0 {
 		clock.renew()
 	}
 	out.ID = fmt.Sprintf("%016x", request.Seed(rl.UseJudge, 0))
@@ -58,7 +58,7 @@ func (d *driver) completeFrozen(ctx context.Context, asked environment.Completio
 			out.Message.Calls[i].ID = fmt.Sprintf("call_%s_%d", out.ID, i)
 		}
 	}
-	d.frozen = append(d.frozen, frozenCall{request, asked, out})
+	d.episode.frozen = append(d.episode.frozen, frozenCall{request, asked, out})
 	return out, nil
 }
 
@@ -75,7 +75,7 @@ func (d *driver) admitFrozen(asked environment.Completion) (rl.Request, error) {
 	if d.isExpired() {
 		return rl.Request{}, &environment.LimitError{Limit: stopEpisodeSeconds}
 	}
-	if most := int(d.spec.Settings.Limits.Requests); most > 0 && d.made >= most {
+	if most := int(d.episode.spec.Settings.Limits.Requests); most > 0 && d.made >= most {
 		d.agent.limit = stopRequests
 		return rl.Request{}, &environment.LimitError{Limit: stopRequests}
 	}
@@ -86,8 +86,8 @@ func (d *driver) admitFrozen(asked environment.Completion) (rl.Request, error) {
 	if d.agent.asked == nil {
 		d.agent.asked = map[rl.Digest]int{}
 	}
-	key := d.spec.Key
-	request := rl.Request{Kind: key.Kind, Slot: key.Slot, Member: d.member, Try: d.try,
+	key := d.episode.spec.Key
+	request := rl.Request{Kind: key.Kind, Slot: key.Slot, Member: d.episode.member, Try: d.episode.try,
 		Conversation: environment.FrozenPrefix + asked.FrozenName, Content: content, Repeat: d.agent.asked[content]}
 	d.agent.asked[content]++
 	d.made++
@@ -122,19 +122,19 @@ func contentOfFrozen(asked environment.Completion) (rl.Digest, error) {
 // frozenOnce asks a model, unless an earlier play of this try has. Its calls and tokens count as a judge's.
 func (d *driver) frozenOnce(ctx context.Context, asked environment.Completion,
 	request rl.Request) (environment.Completed, error) {
-	if out, ok := d.before.frozenReply(request); ok {
+	if out, ok := d.episode.before.frozenReply(request); ok {
 		return out, nil
 	}
-	out, err := asked.Frozen.Complete(ctx, asked, request.Seed(rl.UseJudge, d.spec.Seed))
+	out, err := asked.Frozen.Complete(ctx, asked, request.Seed(rl.UseJudge, d.episode.spec.Seed))
 	if err != nil {
 		if refused := (*environment.RequestError)(nil); !errors.As(err, &refused) && ctx.Err() == nil {
-			d.recorder.CountJudge(environment.JudgeUsage{Calls: 1, Errors: 1})
+			d.episode.recorder.CountJudge(environment.JudgeUsage{Calls: 1, Errors: 1})
 		}
 		return environment.Completed{}, err
 	}
-	d.recorder.CountJudge(environment.JudgeUsage{Calls: 1, PromptTokens: int64(out.PromptTokens),
+	d.episode.recorder.CountJudge(environment.JudgeUsage{Calls: 1, PromptTokens: int64(out.PromptTokens),
 		SampledTokens: int64(len(out.Tokens))})
-	d.before.keepFrozen(request, out)
+	d.episode.before.keepFrozen(request, out)
 	return out, nil
 }
 

@@ -26,7 +26,7 @@ var errEnded = errors.New("the episode has ended")
 // driver answers the requests of a program. Each request is admitted and sampled by itself; the episode is recorded
 // under a lock. Nothing that is recorded follows the order in which requests are made or answered.
 type driver struct {
-	*episode
+	episode *episode
 	// asking is the context of the program, and cancel ends it.
 	asking context.Context
 	cancel context.CancelCauseFunc
@@ -94,7 +94,7 @@ func (d *driver) end(err error) error {
 	switch {
 	case d.err != nil:
 		return d.err
-	case err != nil && d.isLate():
+	case err != nil && d.episode.isLate():
 		return &environment.LimitError{Limit: stopEpisodeSeconds}
 	case err == nil && d.agent.open > 0:
 		return permanent("the agent ended while a request was open: await each request before the end")
@@ -157,9 +157,9 @@ func permanent(format string, args ...any) error {
 // Chat implements environment.Policy.
 func (d *driver) Chat(ctx context.Context, prompt environment.Prompt) (environment.Reply, error) {
 	var out environment.Reply
-	err := d.ask(ctx, prompt, func() (Request, string, error) { return d.request(prompt) },
+	err := d.ask(ctx, prompt, func() (Request, string, error) { return d.episode.request(prompt) },
 		func(request Request, sample Sample) (err error) {
-			out, err = d.recordReply(prompt, request, sample)
+			out, err = d.episode.recordReply(prompt, request, sample)
 			return err
 		})
 	return out, err
@@ -170,10 +170,10 @@ func (d *driver) Sample(ctx context.Context, prompt environment.TokenPrompt) (en
 	var out environment.TokenReply
 	place := environment.Prompt{Role: prompt.Role, Conversation: prompt.Conversation}
 	err := d.ask(ctx, place, func() (Request, string, error) {
-		return d.bounded(d.conversation(place), prompt.Tokens, d.stopOf(prompt))
+		return d.episode.bounded(d.episode.conversation(place), prompt.Tokens, d.stopOf(prompt))
 	}, func(request Request, sample Sample) error {
-		c := d.conversation(place)
-		if err := d.addReply(c, chat.Message{}, request, sample); err != nil {
+		c := d.episode.conversation(place)
+		if err := d.episode.addReply(c, chat.Message{}, request, sample); err != nil {
 			return err
 		}
 		if !sample.Stopped {
@@ -193,7 +193,7 @@ func (d *driver) stopOf(prompt environment.TokenPrompt) renderer.Stop {
 	case len(prompt.StopStrings) > 0:
 		return renderer.Stop{Strings: prompt.StopStrings}
 	}
-	return d.stops()
+	return d.episode.stops()
 }
 
 // ask makes one request of a conversation: it is admitted by the limits, sampled and recorded.
@@ -204,9 +204,9 @@ func (d *driver) ask(ctx context.Context, prompt environment.Prompt, build func(
 		return err
 	}
 	// The program waits, or works beside its requests.
-	clock := d.recorder.current()
+	clock := d.episode.recorder.current()
 	defer clock.pause()()
-	sample, err := d.reply(ctx, request)
+	sample, err := d.episode.reply(ctx, request)
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	switch {
@@ -215,7 +215,7 @@ func (d *driver) ask(ctx context.Context, prompt environment.Prompt, build func(
 	case err != nil && ctx.Err() != nil: // The program's process has ended, and a further one may ask again.
 		d.withdraw(request)
 		return err
-	case err == nil && d.timeLimit() == 0:
+	case err == nil && d.episode.timeLimit() == 0:
 		clock.renew()
 	case err == nil && clock.count(sample.Took):
 		err = &environment.LimitError{Limit: stopEpisodeSeconds}
@@ -233,7 +233,7 @@ func (d *driver) ask(ctx context.Context, prompt environment.Prompt, build func(
 // withdraw takes back an open request.
 func (d *driver) withdraw(request Request) {
 	delete(d.open, request.Conversation)
-	d.conversations[request.Conversation].withdraw(request)
+	d.episode.conversations[request.Conversation].withdraw(request)
 	d.made--
 }
 
@@ -247,13 +247,13 @@ func (d *driver) admit(prompt environment.Prompt, build func() (Request, string,
 	if err := d.checkProgram(prompt); err != nil {
 		return Request{}, d.fail(err)
 	}
-	c := d.conversation(prompt)
-	if err := d.checkPrompts([]environment.Prompt{prompt}); err != nil {
+	c := d.episode.conversation(prompt)
+	if err := d.episode.checkPrompts([]environment.Prompt{prompt}); err != nil {
 		return Request{}, d.fail(permanent("%w", err))
 	}
 	var request Request
 	limit := stopTurns
-	if !d.isPastTurns(prompt) {
+	if !d.episode.isPastTurns(prompt) {
 		var err error
 		if request, limit, err = build(); err != nil {
 			return Request{}, d.fail(err)
@@ -263,11 +263,11 @@ func (d *driver) admit(prompt environment.Prompt, build func() (Request, string,
 		c.stop = limit
 		return Request{}, &environment.LimitError{Limit: limit}
 	}
-	if most := int(d.spec.Settings.Limits.Requests); most > 0 && d.made >= most {
+	if most := int(d.episode.spec.Settings.Limits.Requests); most > 0 && d.made >= most {
 		// Which conversation asks for one too many follows the order of requests, so that none of them is told.
 		return Request{}, d.fail(&environment.LimitError{Limit: stopRequests})
 	}
-	d.player.expressed(d.made)
+	d.episode.player.expressed(d.made)
 	d.made++
 	d.open[prompt.Conversation] = true
 	return request, nil
@@ -276,7 +276,7 @@ func (d *driver) admit(prompt environment.Prompt, build func() (Request, string,
 // checkProgram checks the rules of conversations that a program may break.
 func (d *driver) checkProgram(prompt environment.Prompt) error {
 	key := prompt.Conversation
-	_, known := d.conversations[key]
+	_, known := d.episode.conversations[key]
 	switch {
 	case d.open[key] && key == "":
 		return permanent("the program makes two requests at once, and they have no key: give each conversation a key of " +
@@ -286,7 +286,7 @@ func (d *driver) checkProgram(prompt environment.Prompt) error {
 			nameOfConversation(key))
 	case len(key) > maxKey:
 		return permanent("the key of a conversation has more than %d bytes: %.80q", maxKey, key)
-	case !known && len(d.order) >= rl.MaxTrajectories:
+	case !known && len(d.episode.order) >= rl.MaxTrajectories:
 		return permanent("the program has more than %d conversations", rl.MaxTrajectories)
 	}
 	return nil

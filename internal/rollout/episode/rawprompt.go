@@ -15,7 +15,7 @@ import (
 // rawNode is a request whose reply follows on a text or on tokens.
 func (d *driver) rawNode(asked environment.Completion) (*node, error) {
 	n := &node{role: asked.Role}
-	texts := renderer.TextsOf(d.player.Renderer)
+	texts := renderer.TextsOf(d.episode.player.Renderer)
 	switch {
 	case asked.Tokens != nil:
 		n.request.Prompt = slices.Clone(asked.Tokens)
@@ -52,7 +52,7 @@ func (d *driver) recordRaw(_ environment.Completion, n *node, sample Sample,
 		n.stop = stopLength
 	}
 	n.through = len(n.request.Prompt) + len(sample.Tokens)
-	texts := renderer.TextsOf(d.player.Renderer)
+	texts := renderer.TextsOf(d.episode.player.Renderer)
 	if texts == nil {
 		return "", meaning{}, nil
 	}

@@ -20,19 +20,19 @@ const scoredPrompt = "scored prompt"
 // group counts the tokens that the earlier process has paid for.
 func (d *driver) sampleOnce(ctx context.Context, request Request,
 	ask func(context.Context, Request) (Sample, error)) (Sample, error) {
-	sample, from := d.before.sample(request.Request)
+	sample, from := d.episode.before.sample(request.Request)
 	if from == restored || from == inherited {
-		d.player.Progress.count(request, sample)
+		d.episode.player.Progress.count(request, sample)
 	}
-	if from == inherited && d.player.Progress.Inherited != nil {
-		d.player.Progress.Inherited(len(request.Prompt), len(sample.Tokens))
+	if from == inherited && d.episode.player.Progress.Inherited != nil {
+		d.episode.player.Progress.Inherited(len(request.Prompt), len(sample.Tokens))
 	}
 	if from != unknown {
 		return sample, nil
 	}
 	sample, err := ask(ctx, request)
 	if err == nil {
-		d.before.keep(request.Request, sample)
+		d.episode.before.keep(request.Request, sample)
 	}
 	return sample, err
 }
@@ -58,7 +58,7 @@ func (d *driver) scoreOnce(ctx context.Context, asked environment.Completion, re
 
 // checkScored refuses to score prompts where nobody can.
 func (d *driver) checkScored(asked environment.Completion) error {
-	if !asked.Scored || d.player.Prompts != nil && renderer.TextsOf(d.player.Renderer) != nil {
+	if !asked.Scored || d.episode.player.Prompts != nil && renderer.TextsOf(d.episode.player.Renderer) != nil {
 		return nil
 	}
 	return &environment.RequestError{Message: "The log-probabilities of a prompt are not to be had here. Remove echo or " +
@@ -67,7 +67,7 @@ func (d *driver) checkScored(asked environment.Completion) error {
 
 // scores asks for the log-probabilities of a prompt. They come with a sample of one token, which is not used.
 func (d *driver) scores(ctx context.Context, request Request) (Sample, error) {
-	logprobs, err := d.player.Prompts.Logprobs(ctx, request, len(request.Prompt)-1)
+	logprobs, err := d.episode.player.Prompts.Logprobs(ctx, request, len(request.Prompt)-1)
 	if err != nil {
 		return Sample{}, err
 	}
@@ -76,7 +76,7 @@ func (d *driver) scores(ctx context.Context, request Request) (Sample, error) {
 			len(request.Prompt))
 	}
 	sample := Sample{Tokens: make([]int32, 1), Logprobs: logprobs}
-	d.player.Progress.count(request, sample)
+	d.episode.player.Progress.count(request, sample)
 	return sample, nil
 }
 
@@ -108,7 +108,7 @@ func (d *driver) describePrompt(asked environment.Completion, n *node, scores []
 	if !asked.Scored {
 		return
 	}
-	texts := renderer.TextsOf(d.player.Renderer)
+	texts := renderer.TextsOf(d.episode.player.Renderer)
 	for _, id := range n.request.Prompt {
 		text, err := texts.Decode([]int32{id})
 		if err != nil {

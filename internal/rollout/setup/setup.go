@@ -137,7 +137,7 @@ func (p Placement) host(definition contract.Definition, id string,
 	return &pythonreward.Host{Pods: pods, InheritEnv: true}
 }
 
-// Gateway returns the gateway of agents: one server of the process, which begins when it is first needed.
+// Gateway returns what serves agents: one server of the process, which begins when it is first needed.
 func Gateway(logger *slog.Logger) func() (*gateway.Server, error) {
 	return sync.OnceValues(func() (*gateway.Server, error) { return gateway.Listen(gateway.Config{Logger: logger}) })
 }
