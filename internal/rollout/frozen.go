@@ -23,8 +23,8 @@ import (
 
 // frozen is a model that agents ask beside the policy. It samples as a judge does.
 type frozen struct {
-	*judge
-	name string
+	judge *judge
+	name  string
 }
 
 var _ environment.FrozenModel = frozen{}
@@ -42,9 +42,9 @@ func (f frozen) Complete(ctx context.Context, asked environment.Completion,
 	if err != nil {
 		return environment.Completed{}, err
 	}
-	limited := &judge{judges: f.judges, definition: f.definition, renderer: format}
+	limited := &judge{judges: f.judge.judges, definition: f.judge.definition, renderer: format}
 	if asked.MaxTokens > 0 {
-		limited.definition.Sampling.MaxTokens = int32(min(asked.MaxTokens, int(f.definition.Sampling.MaxTokens)))
+		limited.definition.Sampling.MaxTokens = int32(min(asked.MaxTokens, int(f.judge.definition.Sampling.MaxTokens)))
 	}
 	var sample tinker.SampledSequence
 	err = f.awaits(ctx, func() (err error) {
@@ -74,7 +74,7 @@ func (f frozen) CountTokens(ctx context.Context, asked environment.Completion) (
 func (f frozen) prompt(ctx context.Context, asked environment.Completion) (renderer.Renderer, []int32, error) {
 	var format renderer.Renderer
 	err := f.awaits(ctx, func() (err error) {
-		if format, err = f.format(ctx); err != nil && ctx.Err() == nil {
+		if format, err = f.judge.format(ctx); err != nil && ctx.Err() == nil {
 			err = &rubric.UnavailableError{Err: fmt.Errorf("preparing the frozen model %s: %w", f.name, err)}
 		}
 		return err
@@ -110,11 +110,11 @@ func (f frozen) awaits(ctx context.Context, ask func() error) error {
 		var unavailable *rubric.UnavailableError
 		if !errors.As(err, &unavailable) {
 			if waits > 0 && err == nil {
-				f.judges.Report(nil)
+				f.judge.judges.Report(nil)
 			}
 			return err
 		}
-		f.judges.Report(fmt.Errorf("interaction.agent.frozen[%s]: %w", f.name, unavailable.Err))
+		f.judge.judges.Report(fmt.Errorf("interaction.agent.frozen[%s]: %w", f.name, unavailable.Err))
 		if err := wait.Sleep(ctx, samplePauses.After(waits+1)); err != nil {
 			return err
 		}
