@@ -40,7 +40,7 @@ type sharing struct {
 
 // sessionOf is a session of a program, by the name that the program knows.
 type sessionOf struct {
-	*sharedProgram
+	shared  *sharedProgram
 	session string
 }
 
@@ -48,7 +48,7 @@ type specDigest [sha256.Size]byte
 
 // sharedProgram is a program that some callers have.
 type sharedProgram struct {
-	*program
+	program *program
 	digest  specDigest
 	started *protocol.Message // the answer to its start; nil while it is not answered
 	waiting []*passed         // starts that wait for it
@@ -71,7 +71,7 @@ type caller struct {
 type passed struct {
 	caller  *caller
 	message protocol.Message // as the caller sent it
-	program *sharedProgram
+	shared  *sharedProgram
 	id      int64 // that the program knows
 	asked   []int64
 }
@@ -121,7 +121,7 @@ func (s *sharing) start(c *caller, m *protocol.Message, spec protocol.Spec) *pro
 		c.conn.send(answerTo(m, p.started))
 		return nil
 	}
-	p.waiting = append(p.waiting, &passed{caller: c, message: *m, program: p})
+	p.waiting = append(p.waiting, &passed{caller: c, message: *m, shared: p})
 	return nil
 }
 
@@ -134,7 +134,7 @@ func (s *sharing) begin(digest specDigest, spec protocol.Spec) *sharedProgram {
 	s.conn.mu.Lock()
 	s.conn.programs[start.Program] = p.program
 	s.conn.mu.Unlock()
-	go p.run()
+	go p.program.run()
 	return p
 }
 
@@ -156,16 +156,16 @@ func (s *sharing) request(c *caller, m *protocol.Message) *protocol.Error {
 		return nil
 	}
 	s.last++
-	r := &passed{caller: c, message: *m, program: p, id: s.last}
+	r := &passed{caller: c, message: *m, shared: p, id: s.last}
 	s.requests[r.id], c.requests[m.ID] = r, r
 	inner := *m
-	inner.ID, inner.Program = r.id, p.name
+	inner.ID, inner.Program = r.id, p.program.name
 	if m.Session != "" {
 		inner.Session = c.session(m.Session)
 		c.sessions[inner.Session] = p
 	}
 	s.mu.Unlock()
-	p.post(func() { p.request(&inner) })
+	p.program.post(func() { p.program.request(&inner) })
 	return nil
 }
 
@@ -187,8 +187,8 @@ func (s *sharing) reply(c *caller, m *protocol.Message) {
 		inner.ID = r.id
 	}
 	s.mu.Unlock()
-	if r != nil { // what it is about may have ended meanwhile
-		r.program.post(func() { r.program.reply(&inner) })
+	if r != nil { // its request may have ended meanwhile
+		r.shared.program.post(func() { r.shared.program.reply(&inner) })
 	}
 }
 
@@ -296,12 +296,12 @@ func (s *sharing) release(c *caller, p *sharedProgram) []func() {
 	p.idle++
 	var ended []func()
 	for _, r := range c.requests {
-		if r.program != p {
+		if r.shared != p {
 			continue
 		}
 		s.forget(r)
-		cancel := &protocol.Message{Type: protocol.TypeCancel, ID: r.id, Program: p.name}
-		ended = append(ended, func() { p.post(func() { p.reply(cancel) }) })
+		cancel := &protocol.Message{Type: protocol.TypeCancel, ID: r.id, Program: p.program.name}
+		ended = append(ended, func() { p.program.post(func() { p.program.reply(cancel) }) })
 	}
 	for session, of := range c.sessions {
 		if of != p {
@@ -317,10 +317,10 @@ func (s *sharing) release(c *caller, p *sharedProgram) []func() {
 func (s *sharing) close(of sessionOf) {
 	s.mu.Lock()
 	s.last++
-	end := &protocol.Message{Type: protocol.TypeClose, ID: s.last, Program: of.name, Session: of.session}
+	end := &protocol.Message{Type: protocol.TypeClose, ID: s.last, Program: of.shared.program.name, Session: of.session}
 	s.closes[s.last] = of
 	s.mu.Unlock()
-	of.post(func() { of.request(end) })
+	of.shared.program.post(func() { of.shared.program.request(end) })
 }
 
 func run(functions []func()) {
@@ -342,7 +342,7 @@ func (s *sharing) drop(p *sharedProgram, after time.Duration) {
 		}
 		s.mu.Unlock()
 		if unused {
-			p.post(func() { p.stop(0) })
+			p.program.post(func() { p.program.stop(0) })
 		}
 	}
 	if after == 0 {
