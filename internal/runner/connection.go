@@ -26,9 +26,9 @@ type connection struct {
 	server *Server
 	conn   net.Conn
 	last   int64 // the largest id of a request
-	// caller is what a caller over TCP has; nil for one at the Unix socket, whose programs are its own.
+	// caller has the programs of a caller over TCP. It is nil for a caller at the Unix socket, whose programs are its own.
 	caller *caller
-	// deliver takes what programs say to the connection; nil to write it to conn.
+	// deliver takes the messages of programs to the connection; nil writes them to conn.
 	deliver func(*protocol.Message)
 
 	mu       sync.Mutex
@@ -207,7 +207,7 @@ func (c *connection) handle(m *protocol.Message) *protocol.Error {
 	case protocol.TypeCancel, protocol.TypeAnswer:
 		if c.caller != nil {
 			c.server.shared.reply(c.caller, m)
-		} else if p := c.program(m.Program); p != nil { // what they are about may have ended meanwhile
+		} else if p := c.program(m.Program); p != nil { // their request may have ended meanwhile
 			p.post(func() { p.reply(m) })
 		}
 		return nil

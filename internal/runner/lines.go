@@ -75,7 +75,7 @@ func (s *slot) send(m *protocol.Message) {
 	}
 }
 
-// read takes what the process has written.
+// read handles a message of the process, or the end of its output.
 func (s *slot) read(m *protocol.Message, err error) {
 	var wrong *protocol.Error
 	switch {
@@ -184,7 +184,7 @@ func (s *slot) answered(q *question, m *protocol.Message) {
 	s.send(&protocol.Message{Type: protocol.TypeAnswer, ID: q.wire, Value: m.Value, Error: m.Error})
 }
 
-// result ends a request with what the process says.
+// result ends a request with the result of the process.
 func (s *slot) result(m *protocol.Message) {
 	r := s.requests[m.ID]
 	if r == nil {
@@ -225,7 +225,7 @@ func (s *slot) retire(message string) {
 	s.running.watch.kill(&doom{err: &protocol.Error{Code: protocol.CodeDied, Message: message}})
 }
 
-// leave gives back what a request had, and returns how many processes were left behind.
+// leave frees the resources of a request, and returns the number of processes that it has left behind.
 func (s *slot) leave(r *request, failed bool) int {
 	server, session := s.program.conn.server, r.session
 	ends := session == nil || r.Type == protocol.TypeClose || session.opening && failed
@@ -260,7 +260,7 @@ func (s *slot) leave(r *request, failed bool) int {
 // cancel tells the process that a request was cancelled, or ends the process if it cannot be told.
 func (s *slot) cancel(r *request) {
 	if r.session != nil {
-		// What the session is in the middle of is not known to the caller: it ends.
+		// The caller does not know the state of the session: it ends.
 		s.retire("A request of the session was cancelled.")
 		return
 	}

@@ -15,7 +15,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/runner/protocol"
 )
 
-// program is what one start has begun. One goroutine, run, owns all fields; others post functions to it.
+// program is a program that a start has begun. One goroutine, run, owns all fields; others post functions to it.
 type program struct {
 	conn  *connection
 	name  string
@@ -57,7 +57,7 @@ type request struct {
 	// cancelled is when the caller has cancelled it. The process has not answered yet.
 	cancelled time.Time
 
-	// The clock runs since running, unless questions are open; spent is what it has counted before.
+	// The clock runs since running, unless questions are open; spent is the time that it has counted before.
 	running   time.Time
 	spent     time.Duration
 	questions int
@@ -87,7 +87,7 @@ func (p *program) post(f func()) {
 	}
 }
 
-// tryPost is for what comes again.
+// tryPost posts a function that a later look will post again: it may be dropped.
 func (p *program) tryPost(f func()) {
 	select {
 	case p.inbox <- f:

@@ -22,7 +22,7 @@ import (
 )
 
 const (
-	// tailBytes is how much of what a process prints is evidence.
+	// tailBytes is the size of the end of a process's output that is evidence.
 	tailBytes = 4 << 10
 	// unreadLines is how many messages wait for a process that does not read.
 	unreadLines = 4096
@@ -188,7 +188,7 @@ func (r *running) directories() []string {
 	return slices.Sorted(maps.Keys(r.watch.dirs))
 }
 
-// lastLines is the end of what the process has printed, as text.
+// lastLines is the end of the process's output, as text.
 func (r *running) lastLines() string {
 	r.mu.Lock()
 	defer r.mu.Unlock()

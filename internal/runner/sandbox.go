@@ -13,7 +13,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/runner/protocol"
 )
 
-// sandboxOf returns what confines the processes of a program; nil for a program without a sandbox.
+// sandboxOf returns the isolation of a program's processes; nil for a program without a sandbox.
 func (s *Server) sandboxOf(spec protocol.Spec) *isolation.Found {
 	if spec.Sandbox == nil {
 		return nil
@@ -34,8 +34,8 @@ func (p *program) admitted() bool {
 	return true
 }
 
-// networkOf returns what confines the network of the processes of a program; nil for a program whose network is open,
-// or cannot be confined and need not be.
+// networkOf returns the isolation of the network of a program's processes; nil for a program whose network is open, or
+// cannot be confined and need not be.
 func (s *Server) networkOf(spec protocol.Spec) *isolation.Found {
 	if spec.Network == nil || !s.Isolation.Notifies {
 		return nil
@@ -107,7 +107,7 @@ func (s *slot) feed(r *running) {
 	}, func() { s.program.post(func() { s.died(r) }) })
 }
 
-// capture reads what a plain process writes to its standard output.
+// capture reads the standard output of a plain process.
 func (r *running) capture() {
 	buffer := make([]byte, 64<<10)
 	for {
@@ -126,7 +126,7 @@ func (r *running) capture() {
 	}
 }
 
-// settle answers the call of a plain process that has ended by itself or by a limit, with what it has written.
+// settle answers the call of a plain process that has ended by itself or by a limit, with its output.
 func (s *slot) settle(r *running, evidence protocol.Evidence) {
 	limit := r.spec.Limits.CPUSeconds
 	if evidence.Limit == "" && limit > 0 && evidence.CPUSeconds > limit { // between two looks

@@ -22,7 +22,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/runner/scratch"
 )
 
-// Bounds of what callers may do.
+// Limits of callers.
 const (
 	maxConnections = 8
 	maxPrograms    = 16

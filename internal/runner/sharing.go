@@ -15,7 +15,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/runner/protocol"
 )
 
-// linger is how long a program that no caller has stays, in case one connects again: what it has loaded may be large.
+// linger is how long a program that no caller has stays, in case one connects again: loading it again may take long.
 const linger = time.Minute
 
 // busyPause is the time between two tries to end a session that still has a request.
@@ -56,7 +56,7 @@ type sharedProgram struct {
 	idle    int // how often it has had no user
 }
 
-// caller is what one caller has.
+// caller has the programs, requests and sessions of one caller.
 type caller struct {
 	conn   *connection
 	number int64
@@ -192,7 +192,7 @@ func (s *sharing) reply(c *caller, m *protocol.Message) {
 	}
 }
 
-// deliver gives what a program says to the caller whom it concerns. It never waits for a caller.
+// deliver passes a program's message to the caller whom it concerns. It never waits for a caller.
 func (s *sharing) deliver(m *protocol.Message) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -251,7 +251,7 @@ func (s *sharing) startAnswered(p *sharedProgram, m *protocol.Message) {
 	}
 }
 
-// answerTo is an answer as a caller knows what it is about.
+// answerTo returns an answer with the ID and the program's name that its caller knows.
 func answerTo(asked, answer *protocol.Message) *protocol.Message {
 	given := *answer
 	given.ID, given.Program = asked.ID, asked.Program
@@ -273,7 +273,7 @@ func (s *sharing) forget(r *passed) {
 	}
 }
 
-// leave ends what a caller has: its requests, its sessions, and its part in programs.
+// leave ends the requests and sessions of a caller, and its part in programs.
 func (s *sharing) leave(c *caller) {
 	s.mu.Lock()
 	c.left = true
@@ -290,7 +290,8 @@ func (s *sharing) leave(c *caller) {
 	}
 }
 
-// release ends the requests and sessions of a caller in a program. It returns what is to be done without the lock.
+// release ends the requests and sessions of a caller in a program. It returns functions that have to be called without
+// the lock.
 func (s *sharing) release(c *caller, p *sharedProgram) []func() {
 	p.users--
 	p.idle++

@@ -203,7 +203,7 @@ func (s *slot) died(r *running) {
 	s.ended(err, evidence)
 }
 
-// ended settles what the process had to do, and starts the next one unless the slot ends with it.
+// ended settles the requests of the process, and starts the next one unless the slot ends with it.
 func (s *slot) ended(err *protocol.Error, evidence protocol.Evidence) {
 	p, wasReady := s.program, s.state == slotReady
 	now := time.Now()
@@ -239,7 +239,7 @@ func (s *slot) ended(err *protocol.Error, evidence protocol.Evidence) {
 	s.next(now, wasReady, err, evidence)
 }
 
-// next decides what follows the end of a process.
+// next decides whether another process follows the end of a process.
 func (s *slot) next(now time.Time, wasReady bool, err *protocol.Error, evidence protocol.Evidence) {
 	p := s.program
 	_, alone := p.alone[s]

@@ -16,13 +16,13 @@ import (
 // socketMode lets the group of the directory connect: the caller's container may have another user.
 const socketMode = 0o660
 
-// socket is a listener and what stands in the file system for it.
+// socket is a listener with its file.
 type socket struct {
 	listener *net.UnixListener
 	file     os.FileInfo
 }
 
-// listen listens at a path, in place of what is there.
+// listen listens at a path, in place of the file there.
 func listen(path string) (*socket, error) {
 	temporary := path + ".new"
 	if err := os.Remove(temporary); err != nil && !errors.Is(err, fs.ErrNotExist) {

@@ -29,16 +29,16 @@ type watch struct {
 	peak    atomic.Int64
 	cpu     atomic.Int64 // of the tree, in nanoseconds
 	printed atomic.Int64
-	// printedBefore is what was printed before the present episode.
+	// printedBefore counts the bytes that were printed before the present episode.
 	printedBefore atomic.Int64
 
 	mu sync.Mutex
 	// episode is odd while the process has a call or a session, and grows when the first begins and when the last ends.
 	episode int64
 	dirs    map[string]bool
-	kept    map[process.Identity]bool // what the process had started when it was ready
+	kept    map[process.Identity]bool // processes that were started before the process was ready
 	dirty   bool                      // it has been seen to have started more
-	// shared is the resident memory of what it had started when it was ready, where its calls are forks of that.
+	// shared is the resident memory of kept, if the calls are forks of these processes.
 	shared int64
 
 	// These are of the sampler alone.
@@ -95,7 +95,7 @@ func (s *Server) sample(ctx context.Context) {
 	}
 }
 
-// look compares what the tree uses with the limits.
+// look compares the usage of the tree with the limits.
 func (w *watch) look(table process.Table) {
 	tree := table.Tree(w.child.PID)
 	if len(tree) == 0 {
@@ -157,8 +157,8 @@ func (w *watch) killLeft() int {
 	return killed
 }
 
-// ready remembers what a process has started before its first call: that is a part of it. With forks its calls share
-// the memory of that.
+// ready remembers the processes that a process has started before its first call: they are a part of it. With forks its
+// calls share the memory of these processes.
 func (w *watch) ready(table process.Table, forks bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -171,8 +171,8 @@ func (w *watch) ready(table process.Table, forks bool) {
 	}
 }
 
-// sharedBy returns the memory of a tree that counts for its calls already: that of the process that they are forks of,
-// as far as it has not grown.
+// sharedBy returns the memory of a tree that counts for its calls already: the memory of the process that they are
+// forks of, as far as it has not grown.
 func (w *watch) sharedBy(tree []process.Process) int64 {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -188,7 +188,7 @@ func (w *watch) sharedBy(tree []process.Process) int64 {
 	return min(resident, w.shared)
 }
 
-// ownCPU is the processor time of the process, with that of the process that its calls are forks of.
+// ownCPU is the processor time of the process, with the processor time of the process that its calls are forks of.
 func (w *watch) ownCPU() time.Duration {
 	spent := process.CPU(w.child.PID)
 	w.mu.Lock()
@@ -247,7 +247,7 @@ func (w *watch) measure(base *scratch.Base) {
 	}
 }
 
-// hasPrinted counts what the process has printed.
+// hasPrinted counts the bytes that the process has printed.
 func (w *watch) hasPrinted(n int) {
 	printed := w.printed.Add(int64(n)) - w.printedBefore.Load()
 	if printed > w.limits.OutputBytes {
@@ -255,8 +255,8 @@ func (w *watch) hasPrinted(n int) {
 	}
 }
 
-// begin is called before the first request of an episode. It waits while the sampler kills what the last one has left
-// behind.
+// begin is called before the first request of an episode. It waits while the sampler kills processes that the last one
+// has left behind.
 func (w *watch) begin() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -265,9 +265,9 @@ func (w *watch) begin() {
 	w.peak.Store(0)
 }
 
-// end is called after the last request of an episode. It kills what the episode has left behind, and returns how many
-// processes that were. A single call is often shorter than the time between two looks, and a look takes as long as the
-// call: so what it has started is killed here if it was seen, and else within two looks.
+// end is called after the last request of an episode. It kills processes that the episode has left behind, and returns
+// their number. A single call is often shorter than the time between two looks, and a look takes as long as the call:
+// so its processes are killed here if they were seen, and else within two looks.
 func (w *watch) end(ofSession bool) int {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -58,7 +58,7 @@ type Call struct {
 	Answers *Answers
 }
 
-// Result is what a request has returned.
+// Result is the result of a request.
 type Result struct {
 	Value    json.RawMessage
 	Evidence protocol.Evidence
@@ -217,7 +217,7 @@ func (c *Client) send(m *protocol.Message) error {
 	return nil
 }
 
-// read reads what the runner writes until the connection ends.
+// read reads the messages of the runner until the connection ends.
 func (c *Client) read(reader *protocol.Reader) {
 	for {
 		m, err := reader.Read()
@@ -276,7 +276,7 @@ func (c *Client) asked(m *protocol.Message) {
 }
 
 // do sends a request and waits for its answer. A request whose context ends is cancelled. None of its questions is
-// being answered any more when it returns, so that a repetition finds what is known.
+// being answered any more when it returns, so that a repetition finds the known answers.
 func (c *Client) do(ctx context.Context, m *protocol.Message, ask Asker) (Result, error) {
 	questions, cancel := context.WithCancel(ctx)
 	p := &pending{answer: make(chan *protocol.Message, 1), ask: ask, ctx: questions}
@@ -343,7 +343,7 @@ func (c *Client) Ended() <-chan struct{} { return c.ended }
 type Program struct {
 	client *Client
 	name   string
-	// Value is what its first process has said of itself, in its ready.
+	// Value is the value that its first process gave in its ready.
 	Value json.RawMessage
 }
 
@@ -374,7 +374,7 @@ func (p *Program) CloseSession(ctx context.Context, session string) (Result, err
 	return p.client.do(ctx, &protocol.Message{Type: protocol.TypeClose, Program: p.name, Session: session}, nil)
 }
 
-// Try calls the program once. Call repeats what a process that has ended has taken with it.
+// Try calls the program once. Call repeats calls that were lost with a process.
 func (p *Program) Try(ctx context.Context, call Call) (Result, error) {
 	return p.client.do(ctx, &protocol.Message{
 		Type: protocol.TypeCall, Program: p.name, Session: call.Session, Method: call.Method, Params: call.Params,

@@ -13,10 +13,10 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/runner/protocol"
 )
 
-// Next is what follows the end of a call.
+// Next is the next step after the end of a call.
 type Next int
 
-// What can follow.
+// The next steps.
 const (
 	// Done means that the call has a result.
 	Done Next = iota
@@ -30,8 +30,8 @@ const (
 	Unavailable
 )
 
-// After says what follows a call that has ended with an error, or with nil. Alone says that it had a process of its
-// own.
+// After returns the next step after a call that has ended with an error, or with nil. Alone says that it had a process
+// of its own.
 func After(err error, alone bool) Next {
 	var failure *Failure
 	if err == nil {
@@ -103,7 +103,7 @@ func (a *Answers) Unused() int {
 	return unused
 }
 
-// try returns an Asker for one try. It asks what no try before has asked as often.
+// try returns an Asker for one try. It asks a question only if no try before has asked it as often.
 func (a *Answers) try() Asker {
 	asked := map[questionDigest]int{}
 	a.mu.Lock()

@@ -7,7 +7,7 @@ package command
 
 import "github.com/tinker-operator/tinker-operator/internal/runner/spawn"
 
-// Name is what a program is called that is to be the runner, whatever its file.
+// Name is the name of a program that is to be the runner, for any file.
 const Name = "runner"
 
 // IsRunner reports whether a program is to be the runner, or a part of it, by its arguments.

@@ -47,7 +47,7 @@ const connectSeconds = 10
 
 // Connect answers the calls of connect of a program, until it has ended or the listener is closed. A program whose call
 // names a permitted address has a connection that was made here, in the place of its socket; every other call is
-// refused. What the program does to its memory meanwhile changes nothing: the address is read once.
+// refused. The program cannot change the address in its memory meanwhile: it is read once.
 func Connect(listener *os.File, permitted []netip.AddrPort) error {
 	raw, err := listener.SyscallConn()
 	if err != nil {
@@ -131,7 +131,7 @@ func connectFor(raw syscall.RawConn, of notification, permitted []netip.AddrPort
 	connection, err := dial(address, flags&unix.O_NONBLOCK != 0)
 	if err != nil {
 		errno := unix.EACCES
-		if errors.As(err, &errno); errno == unix.EINPROGRESS { // what a connection is after its limit
+		if errors.As(err, &errno); errno == unix.EINPROGRESS { // the state of a connection after its limit
 			errno = unix.ETIMEDOUT
 		}
 		return 0, 0, errno

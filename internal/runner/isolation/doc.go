@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package isolation confines programs that a policy wrote. A process that applies it has no sockets, and where the
-// kernel has Landlock, it writes to its home directory alone, reads what an image has installed, and signals none but
-// its own descendants. What a process starts has the same bounds, and nothing takes them away.
+// kernel has Landlock, it writes to its home directory alone, reads installed files of an image, and signals none but
+// its own descendants. Its descendants have the same bounds, and nothing takes them away.
 //
 // It also confines the network of programs that a user wrote: they have connections that the runner makes for them, to
 // the addresses that it permits, and no other sockets.
@@ -11,7 +11,7 @@ package isolation
 
 import "fmt"
 
-// Level is how far programs are kept from everything else. A higher level has what the lower ones have.
+// Level is a level of isolation. A higher level includes the lower ones.
 type Level string
 
 // The levels.
@@ -70,7 +70,7 @@ func (f Found) Check(minimum Level) error {
 }
 
 // domainABI is the first version of Landlock that keeps programs from the memory and the environments of others without
-// a change of what they may do with files.
+// a change of their rights to files.
 const domainABI = 2
 
 // CheckNetwork returns why programs whose network has to be confined, with a minimum of isolation, cannot run.

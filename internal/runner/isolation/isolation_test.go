@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// TestCheckNetwork requires what confines a network, unless the minimum takes what there is.
+// TestCheckNetwork requires means to confine a network, unless the minimum is Process.
 func TestCheckNetwork(t *testing.T) {
 	cases := map[string]struct {
 		found Found

@@ -18,7 +18,7 @@ import (
 // gVisor reports this version of its kernel, whatever its release.
 const gVisorVersion = "#1 SMP Sun Jan 10 15:06:54 PST 2016"
 
-// Find looks for what there is.
+// Find finds the means of isolation of this machine.
 func Find() Found {
 	var found Found
 	if abi, err := syscall.LandlockGetABIVersion(); err == nil {
@@ -32,8 +32,8 @@ func Find() Found {
 	return found
 }
 
-// installed are the folders that the programs of an image are installed in. What is not below them holds files of
-// other programs, of the node or of a person: /tmp, /run, /home, /root, /var, /sys.
+// installed are the folders that the programs of an image are installed in. Other folders hold files of other programs,
+// of the node or of a person: /tmp, /run, /home, /root, /var, /sys.
 var installed = []string{
 	"/bin", "/sbin", "/lib", "/lib32", "/lib64", "/usr", "/opt", "/etc", "/nix", "/app", "/proc",
 }
@@ -41,11 +41,11 @@ var installed = []string{
 // devices are those that programs use without harm.
 var devices = []string{"/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom"}
 
-// beside are what an interpreter needs from the folder above the one in PATH.
+// beside are names that an interpreter needs in the folder above the one in PATH.
 var beside = []string{"lib", "lib64", "libexec", "pyvenv.cfg"}
 
-// readable returns the folders that a program may read: those of the image, and those of its PATH, which may be
-// elsewhere on a workstation.
+// readable returns the folders that a program may read: the folders of the image, and the folders of its PATH, which
+// may be elsewhere on a workstation.
 func readable(env []string) (dirs, files []string) {
 	dirs = append(dirs, installed...)
 	for _, variable := range env {
@@ -71,8 +71,8 @@ func readable(env []string) (dirs, files []string) {
 	return dirs, files
 }
 
-// ConfineFiles has this process, and the program that it becomes, write below home and read what is installed, as far
-// as there is Landlock. It needs no_new_privs.
+// ConfineFiles has this process, and the program that it becomes, write below home and read installed files, as far as
+// there is Landlock. It needs no_new_privs.
 func (f Found) ConfineFiles(home string, env []string) error {
 	if f.ABI == 0 {
 		return nil

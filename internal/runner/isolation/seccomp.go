@@ -18,7 +18,7 @@ var forbidden = []struct {
 	errno unix.Errno
 	calls []uint32
 }{
-	// No socket of any family: a Unix socket would reach the runner, and all others what the pod reaches. A pair of
+	// No socket of any family: a Unix socket would reach the runner, and all others the network of the pod. A pair of
 	// sockets reaches nobody.
 	{unix.EACCES, []uint32{unix.SYS_SOCKET}},
 	// io_uring opens sockets past this filter. The arguments of clone3 cannot be seen: without it, clone is called.
@@ -27,7 +27,7 @@ var forbidden = []struct {
 		unix.SYS_IO_URING_SETUP, unix.SYS_IO_URING_ENTER, unix.SYS_IO_URING_REGISTER, unix.SYS_CLONE3,
 		unix.SYS_MEMFD_CREATE, unix.SYS_MEMFD_SECRET,
 	}},
-	// Other processes of the same user, and what outlives a process.
+	// Other processes of the same user, and objects of the kernel that outlive a process.
 	{unix.EPERM, []uint32{
 		unix.SYS_PTRACE, unix.SYS_PROCESS_VM_READV, unix.SYS_PROCESS_VM_WRITEV, unix.SYS_PIDFD_GETFD, unix.SYS_KCMP,
 		unix.SYS_SHMGET, unix.SYS_MSGGET, unix.SYS_SEMGET, unix.SYS_MQ_OPEN,
@@ -42,7 +42,7 @@ var forbidden = []struct {
 // architectures are the names that the kernel has for those that this program is built for.
 var architectures = map[string]uint32{"amd64": unix.AUDIT_ARCH_X86_64, "arm64": unix.AUDIT_ARCH_AARCH64}
 
-// Where the filter finds what is called: the fields of struct seccomp_data.
+// Where the filter finds the call and its argument: the fields of struct seccomp_data.
 const (
 	offsetCall         = 0
 	offsetArchitecture = 4
@@ -100,8 +100,8 @@ func ForbidCalls() error {
 	return err
 }
 
-// install has the present thread follow a filter. It returns what the kernel returns: a file descriptor where the flags
-// ask for one.
+// install has the present thread follow a filter. It returns the result of the system call: a file descriptor if the
+// flags ask for one.
 func install(filterOf func(uint32) []unix.SockFilter, flags uintptr) (int, error) {
 	architecture, known := architectures[runtime.GOARCH]
 	if !known {

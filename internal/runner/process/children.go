@@ -25,7 +25,7 @@ import (
 // Child is a process that was started.
 type Child struct {
 	PID int
-	// In and Out are its protocol, Err is what it prints.
+	// In and Out are its protocol, and Err has its other output.
 	In, Out, Err *os.File
 	// Connections is where its calls of connect are answered, for a process with a confined network; nil for others.
 	Connections *os.File
@@ -249,7 +249,8 @@ const (
 	waitRounds = 500
 )
 
-// Sweep kills all children that were not started here, until there are none, and returns the table of what is left.
+// Sweep kills all children that were not started here, until there are none, and returns the table of the processes
+// that are left.
 func (c *Children) Sweep() (Table, error) {
 	killed := map[Identity]bool{}
 	found, waited := 0, 0

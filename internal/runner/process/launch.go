@@ -117,7 +117,7 @@ func lookUp(command string, env []string) (string, error) {
 	return "", fmt.Errorf("running %s: %w", command, exec.ErrNotFound)
 }
 
-// confine applies to this process what its program and all descendants are to have.
+// confine applies limits and isolation to this process, for its program and all descendants.
 func confine(what Launch) error {
 	unix.Umask(0o077)
 	for _, step := range []struct{ option, value uintptr }{

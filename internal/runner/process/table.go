@@ -146,14 +146,14 @@ func (t Table) Below(pid, root int) bool {
 	return true
 }
 
-// Usage is what a tree uses.
+// Usage has the resources that a tree of processes uses.
 type Usage struct {
 	Processes, Zombies int
 	Resident           int64
 	CPU                time.Duration
 }
 
-// Sum returns what a tree uses. Zombies count as processes.
+// Sum returns the usage of a tree. Zombies count as processes.
 func Sum(tree []Process) Usage {
 	usage := Usage{Processes: len(tree)}
 	for _, p := range tree {

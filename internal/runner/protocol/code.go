@@ -3,7 +3,7 @@
 
 package protocol
 
-// Code says what has gone wrong. A reader decides by it, and never by the text of a message.
+// Code is the code of a failure. A reader decides by it, and never by the text of a message.
 type Code string
 
 // Codes of a line that cannot be read.
@@ -20,12 +20,12 @@ const (
 	CodeUnauthorized       Code = "unauthorized" // the token of a hello is not the runner's
 	CodeBadRequest         Code = "bad_request"  // Error.Field names the field
 	CodeDuplicateID        Code = "duplicate_id"
-	CodeUnknownID          Code = "unknown_id" // an answer to what was not asked, or a second answer
+	CodeUnknownID          Code = "unknown_id" // an answer without a question, or a second answer
 	CodeUnknownProgram     Code = "unknown_program"
 	CodeUnknownSession     Code = "unknown_session"
 	CodeSessionBusy        Code = "session_busy" // a session has one request at a time
 	CodeTooManyQuestions   Code = "too_many_questions"
-	CodeNotReading         Code = "not_reading" // a program does not read what it is sent
+	CodeNotReading         Code = "not_reading" // a program does not read its input
 	CodeBusy               Code = "busy"        // too many requests wait
 	CodeCancelled          Code = "cancelled"
 )
@@ -41,7 +41,7 @@ const (
 	CodeSessionLost  Code = "session_lost"  // the process of the session ended earlier
 )
 
-// Codes that a program may give: what is wrong with the code that it runs.
+// Codes that a program may give: defects of the code that it runs.
 const (
 	CodeSyntaxError     Code = "syntax_error"
 	CodeImportError     Code = "import_error" // an exception while the code was loaded
@@ -64,7 +64,7 @@ var ofProgram = map[Code]bool{
 	CodeUnknownMethod: true, CodeQuestionFailed: true, CodeCancelled: true,
 }
 
-// Error says what is wrong with a request.
+// Error describes the defect of a request.
 type Error struct {
 	Code Code `json:"code"`
 	// Message is one sentence for people.

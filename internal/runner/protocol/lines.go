@@ -20,8 +20,8 @@ type Lines struct {
 	Depth int `json:"depth"`
 }
 
-// DefaultLines are the bounds of a caller's lines, and HelloLines those of the hello of a caller that has not shown
-// its token.
+// DefaultLines are the bounds of a caller's lines, and HelloLines the bounds of the hello of a caller that has not
+// shown its token.
 var (
 	DefaultLines = Lines{Bytes: 16 << 20, Depth: 64}
 	HelloLines   = Lines{Bytes: 16 << 10, Depth: 64}

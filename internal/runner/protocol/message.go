@@ -14,10 +14,10 @@ const Version = 1
 // MaxSeed is the largest seed: every language reads an integer up to it exactly.
 const MaxSeed = 1<<53 - 1
 
-// Type is what a message is.
+// Type is the type of a message.
 type Type string
 
-// The types of messages. Both layers have those from TypeOpen to TypeError with the same meaning.
+// The types of messages. Both layers have the types from TypeOpen to TypeError with the same meaning.
 const (
 	TypeHello   Type = "hello"   // the first message of both ends of a connection, and the first to a program
 	TypeStart   Type = "start"   // start a program
@@ -104,13 +104,14 @@ type Message struct {
 
 // Spec is a program as a caller starts it.
 type Spec struct {
-	// Kind names what the program speaks, for messages.
+	// Kind names the language of the program, for messages.
 	Kind    string   `json:"kind,omitempty"`
 	Command []string `json:"command"`
-	// Env is the whole environment of its processes, but for HOME, TMPDIR and PWD and what InheritEnv adds.
+	// Env is the whole environment of its processes, except for HOME, TMPDIR and PWD and the variables that InheritEnv
+	// adds.
 	Env map[string]string `json:"env,omitempty"`
-	// InheritEnv gives its processes the environment of the runner as well, which is that of the image and the container.
-	// Env replaces variables of the same name.
+	// InheritEnv gives its processes the environment of the runner as well, which has the variables of the image and the
+	// container. Env replaces variables of the same name.
 	InheritEnv bool `json:"inheritEnv,omitempty"`
 	// Files are written anew into the home directory of each process before it starts, by their relative paths.
 	Files  map[string]string `json:"files,omitempty"`
@@ -144,7 +145,7 @@ type Limits struct {
 	AddressSpaceBytes int64 `json:"addressSpaceBytes,omitempty"`
 	// Processes is how many processes a tree has, with the first and with zombies. Defaults to 64.
 	Processes int `json:"processes,omitempty"`
-	// OutputBytes is what a process tree prints while it has a call or a session. Defaults to 1 MiB.
+	// OutputBytes limits the output of a process tree while it has a call or a session. Defaults to 1 MiB.
 	OutputBytes int64 `json:"outputBytes,omitempty"`
 	// OpenFiles is for each process. Defaults to 256.
 	OpenFiles int64 `json:"openFiles,omitempty"`
@@ -160,7 +161,7 @@ type Limits struct {
 	Questions int `json:"questions,omitempty"`
 }
 
-// Evidence is what is known of how a request ended.
+// Evidence has observations about the end of a request.
 type Evidence struct {
 	// Seconds is the time of the request without its questions, CPUSeconds the processor time of its process tree.
 	Seconds    float64 `json:"seconds"`
@@ -170,7 +171,7 @@ type Evidence struct {
 	// Exit is the exit status, and Signal the name of the signal that ended the process.
 	Exit   *int   `json:"exit,omitempty"`
 	Signal string `json:"signal,omitempty"`
-	// Limit is the limit that was hit: the name of a field of Limits, with its value and what was seen.
+	// Limit is the limit that was hit: the name of a field of Limits, with its value and the value that was seen.
 	Limit string  `json:"limit,omitempty"`
 	Value float64 `json:"value,omitempty"`
 	Seen  float64 `json:"seen,omitempty"`
@@ -180,6 +181,6 @@ type Evidence struct {
 	Left int `json:"left,omitempty"`
 	// Shared says that the process also had other requests when it ended.
 	Shared bool `json:"shared,omitempty"`
-	// Stderr is the end of what the process printed.
+	// Stderr is the end of the process's standard error.
 	Stderr string `json:"stderr,omitempty"`
 }

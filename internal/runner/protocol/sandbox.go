@@ -19,12 +19,12 @@ type Sandbox struct {
 	Minimum isolation.Level `json:"minimum,omitempty"`
 }
 
-// Network is what the processes of a program reach. They have sockets of TCP, whose connections the runner makes.
+// Network confines the network of a program's processes. They have sockets of TCP, whose connections the runner makes.
 type Network struct {
 	// Connect are the addresses that they may connect to: an IPv4 address and a port each.
 	Connect []string `json:"connect,omitempty"`
-	// Minimum is the least isolation that there has to be; otherwise the program is not started. With Process it is
-	// started with what there is.
+	// Minimum is the least isolation that there has to be; otherwise the program is not started. Process accepts any
+	// isolation.
 	Minimum isolation.Level `json:"minimum,omitempty"`
 }
 
@@ -41,7 +41,7 @@ func (n Network) Addresses() ([]netip.AddrPort, error) {
 	return addresses, nil
 }
 
-// Isolation is what a runner has, in its hello.
+// Isolation is the isolation that a runner offers, in its hello.
 type Isolation struct {
 	Level isolation.Level `json:"level"`
 	// Landlock is the version of Landlock that the kernel has; 0 for none.
@@ -51,12 +51,12 @@ type Isolation struct {
 // MethodRun is the one method of a program that is plain.
 const MethodRun = "run"
 
-// Run is what a process of a plain program is given.
+// Run has the files, input and arguments of a process of a plain program.
 type Run struct {
-	// Files are written into its home directory, beside those of the spec.
+	// Files are written into its home directory, beside the files of the spec.
 	Files map[string]string `json:"files,omitempty"`
 	Stdin string            `json:"stdin,omitempty"`
-	// Arguments follow those of the command.
+	// Arguments follow the arguments of the command.
 	Arguments []string `json:"arguments,omitempty"`
 }
 
@@ -69,10 +69,10 @@ type Outcome struct {
 	Limit string `json:"limit,omitempty"`
 }
 
-// maxPlainOutput is what a plain program may print at most: JSON may take six bytes for one.
+// maxPlainOutput limits the output of a plain program: JSON may take six bytes for one.
 const maxPlainOutput = 2 << 20
 
-// validateSandbox returns what is wrong with how a program is confined.
+// validateSandbox returns an error for a program that cannot be confined as its spec says.
 func (s Spec) validateSandbox() *Error {
 	switch {
 	case s.Sandbox != nil && s.Sandbox.Minimum != "" && !s.Sandbox.Minimum.IsKnown():
@@ -88,7 +88,7 @@ func (s Spec) validateSandbox() *Error {
 	return s.validateNetwork()
 }
 
-// validateNetwork returns what is wrong with what a program may reach.
+// validateNetwork returns an error for an invalid network.
 func (s Spec) validateNetwork() *Error {
 	switch {
 	case s.Network == nil:
@@ -104,7 +104,7 @@ func (s Spec) validateNetwork() *Error {
 	return nil
 }
 
-// RunOf returns what a call of a plain program is to run: the spec with its files, and the standard input.
+// RunOf returns the process for a call of a plain program: the spec with the files of the call, and the standard input.
 func (s Spec) RunOf(m *Message) (Spec, string, *Error) {
 	var run Run
 	if m.Method != MethodRun {

@@ -49,7 +49,7 @@ func (l Limits) WithDefaults() Limits {
 	return l
 }
 
-// Validate returns the spec with its defaults, or what is wrong with it.
+// Validate returns the spec with its defaults, or an error that names the invalid field.
 func (s Spec) Validate() (Spec, *Error) {
 	s.Processes, s.Concurrency = cmp.Or(s.Processes, 1), cmp.Or(s.Concurrency, 1)
 	switch {
@@ -79,7 +79,7 @@ func (s Spec) Validate() (Spec, *Error) {
 	return s, nil
 }
 
-// validateProcess refuses what no process can be started with.
+// validateProcess refuses commands and variables with which no process can be started.
 func validateProcess(command []string, env map[string]string) *Error {
 	for name, value := range env {
 		if name == "" || strings.ContainsAny(name, "=\x00") || strings.Contains(value, "\x00") {
@@ -131,7 +131,7 @@ func (l Limits) validate() *Error {
 	return nil
 }
 
-// ValidateRequest returns what is wrong with a caller's start, stop, open, call or close.
+// ValidateRequest returns an error for an invalid start, stop, open, call or close of a caller.
 func ValidateRequest(m *Message) *Error {
 	switch {
 	case m.ID <= 0:

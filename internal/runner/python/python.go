@@ -31,11 +31,11 @@ type Function struct {
 	Code, Module string
 	// Name is its name. Defaults to reward, rewards or episode, whichever there is, or the class Environment.
 	Name string
-	// Entry says what it is called for, if its name does not: reward, rewards or episode.
+	// Entry is the method that it is called for, if its name does not tell it: reward, rewards or episode.
 	Entry string
 }
 
-// config is what the program reads of its hello.
+// config is the configuration in the hello of the program.
 type config struct {
 	File     string `json:"file,omitempty"`
 	Module   string `json:"module,omitempty"`

@@ -155,7 +155,7 @@ func outcome(m protocol.Message) string {
 	return string(m.Value)
 }
 
-// TestResultsOfEveryVersion has every interpreter of the machine return what functions can return.
+// TestResultsOfEveryVersion has every interpreter of the machine return values of all kinds that functions can return.
 func TestResultsOfEveryVersion(t *testing.T) {
 	const reply = `"reply": {"text": "a", "messages": [{"role": "assistant", "content": "a"}], "truncated": true}`
 	const one, both = `{"row": {"n": 3, "f": 3.5}, ` + reply + `}`,

@@ -13,7 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Size is what directories take on the disk.
+// Size is the size of directories on the disk.
 type Size struct {
 	Bytes, Files int64
 }
@@ -21,8 +21,9 @@ type Size struct {
 // maxDepth is how deep Measure looks. A directory that is deeper counts as more files than any limit permits.
 const maxDepth = 64
 
-// Measure adds up what is in directories of the base. It stops where a sum is above its limit. Files that were removed
-// while they are open are not counted: what they take is bounded by the limits of open files and of the size of a file.
+// Measure adds up the sizes of directories of the base. It stops where a sum is above its limit. Files that were
+// removed while they are open are not counted: their size is bounded by the limits of open files and of the size of a
+// file.
 func (b *Base) Measure(names []string, limit Size) (Size, error) {
 	m := measure{limit: limit}
 	for _, name := range names {
@@ -44,7 +45,7 @@ type measure struct{ size, limit Size }
 
 func (m *measure) over() bool { return m.size.Bytes > m.limit.Bytes || m.size.Files > m.limit.Files }
 
-// directory adds what is in a directory, and closes it.
+// directory adds the size of a directory, and closes it.
 func (m *measure) directory(dir *os.File, depth int) error {
 	defer dir.Close()
 	if depth > maxDepth {

@@ -26,7 +26,7 @@ type Base struct {
 
 const openDirectory = unix.O_RDONLY | unix.O_DIRECTORY | unix.O_NOFOLLOW | unix.O_CLOEXEC
 
-// Open makes the base, if there is none, and wipes what an earlier runner has left in it.
+// Open makes the base, if there is none, and wipes the directories that an earlier runner has left in it.
 func Open(path string) (*Base, error) {
 	path, err := filepath.Abs(path)
 	if err != nil {
@@ -123,7 +123,7 @@ func (b *Base) Wipe(name string) error {
 	return nil
 }
 
-// Clear does what Wipe does, but for the directory itself, which stays.
+// Clear wipes the content of a directory, and keeps the directory itself.
 func (b *Base) Clear(name string) error {
 	for pass := 0; ; pass++ {
 		moved, err := b.empty(name)
@@ -139,8 +139,9 @@ func (b *Base) Clear(name string) error {
 	}
 }
 
-// empty unlinks what is in a directory of the base, and moves directories that are not empty into the base. So a wipe
-// has one directory open at a time, however deep the tree is. It returns the names of those that it has moved.
+// empty unlinks the files in a directory of the base, and moves directories that are not empty into the base. So a wipe
+// has one directory open at a time, however deep the tree is. It returns the names of the directories that it has
+// moved.
 func (b *Base) empty(name string) ([]string, error) {
 	dir, err := openIn(b.fd(), name)
 	if err != nil {

@@ -54,7 +54,7 @@ func readPython(c Config) (preforked, bool) {
 	return p, true
 }
 
-// Start is what the program says of itself: how the processes of its calls begin.
+// Start is the program's report of the way in which the processes of its calls begin.
 type Start struct {
 	Entry string `json:"entry"`
 	// Modules are those that were imported before all calls, and Left those that each call imports itself, with the

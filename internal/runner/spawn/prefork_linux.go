@@ -32,8 +32,8 @@ const (
 	preforkRounds   = 3
 )
 
-// forks is a process that has imported what a command imports, and forks for each call. It has the confinement and the
-// limits of this process, and so have its forks.
+// forks is a process that has imported the modules of a command, and forks for each call. It has the confinement and
+// the limits of this process, and so have its forks.
 type forks struct {
 	process *exec.Cmd
 	control *net.UnixConn
@@ -80,7 +80,7 @@ func prefork(c Config) (*forks, Start) {
 	return nil, start
 }
 
-// saying is what the process says of its imports.
+// saying is the process's report of its imports.
 type saying struct {
 	Modules []string          `json:"modules"`
 	Left    map[string]string `json:"left"`
@@ -142,7 +142,7 @@ func (f *forks) imported(deadline time.Time) (saying, error) {
 func (f *forks) end() {
 	_ = f.control.Close()
 	_ = f.process.Process.Kill()
-	_ = f.process.Wait() // what it says is known
+	_ = f.process.Wait() // it was killed
 }
 
 func controlSockets() (*net.UnixConn, *os.File, error) {

@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package spawn is the program below the runner that runs a command for each call: any program, in any language. It is
-// a part of the runner's own program, so that an image needs nothing for it. A process has one call at a time; what the
-// command leaves behind is ended by the runner.
+// a part of the runner's own program, so that an image needs nothing for it. A process has one call at a time; the
+// runner ends processes that the command leaves behind.
 package spawn
 
 import (
@@ -32,13 +32,13 @@ const Method = "run"
 // Command is the command line of this program below a runner.
 func Command() []string { return []string{"/proc/self/exe", Argument} }
 
-// mostOutput bounds what is kept of the output of a command, and of a file that it writes: its end.
+// mostOutput bounds the end of a command's output, or of a file that it writes, that is kept.
 const mostOutput = 1 << 20
 
 // outputPatience is how long the output of a command that has ended may stay open.
 const outputPatience = 500 * time.Millisecond
 
-// Config is what the program reads of its hello.
+// Config is the configuration in the hello of the program.
 type Config struct {
 	Command []string `json:"command"`
 	// Variables are the names of the variables that calls have of their own. A module that reads one of them as it is
@@ -46,21 +46,22 @@ type Config struct {
 	Variables []string `json:"variables,omitempty"`
 }
 
-// Params are those of a call.
+// Params are the parameters of a call.
 type Params struct {
-	// Env are variables that the command has beside those of the program. $(DIR) in a value is the directory of the call.
+	// Env are variables that the command has beside the program's variables. $(DIR) in a value is the directory of the
+	// call.
 	Env map[string]string `json:"env"`
 	// Files are written into the directory before the command begins. Read are files that the result has.
 	Files map[string]string `json:"files"`
 	Read  []string          `json:"read"`
 }
 
-// Result is what a command has left.
+// Result is the result of a command.
 type Result struct {
 	// Exit is its exit code, or -1 after a signal.
 	Exit   int    `json:"exit"`
 	Output string `json:"output"`
-	// Files are those of Params.Read that exist.
+	// Files are the files of Params.Read that exist.
 	Files map[string]string `json:"files,omitempty"`
 	// Last is the last line of its standard error.
 	Last string `json:"last,omitempty"`
@@ -184,7 +185,7 @@ func (p *program) run(dir string, own map[string]string, output, errs io.Writer)
 	}
 	cmd := exec.Command(p.config.Command[0], p.config.Command[1:]...) //nolint:noctx // The runner ends it.
 	cmd.Dir, cmd.Stdout, cmd.Stderr, cmd.Env = dir, output, errs, env
-	// What the command has left behind may hold its output open.
+	// Processes that the command has left behind may hold its output open.
 	cmd.WaitDelay = outputPatience
 	err := cmd.Run()
 	var exit *exec.ExitError
@@ -219,7 +220,7 @@ func readFile(name string) (string, bool) {
 	return strings.ToValidUTF8(string(text), "\uFFFD"), err == nil
 }
 
-// tail keeps the end of what is written.
+// tail keeps the end of the written text.
 type tail struct{ text []byte }
 
 func (t *tail) Write(p []byte) (int, error) {
