@@ -19,9 +19,10 @@ const (
 	maxReplyCheckpoints = 16
 )
 
-// Bounded returns a reply as far as a manager keeps it: with the metrics that the status shows, at most MaxRecords
-// records of at most MaxRecordMetrics metrics each, and no text or list that is longer than any of the project's own
-// learner. It says in one line what is left out that such a learner would not send; that is empty for its replies.
+// Bounded returns the part of a reply that a manager keeps: the metrics that the status shows, at most MaxRecords
+// records of at most MaxRecordMetrics metrics each, and no text or list that is longer than in a reply of the project's
+// own learner. The second result describes in one line the parts that Bounded left out. It is empty for the replies of
+// the project's own learner.
 func (r HeartbeatReply) Bounded() (HeartbeatReply, string) {
 	var excess []string
 	r.RunUID, r.Waiting = Truncate(r.RunUID, maxReplyText), Truncate(r.Waiting, maxReplyText)
@@ -95,7 +96,7 @@ func boundedRecords(records []Record, excess *[]string) []Record {
 	return records
 }
 
-// bounded returns a copy of the first elements of a list, and notes what it leaves out.
+// bounded returns a copy of the first elements of a list, and notes the number of elements that it leaves out.
 func bounded[T any](list []T, limit int, what string, excess *[]string) []T {
 	if left := len(list) - limit; left > 0 {
 		*excess = append(*excess, fmt.Sprintf("%d %s of %d", left, what, len(list)))

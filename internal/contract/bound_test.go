@@ -14,7 +14,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/problem"
 )
 
-// TestBoundedReply bounds what a learner of any image may send within the bytes that the manager reads.
+// TestBoundedReply bounds the reply of a learner of any image, within the bytes that the manager reads.
 func TestBoundedReply(t *testing.T) {
 	long := strings.Repeat("x", 64<<10)
 	many := map[string]float64{MetricReward: 0.5}

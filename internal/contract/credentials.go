@@ -142,7 +142,7 @@ func (l Credentials) ClientTLS() (*tls.Config, error) {
 	return &tls.Config{MinVersion: tls.VersionTLS13, RootCAs: pool, ServerName: LearnerServerName}, nil
 }
 
-// Authorizes says whether a token is that of the run's workers, in constant time.
+// Authorizes reports whether a token is the token of the run's workers, in constant time.
 func (l Credentials) Authorizes(token string) bool {
 	return l.Token != "" && subtle.ConstantTimeCompare([]byte(l.Token), []byte(token)) == 1
 }
@@ -155,13 +155,13 @@ func (l Credentials) AuthorizesManager(token string) bool {
 	return subtle.ConstantTimeCompare([]byte(l.ManagerToken), []byte(token)) == 1
 }
 
-// attemptMessage is what a learner signs to prove its attempt.
+// attemptMessage is the message that a learner signs to prove its attempt.
 func attemptMessage(runUID string, attempt int32) []byte {
 	return fmt.Appendf(nil, "tinker-operator attempt %d of %s", attempt, runUID)
 }
 
-// ProveAttempt returns the signature by which a learner proves to those of earlier attempts that its own has begun.
-// Workers pass it on, and cannot make it: they lack the private key.
+// ProveAttempt returns the signature that proves to the learners of earlier attempts that this learner's attempt has
+// begun. Workers pass it on but cannot make it, since they lack the private key.
 func (l Credentials) ProveAttempt(runUID string, attempt int32) ([]byte, error) {
 	block, _ := pem.Decode(l.PrivateKey)
 	if block == nil {
@@ -178,7 +178,7 @@ func (l Credentials) ProveAttempt(runUID string, attempt int32) ([]byte, error) 
 	return ed25519.Sign(signer, attemptMessage(runUID, attempt)), nil
 }
 
-// ProvesAttempt says whether a signature is that of a learner of the run for an attempt.
+// ProvesAttempt reports whether a learner of the run signed for the attempt.
 func (l Credentials) ProvesAttempt(runUID string, attempt int32, signature []byte) bool {
 	block, _ := pem.Decode(l.Certificate)
 	if block == nil {

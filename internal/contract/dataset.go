@@ -17,7 +17,7 @@ type Dataset struct {
 	Contents *DataContents `json:"contents,omitempty"`
 }
 
-// DataContents is what was read.
+// DataContents identifies the data that were read.
 type DataContents struct {
 	// Revision is the commit of a repository.
 	Revision string       `json:"revision,omitempty"`
@@ -27,12 +27,12 @@ type DataContents struct {
 // DataSource is a file, or a split of the hub.
 type DataSource struct {
 	Name string `json:"name"`
-	// SHA256 is that of the file; for a split of the hub, of the list of its files with their digests.
+	// SHA256 is the digest of the file, or, for a split of the hub, of the list of its files with their digests.
 	SHA256 string `json:"sha256"`
 	Rows   int64  `json:"rows"`
 }
 
-// DataDir is where pods have what data sets refer to.
+// DataDir is the folder in which pods have the ConfigMaps, Secrets and volumes that data sets refer to.
 const DataDir = "/etc/tinker-operator/data"
 
 // SecretMount returns the folder below DataDir in which the Secret of a key is mounted.

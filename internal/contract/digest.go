@@ -31,8 +31,8 @@ const (
 	kindFalse
 )
 
-// SpecDigest digests what decides the weights, 64 hex digits. It knows neither the run's name nor its uid, so that
-// equal specs have equal digests.
+// SpecDigest digests the settings that decide the weights, as 64 hex digits. It does not include the run's name or uid,
+// so that equal specs have equal digests.
 func SpecDigest(fixed Fixed) (string, error) { return digest("settings", fixed) }
 
 // DefinitionDigest returns the digest of a definition, 64 hex digits.
@@ -40,7 +40,7 @@ func DefinitionDigest(d Definition) (string, error) { return digest("definition"
 
 // digest hashes the canonical form of a struct: its fields by their JSON names, sorted. A field that is not set is left
 // out: a nil pointer, an empty text, list or map, the number 0, and false. A new field that nobody sets therefore
-// changes no digest. What a pointer points to is always written, so that an explicit 0 differs from no value.
+// changes no digest. The value of a pointer is always written, so that an explicit 0 differs from no value.
 func digest(kind string, v any) (string, error) {
 	form, err := appendValue(appendText([]byte{digestVersion}, kind), reflect.ValueOf(v))
 	if err != nil {

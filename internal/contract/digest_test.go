@@ -40,7 +40,8 @@ func digestOf(t *testing.T, v any) string {
 	return got
 }
 
-// TestAFieldThatNobodySetsChangesNoDigest compares settings with those of a later version, which has more fields.
+// TestAFieldThatNobodySetsChangesNoDigest compares settings with the settings of a later version, which has more
+// fields.
 func TestAFieldThatNobodySetsChangesNoDigest(t *testing.T) {
 	texts, parts := map[string]string{"b": "2", "a": "1"}, []inner{{Count: 1}, {}}
 	now := outer{inner: inner{Count: 2}, Name: "n", Part: inner{Number: new(0.0)}, Parts: parts, Texts: texts}

@@ -12,7 +12,7 @@ import (
 // HeartbeatPath is the path of the one endpoint.
 const HeartbeatPath = "/heartbeat"
 
-// Desired is what the manager asks the learner to do.
+// Desired is an order of the manager to the learner.
 type Desired string
 
 // Run trains on; Drain stops at a saved state.
@@ -33,7 +33,7 @@ type HeartbeatRequest struct {
 	KnownRecords int64 `json:"knownRecords,omitempty"`
 }
 
-// Phase is what the learner is doing.
+// Phase is the current activity of the learner.
 type Phase string
 
 // The phases of a learner.
@@ -53,10 +53,10 @@ type HeartbeatReply struct {
 	Sequence int64 `json:"sequence"`
 	// SecondsSinceProgress counts from when a group was accepted, a step committed or a reply came.
 	SecondsSinceProgress float64 `json:"secondsSinceProgress"`
-	// Waiting describes for people what the loop waits for, such as "sampling: 3 of 32 groups"; empty when it does not
-	// wait.
+	// Waiting describes for people the reason of a wait, such as "sampling: 3 of 32 groups". It is empty if the loop does
+	// not wait.
 	Waiting string `json:"waiting,omitempty"`
-	// Problems are what keeps the run from making progress, the one that decides first.
+	// Problems keep the run from making progress. The first one decides the conditions.
 	Problems []problem.Problem `json:"problems,omitempty"`
 	// Unavailable are the environments that no worker can play, by name.
 	Unavailable []UnavailableEnvironment `json:"unavailable,omitempty"`
@@ -72,14 +72,13 @@ type HeartbeatReply struct {
 // UnavailableEnvironment is an environment whose server takes no sessions at any worker.
 type UnavailableEnvironment struct {
 	Name string `json:"name"`
-	// Problem is what a worker observed, in one line.
+	// Problem describes a worker's observation in one line.
 	Problem string `json:"problem"`
 	// Skipped says that the run trains on its other environments meanwhile.
 	Skipped bool `json:"skipped,omitempty"`
 }
 
-// Problem returns the problem that decides what the run waits for, and whether there is any. Waiting for episodes is
-// no problem.
+// Problem returns the problem that keeps the run waiting, and whether there is any. Waiting for episodes is no problem.
 func (r HeartbeatReply) Problem() (problem.Problem, bool) {
 	if len(r.Problems) == 0 {
 		return problem.Problem{}, false
@@ -102,7 +101,7 @@ type Progress struct {
 	// FromStep is the step that this attempt began at.
 	FromStep int64  `json:"fromStep"`
 	Lineage  string `json:"lineage,omitempty"`
-	// Metrics are those of the newest step and evaluation, under the names of metrics.jsonl.
+	// Metrics are the metrics of the newest step and evaluation, under the names of metrics.jsonl.
 	Metrics map[string]float64 `json:"metrics,omitempty"`
 	// EvaluatedStep is the step of the evaluation that Metrics are of; nil before the first.
 	EvaluatedStep *int64 `json:"evaluatedStep,omitempty"`
@@ -112,7 +111,7 @@ type Progress struct {
 	Checkpoints []Checkpoint `json:"checkpoints,omitempty"`
 	Best        *Checkpoint  `json:"best,omitempty"`
 	Usage       Usage        `json:"usage"`
-	// EstimatedUSD is what Usage costs; nil where a price is not known.
+	// EstimatedUSD is the cost of Usage; nil if a price is not known.
 	EstimatedUSD *float64 `json:"estimatedUSD,omitempty"`
 	// Environments are keyed by name.
 	Environments []EnvironmentMetrics `json:"environments,omitempty"`
@@ -167,7 +166,7 @@ type Checkpoint struct {
 // Usage counts the tokens of a run.
 type Usage = spending.Usage
 
-// EnvironmentMetrics is what the newest step and evaluation measured in one environment.
+// EnvironmentMetrics are the metrics of one environment in the newest step and evaluation.
 type EnvironmentMetrics struct {
 	Name       string   `json:"name"`
 	Reward     *float64 `json:"reward,omitempty"`
@@ -175,7 +174,7 @@ type EnvironmentMetrics struct {
 	FaultRatio *float64 `json:"faultRatio,omitempty"`
 	// Fault is the newest fault of an episode, with its task; empty if this learner has seen none.
 	Fault string `json:"fault,omitempty"`
-	// Evaluation has what the newest evaluation measured, at most MaxEstimates, the most important first.
+	// Evaluation has the results of the newest evaluation, at most MaxEstimates, the most important first.
 	Evaluation []Estimate `json:"evaluation,omitempty"`
 }
 
@@ -184,7 +183,7 @@ const MaxEstimates = 16
 
 // Estimate is a metric of an evaluation with its confidence interval of 95%.
 type Estimate struct {
-	// Name is that of the metric without the environment: pass@1, solver_acc, judge/reward/total.
+	// Name is the metric's name without the environment: pass@1, solver_acc, judge/reward/total.
 	Name  string  `json:"name"`
 	Value float64 `json:"value"`
 	// Low and High are nil where there is no interval.
@@ -224,12 +223,12 @@ func (c Cause) Reported() bool {
 	}
 }
 
-// Verdict is what a learner reports when it ends, at most 4,096 bytes of JSON in the termination message.
+// Verdict is the last report of a learner, at most 4,096 bytes of JSON in the termination message.
 type Verdict struct {
 	Cause Cause `json:"cause"`
 	// Reason is the code of the problem that ended the attempt; empty where the cause says everything.
 	Reason problem.Code `json:"reason,omitempty"`
-	// Message is for people and says what to do.
+	// Message is for people and names the repair.
 	Message  string   `json:"message,omitempty"`
 	Attempt  int32    `json:"attempt"`
 	Progress Progress `json:"progress"`

@@ -34,7 +34,7 @@ type Record struct {
 	Time int64 `json:"time,omitempty"`
 	// Resumed says that the run continues from this version: later ones were lost. Such a record has no metrics.
 	Resumed bool `json:"resumed,omitempty"`
-	// Evaluation says that the metrics are those of an evaluation.
+	// Evaluation says that the metrics belong to an evaluation.
 	Evaluation bool `json:"evaluation,omitempty"`
 	// Metrics are the main figures under the names of metrics.jsonl.
 	Metrics map[string]float64 `json:"metrics,omitempty"`

@@ -14,7 +14,7 @@ import (
 )
 
 // This page says where each metric goes. The files of the run have all metrics of the row of a step and of the result
-// of an evaluation, trackers receive what the files have, and the learner logs it. Metrics lists those that go further.
+// of an evaluation, trackers receive the same metrics, and the learner logs it. Metrics lists those that go further.
 
 // Names of metrics that code refers to.
 const (
@@ -50,7 +50,7 @@ type Metric struct {
 	Short string
 }
 
-// Metrics are the metrics that people see outside of files and trackers, those of evaluations first.
+// Metrics are the metrics that people see outside of files and trackers, beginning with the metrics of evaluations.
 var Metrics = []Metric{
 	{MetricPassAt1, true, "pass_at_1", "pass@1 of the newest evaluation.", "pass@1"},
 	{MetricReward, true, "reward", "Mean reward of the newest step's episodes.", "reward"},
@@ -157,5 +157,5 @@ func MainMetrics(metrics map[string]float64, limit int) map[string]float64 {
 	return kept
 }
 
-// LowerIsBetter reports whether the lowest value of a metric is the best: that of negative log-likelihoods.
+// LowerIsBetter reports whether the lowest value of a metric is the best, as for negative log-likelihoods.
 func LowerIsBetter(name string) bool { return name == MetricNLL || path.Base(name) == "nll" }

@@ -29,7 +29,7 @@ func TestMetricsArePlacedOnce(t *testing.T) {
 	}
 }
 
-// TestFiltersOfMetrics makes sure that the status and the history have what the page says.
+// TestFiltersOfMetrics makes sure that the status and the history have the metrics that metric.go promises.
 func TestFiltersOfMetrics(t *testing.T) {
 	row := map[string]float64{MetricReward: 1, MetricPassAt1: 2, "optim/lr": 3, "test/math/pass@4": 4, "loss:kl": 5,
 		MetricOptionsIgnored: 9, PrefixIgnored + "tool_choice": 10, "env/math/ignored_tool_choice": 11,

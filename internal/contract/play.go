@@ -10,10 +10,10 @@ import (
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1/algorithm"
 )
 
-// Play is what a worker must know to play groups; the learner sends it with Hello, so that a worker
-// outlives changes of evaluation and of attempts.
+// Play has the settings that a worker needs to play groups. The learner sends it with Hello, so that a worker outlives
+// changes of evaluation and of attempts.
 type Play struct {
-	// Version is that of the run, RunFile.Version.
+	// Version is RunFile.Version of the run.
 	Version      int           `json:"version"`
 	Model        Model         `json:"model"`
 	BaseURL      string        `json:"baseURL"`
@@ -41,8 +41,8 @@ func EncodePlay(p Play) ([]byte, error) {
 	return data, nil
 }
 
-// DecodePlay reads what EncodePlay wrote. A version that this build does not read is a *VersionError; a field that it
-// does not know is ignored, since a field that changes what is played comes with a version.
+// DecodePlay reads the output of EncodePlay. A version that this build does not read is a *VersionError. An unknown
+// field is ignored, since a field that changes the episodes comes with a new version.
 func DecodePlay(data []byte) (Play, error) {
 	var p Play
 	var stored storedPlay

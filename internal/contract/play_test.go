@@ -11,7 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// examplePlay is what testdata/play.v1.json says.
+// examplePlay returns the value of testdata/play.v1.json.
 func examplePlay(t *testing.T) Play {
 	t.Helper()
 	fixed := testFile(t).Fixed

@@ -15,16 +15,16 @@ import (
 // DefinitionName is the key of the ConfigMap that a probe Job is handed, and the file's name in its pod.
 const DefinitionName = "definition.json"
 
-// MaxProbeBytes is what fits into a termination message.
+// MaxProbeBytes is the maximum size of a termination message.
 const MaxProbeBytes = 4096
 
-// ProbeResult is what `rollout probe` found; it is the probe container's termination message.
+// ProbeResult is the result of `rollout probe`, which writes it as the probe container's termination message.
 type ProbeResult struct {
 	// OK says that the environment can be used.
 	OK bool `json:"ok"`
 	// Reason is the code of the problem when it cannot.
 	Reason problem.Code `json:"reason,omitempty"`
-	// Message is for people and says what to do. Of an environment that can be used, it is a warning.
+	// Message is for people and names the repair. If the environment can be used, it is a warning.
 	Message string `json:"message,omitempty"`
 	// Splits are those that were found, sorted by name.
 	Splits []ProbeSplit `json:"splits,omitempty"`

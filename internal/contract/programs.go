@@ -35,7 +35,7 @@ func ProgramName(prefix, id string) string { return prefix + "-program-" + id[:8
 // ProgramCredentials are the secrets between the workers of a run and the pods of one of its programs. They derive from
 // the token of the workers, which the pods do not have: they lead to no other program and to no learner.
 type ProgramCredentials struct {
-	// Token is what workers show, 64 hex digits. Pods know its SHA-256 alone.
+	// Token authenticates workers, 64 hex digits. Pods only know its SHA-256.
 	Token string
 	// Certificate and PrivateKey are the pods', in PEM.
 	Certificate, PrivateKey []byte

@@ -20,11 +20,11 @@ type Execution struct {
 	Pods json.RawMessage `json:"pods,omitempty"`
 	// Packages are the wheels of requirements that the probe has pinned, in the form of Package.String.
 	Packages []string `json:"packages,omitempty"`
-	// ProcessBytes bounds each process of a function with what it starts; 0 for the runner's default.
+	// ProcessBytes bounds the memory of each process of a function together with its children; 0 for the runner's default.
 	ProcessBytes int64 `json:"processBytes,omitempty"`
-	// AgentBytes bounds each process of an agent with what it starts, in a container of its own.
+	// AgentBytes bounds the memory of each process of an agent together with its children, in a container of its own.
 	AgentBytes int64 `json:"agentBytes,omitempty"`
-	// SandboxBytes is what the programs of a policy have together, in a container of their own.
+	// SandboxBytes bounds the memory of all programs of a policy together, in a container of their own.
 	SandboxBytes int64 `json:"sandboxBytes,omitempty"`
 }
 
@@ -74,7 +74,8 @@ func (d Definition) Agent() *environment.Agent {
 	return d.Interaction.Agent
 }
 
-// SaysRewards reports whether what plays the episodes also says what they earn, so that the definition has no reward.
+// SaysRewards reports whether the interaction also returns the rewards of episodes, so that the definition has no
+// reward.
 func (d Definition) SaysRewards() bool {
 	agent := d.Agent()
 	return d.Episodes() != nil || agent != nil && agent.Reward.From == environment.RewardFromAgent
@@ -120,8 +121,8 @@ func (d Definition) ProgramID() string {
 }
 
 // AgentID names the runner of a definition's agent in a pod; it is empty for a definition without an agent. An agent
-// runs what a policy wrote wherever it has tools for that, so it shares its container with no function. Equal agents
-// have equal names.
+// may have tools that run programs of the policy, so it shares its container with no function. Equal agents have equal
+// names.
 func (d Definition) AgentID() string {
 	if d.AgentProcesses() == 0 {
 		return ""
@@ -129,7 +130,7 @@ func (d Definition) AgentID() string {
 	return nameOf("agent", Definition{Execution: d.Execution, Interaction: &environment.Interaction{Agent: d.Agent()}})
 }
 
-// nameOf returns a name of what has to be equal for one runner.
+// nameOf returns a name made of the settings that must be equal for one runner.
 func nameOf(kind string, of any) string {
 	name, err := digest(kind, of)
 	if err != nil {

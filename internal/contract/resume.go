@@ -6,7 +6,7 @@ package contract
 // ResumedFrom is the run that a run continues.
 type ResumedFrom struct {
 	UID string `json:"uid"`
-	// Step is that of the state that was loaded.
+	// Step is the step of the loaded state.
 	Step int64 `json:"step"`
 	// UncountedSteps are the steps up to that one which Usage does not contain.
 	UncountedSteps int64 `json:"uncountedSteps,omitempty"`
@@ -17,6 +17,6 @@ type EarlierRun struct {
 	UID string `json:"uid"`
 	// Step is the newest that is known of.
 	Step int64 `json:"step"`
-	// SameSettings says that what decides the weights is the same.
+	// SameSettings says that the settings that decide the weights are the same.
 	SameSettings bool `json:"sameSettings,omitempty"`
 }

@@ -27,7 +27,7 @@ func schemaRule(schema string) environment.RewardRule {
 	return environment.RewardRule{JSONSchema: &environment.JSONSchema{Schema: json.RawMessage(schema)}}
 }
 
-// TestSchemasAreBounded bounds what a schema adds to run files, which admission does not.
+// TestSchemasAreBounded bounds the size of schemas in run files, which admission does not.
 func TestSchemasAreBounded(t *testing.T) {
 	long := schemaRule(`"` + strings.Repeat("a", 70000) + `"`)
 	cases := map[string]struct {

@@ -11,7 +11,7 @@ import (
 // MaxRoles bounds the roles of an algorithm, and those that occur in one group.
 const MaxRoles = 16
 
-// RoleRule says what the name of a role may be; metrics and keys of lists have it.
+// RoleRule describes valid names of roles, which are parts of metrics and keys of lists.
 const RoleRule = "a role has at most 63 lower-case letters, digits, hyphens and underscores, and begins with a letter"
 
 // Roles returns the roles of the conversations of an episode, sorted. It is nil for an environment of one conversation,
@@ -35,5 +35,5 @@ func (d Definition) Roles() []string {
 
 var roleName = regexp.MustCompile(`^[a-z][a-z0-9_-]{0,62}$`)
 
-// IsRole reports whether a name can be that of a role. The empty name is the one role of a simple environment.
+// IsRole reports whether a name is valid for a role. The empty name is the only role of a simple environment.
 func IsRole(name string) bool { return name == "" || roleName.MatchString(name) }

@@ -23,12 +23,12 @@ type RunFile struct {
 	Run RunReference `json:"run"`
 	// Attempt is the one whose learner reads this file; attempts count from 1.
 	Attempt int32 `json:"attempt"`
-	// SpecDigest digests what decides the weights (Fixed); 64 hex digits.
+	// SpecDigest digests Fixed, as 64 hex digits.
 	SpecDigest string `json:"specDigest"`
 	// Fixed decides the weights and is the same in every attempt from that on which commits the first step.
 	Fixed Fixed `json:"fixed"`
-	// Steps and Epochs are how long the run trains where the schedule of the learning rate does not depend on it. They
-	// may grow from attempt to attempt, and 0 means what Fixed says.
+	// Steps and Epochs are the length of training if the schedule of the learning rate does not depend on it. They may
+	// grow from attempt to attempt. If they are 0, Fixed has the length.
 	Steps  int64 `json:"steps,omitempty"`
 	Epochs int64 `json:"epochs,omitempty"`
 	// ResumeFrom is the uid of the run that this run continues; empty for none.
@@ -48,9 +48,9 @@ type RunFile struct {
 	ArtifactsURL string `json:"artifactsURL,omitempty"`
 	// Tracking names the services that show the run's curves; nil for none.
 	Tracking *tracking.Settings `json:"tracking,omitempty"`
-	// Budget is what the run may use; nil means that tokens and dollars are not limited.
+	// Budget limits the tokens and dollars of the run; nil for no limit.
 	Budget *spending.Budget `json:"budget,omitempty"`
-	// Prices are those of the run's models; nil where one is not known.
+	// Prices are the prices of the run's models; nil if one is not known.
 	Prices *spending.Prices `json:"prices,omitempty"`
 	// RecordedGroups is the number of groups of each step and evaluation, the first ones, whose conversations and tokens
 	// are recorded. NoEpisodes says that not even results of episodes are.
@@ -61,8 +61,8 @@ type RunFile struct {
 	KnownCheckpoints []string `json:"knownCheckpoints,omitempty"`
 	// Capabilities of the endpoint are those that an earlier attempt found; nil when none has looked.
 	Capabilities *Capabilities `json:"capabilities,omitempty"`
-	// SharedCapabilities are what another run's check found; nil where the run's own status has some. SharedFrom names
-	// that run.
+	// SharedCapabilities are the results of another run's check; nil if the run's own status has capabilities. SharedFrom
+	// names that run.
 	SharedCapabilities *Capabilities `json:"sharedCapabilities,omitempty"`
 	// Connection digests how the learner reaches the endpoint, which the results of its check depend on.
 	Connection string `json:"connection,omitempty"`
@@ -73,7 +73,7 @@ type RunFile struct {
 	TemplateSHA256 string `json:"templateSHA256,omitempty"`
 	// Contents are the data that an earlier attempt of a supervised run has read and trained on; nil when none has.
 	Contents *DataContents `json:"contents,omitempty"`
-	// Former are what decided the weights in earlier attempts, if that was changed.
+	// Former are the settings that decided the weights in earlier attempts, if they differ.
 	Former SettingsHistory `json:"former,omitempty"`
 	// ProjectID is the project that the service bills; empty for the default one.
 	ProjectID string `json:"projectID,omitempty"`
@@ -90,8 +90,8 @@ func (f RunFile) Algorithm() *algorithm.Algorithm {
 	return a
 }
 
-// Capabilities are what an endpoint supports with a base model, by the names of
-// internal/tinker/capability. What is in none of the lists is not known.
+// Capabilities are the features that an endpoint supports with a base model, by the names of
+// internal/tinker/capability. A feature in none of the lists has not been tried.
 type Capabilities struct {
 	BaseURL string `json:"baseURL"`
 	Model   string `json:"model"`
@@ -101,7 +101,7 @@ type Capabilities struct {
 	Unsupported []string `json:"unsupported,omitempty"`
 	// CheckedAt is when the run's first check of its own ended, RFC 3339; empty if it made none, or that is not known.
 	CheckedAt string `json:"checkedAt,omitempty"`
-	// ClientVersion is the version of the learner that checked, and Connection that of its run file.
+	// ClientVersion is the version of the learner that checked, and Connection the digest in its run file.
 	ClientVersion string `json:"clientVersion,omitempty"`
 	Connection    string `json:"connection,omitempty"`
 	// SharedFrom is the check of another run that a part was found by; nil without one.
@@ -130,8 +130,8 @@ type Fixed struct {
 	// has counted. It has neither where the schedule does not depend on them: RunFile has them. It is nil for a run that
 	// only evaluates.
 	Algorithm *algorithm.Algorithm `json:"algorithm,omitempty"`
-	// Supervised is what a supervised run trains on; nil for the other runs. Of Algorithm such a run uses steps, epochs,
-	// seed and optimizer.
+	// Supervised is the data of a supervised run; nil for other runs. A supervised run uses only steps, epochs, seed and
+	// optimizer of Algorithm.
 	Supervised *Supervised `json:"supervised,omitempty"`
 	InitFrom   *InitFrom   `json:"initFrom,omitempty"`
 }
@@ -146,10 +146,10 @@ type Model struct {
 	Seed           int64  `json:"seed"`
 	// Renderer is the format of conversations, by the renderer's name; RendererTemplate with a Template.
 	Renderer string `json:"renderer"`
-	// Template is what renders conversations in place of a renderer; nil for none.
+	// Template renders conversations instead of a renderer; nil for none.
 	Template *Template `json:"template,omitempty"`
-	// Date that the format writes into prompts, YEAR-MONTH-DAY: that of the run, however long it takes. Empty
-	// for a format without one.
+	// Date that the format writes into prompts, YEAR-MONTH-DAY. It stays the same for the whole run. Empty for a format
+	// without a date.
 	Date string `json:"date,omitempty"`
 	// Begin and End are the tokens that begin and end texts, of a model that only the manager knows.
 	Begin string `json:"begin,omitempty"`
@@ -161,7 +161,7 @@ type Model struct {
 // Tokenizer is where the file of a vocabulary is: in a repository of a Hugging Face hub, or at a URL.
 type Tokenizer struct {
 	Repository string `json:"repository,omitempty"`
-	// Revision is that of the repository; it is empty for main.
+	// Revision of the repository; empty for main.
 	Revision string `json:"revision,omitempty"`
 	// File in the repository; empty for tokenizer.json.
 	File string `json:"file,omitempty"`
@@ -187,9 +187,9 @@ type InitFrom struct {
 type Environment struct {
 	// Name keys the list and names metrics.
 	Name string `json:"name"`
-	// Digest is that of the RewardEnvironment that was pinned.
+	// Digest identifies the pinned RewardEnvironment.
 	Digest string `json:"digest"`
-	// Definition is the RewardEnvironment's spec. What is stored or sent has it apart, once for each digest.
+	// Definition is the RewardEnvironment's spec. Stored and sent files have it apart, once for each digest.
 	Definition Definition `json:"definition,omitzero"`
 	// Weight is 0 in a flat pool.
 	Weight float64 `json:"weight,omitempty"`
@@ -228,7 +228,7 @@ type Split struct {
 	Tasks int64 `json:"tasks"`
 }
 
-// Definition is what a RewardEnvironment says.
+// Definition is the spec of a RewardEnvironment.
 type Definition struct {
 	// ORS is a server that has tasks, tools and rewards. It stands in place of Dataset and Reward.
 	ORS     *ORS                `json:"ors,omitempty"`
@@ -257,8 +257,8 @@ type Evaluation struct {
 	EverySteps int64 `json:"everySteps"`
 	Before     bool  `json:"before"`
 	After      bool  `json:"after"`
-	// SamplingShare is the share of the episodes that evaluations have while training has some to sample, too; with 0
-	// they have what training leaves.
+	// SamplingShare is the share of evaluations in the episodes that are sampled while training has episodes to sample as
+	// well. With 0, evaluations use only idle capacity.
 	SamplingShare float64       `json:"samplingShare,omitempty"`
 	Environments  []Environment `json:"environments"`
 	// HeldOut are the splits of a supervised run whose negative log-likelihood is measured.

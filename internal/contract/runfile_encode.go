@@ -9,8 +9,7 @@ import (
 	"fmt"
 )
 
-// EncodeRunFile gives the run file's JSON. A file that is not valid is an error: what no reader accepts is
-// never written.
+// EncodeRunFile gives the run file's JSON. An invalid file is an error, so that no file is written that readers refuse.
 func EncodeRunFile(f RunFile) ([]byte, error) {
 	err := f.Validate()
 	if err == nil {
@@ -69,7 +68,7 @@ func EncodeDefinition(d Definition) ([]byte, error) {
 	return marshal(d)
 }
 
-// DecodeDefinition reads what EncodeDefinition wrote.
+// DecodeDefinition reads the output of EncodeDefinition.
 func DecodeDefinition(data []byte) (Definition, error) {
 	var d Definition
 	if err := decodeStrictly(data, &d); err != nil {

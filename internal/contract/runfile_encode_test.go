@@ -20,7 +20,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1/playing"
 )
 
-// testFile is a valid file, changed; its digest is that of what it then says.
+// testFile returns a valid file with changes, and with the digest of the changed settings.
 func testFile(t *testing.T, changes ...func(*RunFile)) RunFile {
 	t.Helper()
 	environment := Environment{
@@ -226,7 +226,7 @@ func checkFields(t *testing.T, cases map[string]func(f *RunFile)) {
 	}
 }
 
-// The digest knows what decides the weights, and neither the run nor what may change.
+// The digest includes the settings that decide the weights, but neither the run nor settings that may change.
 func TestSpecDigest(t *testing.T) {
 	digest := testFile(t).SpecDigest
 	same := map[string]func(*RunFile){
@@ -317,7 +317,8 @@ func TestDefinition(t *testing.T) {
 	}
 }
 
-// FuzzDecode reads anything as a run file: what is taken is valid, and the same after another round.
+// FuzzDecode decodes arbitrary bytes. A file that is accepted is valid, and does not change if it is encoded and
+// decoded again.
 func FuzzDecode(f *testing.F) {
 	f.Add([]byte(`{"version":1,"fixed":{"model":{"name":"m"}}}`))
 	f.Add([]byte(`{"version":1} {}`))

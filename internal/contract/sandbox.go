@@ -3,12 +3,12 @@
 
 package contract
 
-// RunsPrograms reports whether a definition runs what a policy wrote.
+// RunsPrograms reports whether a definition runs programs of the policy.
 func (d Definition) RunsPrograms() bool {
 	return d.Reward.RunsPrograms() || d.Interaction.RunsPrograms()
 }
 
-// SandboxID names the runner of what a policy wrote, in a pod; it is empty for a definition without such programs.
+// SandboxID names the runner of the policy's programs in a pod; it is empty for a definition without such programs.
 // Equal containers have equal names.
 func (d Definition) SandboxID() string {
 	if !d.RunsPrograms() {

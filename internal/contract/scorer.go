@@ -9,7 +9,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1/algorithm"
 )
 
-// Scorer is a model or checkpoint that computes log-probabilities of what the policy samples: the reference of the KL
+// Scorer is a model or checkpoint that computes log-probabilities of the policy's tokens: the reference of the KL
 // penalty, or a teacher.
 type Scorer struct {
 	// Path is the path of its field in the spec.

@@ -13,8 +13,7 @@ type FormerSettings struct {
 	SpecDigest string `json:"specDigest"`
 	// ResumeFrom is the uid of the run that they continue; empty for none.
 	ResumeFrom string `json:"resumeFrom,omitempty"`
-	// Changed are the fields of the spec that differ from those of the current attempt, sorted; empty where that is
-	// unknown.
+	// Changed are the fields that differ from the spec of the current attempt, sorted; empty if unknown.
 	Changed []string `json:"changed,omitempty"`
 }
 
@@ -33,7 +32,7 @@ func (h SettingsHistory) Of(attempt int32) (FormerSettings, bool) {
 	return h[i], true
 }
 
-// Equal reports whether a run that had these settings continues with those of another run file.
+// Equal reports whether another run file has these settings.
 func (f FormerSettings) Equal(specDigest, resumeFrom string) bool {
 	return f.SpecDigest == specDigest && f.ResumeFrom == resumeFrom
 }

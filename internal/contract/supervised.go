@@ -6,7 +6,7 @@ package contract
 // TrainSplit is the split of a data set whose rows a supervised run trains on.
 const TrainSplit = "train"
 
-// Supervised is what a supervised run trains on. The values of TrainOn and Normalization are those of the API.
+// Supervised is the data of a supervised run. TrainOn and Normalization have the values of the API.
 type Supervised struct {
 	Dataset       Dataset `json:"dataset"`
 	TrainOn       string  `json:"trainOn"`

@@ -18,7 +18,7 @@ type Template struct {
 	Repository string `json:"repository,omitempty"`
 	// Unread names the ConfigMap of a text that nobody has read yet: a run file with it is checked, and not stored.
 	Unread *ref.ConfigMapKey `json:"unread,omitempty"`
-	// Revision is that of the repository; it is empty for main.
+	// Revision of the repository; empty for main.
 	Revision string `json:"revision,omitempty"`
 	// SHA256 is the digest that the text must have, 64 hex digits; empty for any.
 	SHA256 string `json:"sha256,omitempty"`

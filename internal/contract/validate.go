@@ -10,8 +10,8 @@ import (
 	"strings"
 )
 
-// Validate returns every problem of the file, each with its field's path. It checks what was resolved; admission has
-// checked the settings, which are the API's.
+// Validate returns every problem of the file, each with its field's path. It checks resolved values; admission has
+// checked the settings of the API.
 func (f RunFile) Validate() error {
 	var p problems
 	err := CheckVersion("the run file", f.Version, "this build")
@@ -75,7 +75,7 @@ func (e *Evaluation) validate(p *problems) {
 	validateEnvironments(p, "evaluation.environments", e.Environments)
 }
 
-// problems collects what is wrong, sorted by path in the end.
+// problems collects the invalid fields, sorted by path in the end.
 type problems struct{ found []string }
 
 func (p *problems) require(ok bool, path, format string, args ...any) {

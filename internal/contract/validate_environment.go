@@ -28,8 +28,8 @@ func (e Environment) validate(p *problems, path string) {
 	e.Definition.validate(p, path+".definition")
 }
 
-// HasSharedPrompts reports whether all episodes of one task begin with the same prompts: those of a row. An environment
-// server may give each session its own, and code each episode.
+// HasSharedPrompts reports whether all episodes of one task begin with the same prompts, which a row decides. An
+// environment server may give each session its own, and code each episode.
 func (d Definition) HasSharedPrompts() bool {
 	return d.ORS == nil && d.Episodes() == nil && d.Agent() == nil
 }
@@ -37,10 +37,10 @@ func (d Definition) HasSharedPrompts() bool {
 // IsUnrewarded reports whether the environment gives no reward, so that only a teacher can teach.
 func (d Definition) IsUnrewarded() bool { return d.Reward != nil && d.Reward.None != nil }
 
-// longestSchema bounds what a schema adds to run files. Admission knows no size of a schema.
+// longestSchema bounds the size of a schema in run files. Admission does not limit it.
 const longestSchema = 64 << 10
 
-// validate checks what admission cannot see: what was read, and how long schemas are.
+// validate checks values that admission cannot see: the data that were read, and the length of schemas.
 func (d Definition) validate(p *problems, path string) {
 	p.require((d.ORS != nil) != (d.Dataset != nil && (d.Reward != nil) != d.SaysRewards()), path,
 		"needs either ors, or dataset with reward or interaction.python, or an interaction.agent that says its reward")

@@ -12,7 +12,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/finite"
 )
 
-// MaxVerdictBytes is what the kubelet keeps of a termination message.
+// MaxVerdictBytes is the size at which the kubelet cuts termination messages.
 const MaxVerdictBytes = 4096
 
 // EncodeVerdict gives at most MaxVerdictBytes of JSON. Where all does not fit, the metrics that no status
@@ -34,7 +34,7 @@ func EncodeVerdict(v Verdict) ([]byte, error) {
 	}
 }
 
-// shrink drops what matters least and says whether there was anything to drop.
+// shrink drops the least important field and reports whether there was any to drop.
 func (v *Verdict) shrink() bool {
 	p := &v.Progress
 	kept := StatusMetrics(p.Metrics)

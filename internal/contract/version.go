@@ -15,8 +15,8 @@ import (
 // it: CheckVersion accepts both, and code that differs branches on RunFile.Version.
 const FormatVersion = 1
 
-// ExitVersion is the exit code of a worker whose version the learner refuses, or that cannot read what the learner or
-// the manager wrote: a worker of another build is needed.
+// ExitVersion is the exit code of a worker whose version the learner refuses, or that cannot read files of the learner
+// or the manager: a worker of another build is needed.
 const ExitVersion = 76
 
 // ExitKeyRefused is the exit code of a worker whose API key is empty, or refused by the endpoint: another pod reads the
@@ -25,7 +25,7 @@ const ExitKeyRefused = 78
 
 // VersionError reports a version that its reader does not accept.
 type VersionError struct {
-	// Format is what has the version, and Got the version that was found.
+	// Format names the versioned format, and Got is the version that was found.
 	Format string
 	Got    int
 	// Accepted says who accepts which versions.
@@ -51,7 +51,7 @@ func CheckVersion(format string, got int, reader string) error {
 	return &VersionError{Format: format, Got: got, Accepted: fmt.Sprintf("%s reads version %d", reader, FormatVersion)}
 }
 
-// CheckRunVersion returns a *VersionError unless the version of a format is that of the run it belongs to.
+// CheckRunVersion returns a *VersionError unless a format has the version of its run.
 func CheckRunVersion(format string, got, run int) error {
 	if got == run {
 		return nil

@@ -32,8 +32,8 @@ type Client struct {
 	Token string
 }
 
-// Post sends one heartbeat to a learner; address is host:port. An *httpstatus.Error or a *ReplyError says that
-// somebody answered, but not with a reply. The caller bounds what a reply has: contract.HeartbeatReply.Bounded.
+// Post sends one heartbeat to a learner; address is host:port. An *httpstatus.Error or a *ReplyError says that somebody
+// answered, but not with a reply. The caller bounds the reply with contract.HeartbeatReply.Bounded.
 func (c Client) Post(ctx context.Context, address string,
 	request contract.HeartbeatRequest) (contract.HeartbeatReply, error) {
 	body, err := json.Marshal(request)

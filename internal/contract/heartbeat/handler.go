@@ -12,7 +12,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/contract"
 )
 
-// maxRequestBytes and maxReplyBytes bound what either side reads. A learner bounds its records to a part of the latter:
+// maxRequestBytes and maxReplyBytes bound requests and replies. A learner bounds its records to a part of the latter:
 // contract.MaxRecordsBytes.
 const (
 	maxRequestBytes = 16 << 10
@@ -25,10 +25,10 @@ func HasBearer(r *http.Request, authorized func(token string) bool) bool {
 	return ok && authorized(token)
 }
 
-// Handler is the learner's side of one run. authorized says whether a bearer token is the manager's; observe is
-// called for each request of this run and must not block: it notes what is desired and answers where the
-// learner is. observe also receives attempts above and below the learner's own; what to do about them is its
-// business. Numbers that JSON cannot carry are left out of the reply, which then says Diverged.
+// Handler is the learner's side of one run. authorized reports whether a bearer token is the manager's. observe is
+// called for each request of this run and must not block: it notes the desired state and returns the learner's reply.
+// observe also receives attempts below and above the learner's own, and decides how to react to them. Numbers that JSON
+// cannot carry are left out of the reply, which then says Diverged.
 func Handler(runUID string, authorized func(token string) bool,
 	observe func(contract.HeartbeatRequest) contract.HeartbeatReply) http.Handler {
 	mux := http.NewServeMux()

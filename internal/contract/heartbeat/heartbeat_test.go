@@ -136,7 +136,7 @@ func TestPostOfALongReply(t *testing.T) {
 	}
 }
 
-// FuzzHandler posts anything to a learner: it is answered or refused, and what is answered can be read.
+// FuzzHandler posts anything to a learner: it answers or refuses, and its answers can be read.
 func FuzzHandler(f *testing.F) {
 	f.Add(`{"runUID":"uid","attempt":2,"desired":"Drain"}`, 0.5)
 	f.Add(`{"runUID":"uid","attempt":2147483648}`, math.NaN())

@@ -1,7 +1,7 @@
 // Copyright 2026 The tinker-operator authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package spending has what a run uses, what that costs, and whether its budget is reached.
+// Package spending has the usage of a run, its cost, and its budget.
 package spending
 
 import (
@@ -11,26 +11,26 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/finite"
 )
 
-// Usage counts the tokens of all requests that were answered, each request once, and apart from them those of requests
-// whose outcome is not known.
+// Usage counts the tokens of all answered requests, each request once. Requests with an unknown outcome are counted
+// apart.
 type Usage struct {
 	PromptTokens int64 `json:"promptTokens"`
-	// CachedPromptTokens are those of the prompt tokens that the endpoint says it had in its cache.
+	// CachedPromptTokens are the prompt tokens that the endpoint reported as cached.
 	CachedPromptTokens int64 `json:"cachedPromptTokens,omitempty"`
 	SampledTokens      int64 `json:"sampledTokens"`
 	// TrainedTokens went through forward_backward, or through forward.
 	TrainedTokens int64 `json:"trainedTokens"`
-	// BoughtTwiceTokens are those of the trained tokens whose result was lost.
+	// BoughtTwiceTokens are the trained tokens whose result was lost.
 	BoughtTwiceTokens int64 `json:"boughtTwiceTokens"`
-	// JudgePromptTokens and JudgeSampledTokens are those of judges, which the first two do not contain.
+	// JudgePromptTokens and JudgeSampledTokens are the tokens of judges. The first two counters do not contain them.
 	JudgePromptTokens  int64 `json:"judgePromptTokens,omitempty"`
 	JudgeSampledTokens int64 `json:"judgeSampledTokens,omitempty"`
-	// ReferenceTokens are those of the requests for log-probabilities of the reference of a KL penalty. The first two do
-	// not contain them.
+	// ReferenceTokens are the tokens of requests for log-probabilities of the reference of a KL penalty. The first two
+	// counters do not contain them.
 	ReferenceTokens int64 `json:"referenceTokens,omitempty"`
 	// TeacherTokens are the tokens of requests for log-probabilities of teachers. The other counters do not contain them.
 	TeacherTokens int64 `json:"teacherTokens,omitempty"`
-	// UnconfirmedTokens are what requests without a known outcome may have cost at most.
+	// UnconfirmedTokens are the tokens of requests with an unknown outcome, at most.
 	UnconfirmedTokens int64 `json:"unconfirmedTokens,omitempty"`
 }
 
@@ -73,11 +73,10 @@ func (u Usage) Spent() int64 {
 // Total counts all tokens, the unconfirmed ones among them.
 func (u Usage) Total() int64 { return u.Spent() + u.UnconfirmedTokens }
 
-// Price is what a million tokens of a model cost, in US dollars.
+// Price is the price of a million tokens of a model, in US dollars.
 type Price struct {
 	Prompt float64 `json:"prompt"`
-	// CachedPrompt is the price of a prompt's tokens that the endpoint had in its cache; 0 where they cost what others
-	// cost.
+	// CachedPrompt is the price of cached prompt tokens; 0 if they cost as much as other prompt tokens.
 	CachedPrompt float64 `json:"cachedPrompt,omitempty"`
 	Sampled      float64 `json:"sampled"`
 	Trained      float64 `json:"trained"`
@@ -92,8 +91,8 @@ type Prices struct {
 	Teacher   Price `json:"teacher,omitzero"`
 }
 
-// USD returns what a usage costs. Prompts of judges, references and teachers count in full, as if the endpoint had none
-// of them in its cache, and unconfirmed tokens count as the dearest of the policy's.
+// USD returns the cost of a usage. Prompts of judges, references and teachers count in full, as if none were cached,
+// and unconfirmed tokens count at the highest price of the policy.
 func (p Prices) USD(u Usage) float64 {
 	cached := min(u.CachedPromptTokens, u.PromptTokens)
 	millionths := float64(u.PromptTokens-cached)*p.Policy.Prompt +
@@ -105,13 +104,13 @@ func (p Prices) USD(u Usage) float64 {
 	return millionths / 1e6
 }
 
-// Budget is what a run may use; 0 means no limit.
+// Budget limits the usage of a run; 0 means no limit.
 type Budget struct {
 	Tokens int64   `json:"tokens,omitempty"`
 	USD    float64 `json:"usd,omitempty"`
 }
 
-// Validate calls invalid for each value that is not valid, with its path and what it must be.
+// Validate calls invalid for each invalid value, with its path and the rule.
 func (b *Budget) Validate(prices *Prices, invalid func(path, problem string)) {
 	if b == nil {
 		return
@@ -127,7 +126,8 @@ func (b *Budget) Validate(prices *Prices, invalid func(path, problem string)) {
 	}
 }
 
-// Reached returns which limit is reached, for people, and nothing if the run may continue. usd is what the usage costs.
+// Reached describes the reached limit for people, or returns an empty text if the run may continue. usd is the cost of
+// the usage.
 func (b *Budget) Reached(used Usage, usd float64) string {
 	switch {
 	case b == nil:

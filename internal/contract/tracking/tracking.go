@@ -29,7 +29,7 @@ type MLflow struct {
 	Experiment string            `json:"experiment"`
 	RunName    string            `json:"runName"`
 	Tags       map[string]string `json:"tags,omitempty"`
-	// Username is that of basic authentication, whose password is in KeyFile; empty where KeyFile has a token.
+	// Username for basic authentication, with the password in KeyFile; empty if KeyFile has a token.
 	Username string `json:"username,omitempty"`
 	// KeyFile is read before each connection; empty for a server without authentication.
 	KeyFile string `json:"keyFile,omitempty"`
@@ -59,6 +59,6 @@ type Problem struct {
 	Service string `json:"service"`
 	// Reason is the code of the problem.
 	Reason problem.Code `json:"reason"`
-	// Message is for people and says what to do.
+	// Message is for people and names the repair.
 	Message string `json:"message"`
 }
