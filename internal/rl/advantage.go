@@ -21,7 +21,7 @@ type Advantage struct {
 	Dropped []bool
 }
 
-// fits reports whether the advantage can be that of a valid trajectory.
+// fits reports whether the advantage has the shape of a valid trajectory.
 func (a Advantage) fits(t Trajectory) bool {
 	if !a.ByStep {
 		return len(a.Values) == 1
@@ -60,10 +60,10 @@ func (a Advantage) isDropped(s Segment) bool {
 //
 // Trajectories are compared within advantage groups, which the algorithm's grouping forms (see IsConstant). A reward is
 // first centred: GroupMean subtracts the mean of the advantage group, LeaveOneOut the mean of the others in it,
-// BatchMean the mean over all rewards of the role, None nothing. Then GroupStd or BatchStd divides by the standard
-// deviation of what is left, over the advantage group or over the role, with the divisor n - DDoF. Each role has its
-// own baseline and scale. Where constant groups are dropped, advantage groups of equal rewards are dropped before,
-// unless a teacher has scored them.
+// BatchMean the mean over all rewards of the role, None nothing. Then GroupStd or BatchStd divides the difference by
+// its standard deviation over the advantage group or over the role, with the divisor n - DDoF. Each role has its own
+// baseline and scale. Where constant groups are dropped, advantage groups of equal rewards are dropped before, unless a
+// teacher has scored them.
 //
 // Where all centred values are equal the deviation is 0 and a scale gives zeros; so does a deviation that
 // DDoF leaves undefined. A group of equal rewards gives exact zeros under GroupMean and LeaveOneOut, and so
@@ -144,7 +144,7 @@ type cell struct {
 	value                    float64
 }
 
-// groupKey identifies an advantage group within a batch. What does not distinguish groups is zero.
+// groupKey identifies an advantage group within a batch. Fields that do not distinguish groups are zero.
 type groupKey struct {
 	// group is the place of the slot's group in the batch.
 	group  int
@@ -173,7 +173,7 @@ func cellsOf(group Group, place int, grouping algorithm.Grouping) []cell {
 	return cells
 }
 
-// rewards gives what is compared of a trajectory: its steps' rewards, or its own.
+// rewards returns the rewards of a trajectory that are compared: its steps' rewards, or its own.
 func (t Trajectory) rewards(grouping algorithm.Grouping) []float64 {
 	if grouping == algorithm.GroupingStep {
 		return t.StepRewards
@@ -185,7 +185,7 @@ func byGroup(c *cell) groupKey { return c.group }
 
 func byRole(c *cell) string { return c.role }
 
-// partition gives the cells of each key, in the order of the keys' first cells. They are those of the argument.
+// partition gives the cells of each key, in the order of the keys' first cells. The cells are shared with the argument.
 func partition[K comparable](cells []cell, key func(*cell) K) [][]*cell {
 	var parts [][]*cell
 	places := map[K]int{}
@@ -222,7 +222,7 @@ func dropConstant(cells []cell, out [][][]Advantage, taught []bool) []cell {
 	})
 }
 
-// centre replaces rewards by what is left of them under the baselines of their roles.
+// centre subtracts the baselines of their roles from rewards.
 func centre(cells []cell, alg algorithm.Algorithm) {
 	of := func(b algorithm.Baseline) func(algorithm.Advantage) bool {
 		return func(a algorithm.Advantage) bool { return a.Baseline == b }
@@ -263,7 +263,7 @@ type transformation struct {
 	values []float64
 }
 
-// apply computes new values from those of all cells of a part, and keeps those of the cells whose role's estimator
+// apply computes new values from the values of all cells of a part, and sets them in the cells whose role's estimator
 // wants them.
 func (t *transformation) apply(part []*cell, alg algorithm.Algorithm, wants func(algorithm.Advantage) bool,
 	f func([]float64)) {

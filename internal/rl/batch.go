@@ -33,7 +33,7 @@ type Position struct {
 // Known looks up the outcome of a slot that a version played. It returns false while that is not known.
 type Known func(slot, version int64) (Outcome, bool)
 
-// Batch is what is known of the slots of a step.
+// Batch has the known results of the slots of a step.
 type Batch struct {
 	Step int64
 	// Version of the policy that samples the batch.
@@ -85,8 +85,8 @@ func (r Rules) After(b Batch) Position {
 	return Position{Step: b.Step + 1, Cursor: b.Next}
 }
 
-// Task is what a slot plays. Where steps have slots of their own, the first ones of each step play the stream from step
-// to step, and the others its refills.
+// Task returns the task of a slot. Where steps have slots of their own, the first ones of each step play the stream
+// from step to step, and the others its refills.
 func (r Rules) Task(stream *Stream, slot int64) Task {
 	if !r.OwnSlots {
 		return stream.Task(slot)

@@ -169,8 +169,8 @@ func sequentialBatches(rules Rules, outcome func(slot int64) Outcome) []Batch {
 	return batches
 }
 
-// loop is a learner and its workers, reduced to what the batch depends on. Results come in a random order; the
-// learner may die at any time, with all or some of what it knew.
+// loop is a learner and its workers, reduced to the inputs of a batch. Results come in a random order. The learner may
+// die at any time, and then loses some or all of its memory.
 type loop struct {
 	t       *testing.T
 	rules   Rules

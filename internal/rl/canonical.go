@@ -31,7 +31,7 @@ func parseHex(into []byte, text string) error {
 	return nil
 }
 
-// canonical hashes fields: numbers as eight little-endian bytes, what has a length behind its length. It must not be
+// canonical hashes fields: numbers as eight little-endian bytes, texts and lists after their length. It must not be
 // used after sum.
 type canonical struct {
 	hash    hash.Hash
@@ -129,7 +129,7 @@ func (c *canonical) sum() (d [sha256.Size]byte) {
 	return d
 }
 
-// float32Bits gives the bits of v, those of one NaN for all of them.
+// float32Bits returns the bits of v, and the same bits for every NaN.
 func float32Bits(v float32) uint32 {
 	if v != v {
 		return 0x7fc00000

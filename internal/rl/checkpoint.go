@@ -26,8 +26,8 @@ type CheckpointName struct {
 	// Attempt that saved it, and which of the attempt's models, both from 1.
 	Attempt int32
 	Model   int
-	// Lineage is that of the version, and Parent that of the one before it. The name spells the first 10 hex digits of
-	// each.
+	// Lineage is the lineage of the version, and Parent the lineage of the version before it. The name has the first 10
+	// hex digits of each.
 	Lineage, Parent Lineage
 }
 
@@ -50,8 +50,8 @@ func (n CheckpointName) String() string {
 		n.Parent.Short())
 }
 
-// ParseCheckpointName reads a name. Anything else than what String spells is an error: names of other
-// programs are paths and no loop state.
+// ParseCheckpointName reads a name. Any name that String does not make is an error: the checkpoints of other programs
+// are paths and have no state of the loop.
 func ParseCheckpointName(name string) (CheckpointName, error) {
 	parts := checkpointPattern.FindStringSubmatch(name)
 	if parts == nil {

@@ -20,7 +20,7 @@ type Datum struct {
 	Tokens, Targets []int32
 	// Logprobs under the sampling policy; 0 where the target is not an action.
 	Logprobs []float32
-	// Advantage is that of all actions. Where they differ, Advantages has one for each target instead, which is 0 where
+	// Advantage is the advantage of all actions. If they differ, Advantages has one for each target instead, which is 0 if
 	// the target is not an action.
 	Advantage  float32
 	Advantages []float32
@@ -30,7 +30,7 @@ type Datum struct {
 	ReferenceLogprobs []float32
 	// TeacherLogprobs is nil without a teacher.
 	TeacherLogprobs []float32
-	// Weights are those of the loss cross_entropy; nil for data that the policy sampled.
+	// Weights of the loss cross_entropy; nil for data that the policy sampled.
 	Weights []float32
 }
 

@@ -8,7 +8,7 @@ import (
 	"cmp"
 )
 
-// Kind is what a group is played for.
+// Kind is the purpose of a group.
 type Kind uint8
 
 // Train groups become gradients; Evaluate groups become metrics.
@@ -17,14 +17,14 @@ const (
 	Evaluate
 )
 
-// Key names a group: what is played, and under which policy.
+// Key names a group: its task and its policy.
 type Key struct {
 	Kind Kind
 	// Slot in the run's stream; the index within the evaluation for Evaluate.
 	Slot int64
 	// Lineage of the policy that samples.
 	Lineage Lineage
-	// Evaluation digests what is evaluated and how; empty for Train.
+	// Evaluation digests the settings of an evaluation; empty for Train.
 	Evaluation string
 }
 
@@ -68,9 +68,9 @@ type Group struct {
 	Reason      string
 	Environment string
 	Members     []Member
-	// PromptTokens and SampledTokens count what was paid for, faulted members and retries included.
+	// PromptTokens and SampledTokens count all tokens that were paid for, including faulted members and retries.
 	PromptTokens, SampledTokens int64
-	// Judge counts what judges did for the group.
+	// Judge counts the requests and tokens of judges for the group.
 	Judge JudgeUsage
 }
 
@@ -84,7 +84,7 @@ type JudgeUsage struct {
 type Member struct {
 	Index   int
 	Outcome Outcome
-	// Reward of the whole episode, which is measured. What is trained on are the rewards of Trajectories.
+	// Reward of the whole episode, which is measured. Training uses the rewards of Trajectories.
 	Reward float64
 	// Parts of the reward by name.
 	Parts map[string]float64
@@ -93,8 +93,8 @@ type Member struct {
 	StopReason string
 	// Metrics that the environment gave: correct, answered, truncated, ...
 	Metrics map[string]float64
-	// Trajectories are those of the episode's conversations, in the order of their keys. A usable member has at least one,
-	// and another has none.
+	// Trajectories of the episode's conversations, in the order of their keys. A usable member has at least one, other
+	// members have none.
 	Trajectories []Trajectory
 	Turns        int
 	// PromptTokens sums the full prompt of each turn; SampledTokens the replies.
@@ -109,7 +109,7 @@ type Member struct {
 // MaxTranscript bounds the transcripts of a group's members together, in bytes.
 const MaxTranscript = 2 << 20
 
-// Trajectory is what one conversation of an episode recorded. It gets an advantage of its own.
+// Trajectory is the record of one conversation of an episode. It gets an advantage of its own.
 type Trajectory struct {
 	// Role that the policy has in the conversation; "" is the one role of a simple environment.
 	Role string
@@ -118,7 +118,7 @@ type Trajectory struct {
 	Reward float64
 	// StepRewards has the reward of each reply, in their order. It is nil unless the run compares single steps.
 	StepRewards []float64
-	// StopReason of the last reply, or what ended the conversation otherwise, as that of a Member.
+	// StopReason of the last reply, or the reason for which the conversation ended otherwise, as in Member.
 	StopReason string
 	// Segments to train on; a trajectory whose replies are all masked has none.
 	Segments []Segment
@@ -152,7 +152,7 @@ type Segment struct {
 	ReferenceLogprobs []float32
 	// TeacherLogprobs is nil without a teacher; 0 where the token is not an action.
 	TeacherLogprobs []float32
-	// Weights are those of the loss cross_entropy, by target; nil where the policy sampled the tokens.
+	// Weights of the loss cross_entropy, by target; nil if the policy sampled the tokens.
 	Weights []float32
 	// Steps are the replies that the segment contains, in their order. It is nil where the trajectory has no
 	// StepRewards.
@@ -161,7 +161,7 @@ type Segment struct {
 
 // Step is one reply of a trajectory.
 type Step struct {
-	// Index of the reply among those of the trajectory.
+	// Index of the reply in the trajectory.
 	Index int
 	// End of the reply in the segment: the index of the token after its last one.
 	End int

@@ -73,15 +73,15 @@ var (
 	reinforcePlusPlus = algorithm.Advantage{Baseline: algorithm.BaselineGroupMean, Scale: algorithm.ScaleBatchStd}
 )
 
-// The values are those of rLLM's estimators for the roles of its solver-judge workflow: every role of a task is a
-// group, here of 6 solvers and 3 judges. Its divisors have 1e-6 added, which the tolerance covers.
+// The values come from rLLM's estimators for the roles of its solver-judge workflow: every role of a task is a group,
+// here of 6 solvers and 3 judges. Its divisors have 1e-6 added, which the tolerance covers.
 func TestAdvantagesOfRolesAreThoseOfRLLM(t *testing.T) {
 	// Solvers 1 0 | 1 1 | 0 0 have the mean 1/2 and the deviation 1/2; judges 1 1 0 the mean 2/3 and deviation √2/3.
 	first := solverJudge([3]float64{1, 0, 1}, [3]float64{1, 1, 1}, [3]float64{0, 0, 0})
 	// Solvers 0 0 | 0 1 have the mean 1/4, judges 0 1 the mean 1/2.
 	second := solverJudge([3]float64{0, 0, 0}, [3]float64{0, 1, 1})
-	// All solvers have the mean 4/10, so that the squares of the deviations add up to 2.4; all judges 3/5 and 1.2. What
-	// is left of the groups' means has the squares 1.5 + 0.75 and 2/3 + 1/2.
+	// All solvers have the mean 4/10, so that the squares of the deviations add up to 2.4; all judges 3/5 and 1.2. The
+	// squares of the differences from the groups' means are 1.5 + 0.75 and 2/3 + 1/2.
 	solver, judge := float32(math.Sqrt(0.24)), float32(math.Sqrt(0.24))
 	solverLeft, judgeLeft := float32(math.Sqrt(2.25/10)), float32(math.Sqrt((2.0/3+1.0/2)/5))
 	root2 := float32(math.Sqrt2)

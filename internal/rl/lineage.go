@@ -23,7 +23,7 @@ type Lineage [32]byte
 // shortBytes is how much of a lineage a name has.
 const shortBytes = 5
 
-// Settings decide what a step makes of its batch.
+// Settings decide how a step changes the weights with its batch.
 type Settings struct {
 	// LearningRate is the rate of this very step, with the schedule applied.
 	LearningRate float64
@@ -52,7 +52,7 @@ func (l Lineage) Next(manifest Manifest, settings Settings) Lineage {
 	return seal(c.sum())
 }
 
-// seal makes what is behind the first bytes of a lineage a function of them.
+// seal derives the remaining bytes of a lineage from its first bytes.
 func seal(l Lineage) Lineage {
 	rest := sha256.Sum256(l[:shortBytes])
 	copy(l[shortBytes:], rest[:])

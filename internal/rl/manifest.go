@@ -3,8 +3,8 @@
 
 package rl
 
-// Manifest lists what a step's batch took from the stream, in slot order: the groups it trained on and the
-// tombstones it passed.
+// Manifest lists the slots of a step's batch in slot order: the groups that were trained on and the tombstones that
+// were passed.
 type Manifest struct {
 	Step  int64
 	Slots []SlotDigest
@@ -30,10 +30,10 @@ func (m Manifest) Digest() Digest {
 	return c.sum()
 }
 
-// Digest covers what the group does to the weights: its key and outcome and, when it is usable, the
-// trajectories of its usable members in the order of their indexes. It leaves out what differs between two plays that
-// are the same to the optimizer: counts of tokens and retries, reasons, metrics, the rewards of whole episodes, and
-// members that faulted. A tombstone is its key and outcome alone.
+// Digest covers everything of the group that affects the weights: its key and outcome and, if it is usable, the
+// trajectories of its usable members in the order of their indexes. It leaves out values that may differ between two
+// plays that are the same to the optimizer: counts of tokens and retries, reasons, metrics, the rewards of whole
+// episodes, and members that faulted. The digest of a tombstone covers its key and outcome alone.
 func (g Group) Digest() Digest {
 	c := newCanonical("tinker-operator group 1")
 	g.Key.write(c)

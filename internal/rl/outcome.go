@@ -17,7 +17,7 @@ var outcomeNames = [...]string{
 	Filtered: "Filtered",
 }
 
-// IsValid reports whether o is one of the outcomes of what workers play. Those of rows are no outcomes of theirs.
+// IsValid reports whether o is an outcome of a group that a worker played. Outcomes of rows are not valid.
 func (o Outcome) IsValid() bool { return o <= InvalidTokens }
 
 // String gives the outcome's name, such as BelowFloor.
@@ -63,14 +63,14 @@ func (g Group) Roles() []string {
 	return slices.Sorted(maps.Keys(roles))
 }
 
-// Tombstone gives the group under an outcome that leaves it out, without its segments. Rewards, metrics and
-// what was paid for stay, to be counted.
+// Tombstone returns the group under an outcome that leaves it out, without its segments. Rewards, metrics and tokens
+// stay, to be counted.
 func (g Group) Tombstone(outcome Outcome, reason string) Group {
 	g.Outcome, g.Reason = outcome, reason
 	return g.WithoutSegments()
 }
 
-// WithoutSegments gives the group without what only training needs.
+// WithoutSegments returns the group without the segments, which only training needs.
 func (g Group) WithoutSegments() Group {
 	g.Members = slices.Clone(g.Members)
 	for i := range g.Members {

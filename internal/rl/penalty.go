@@ -16,9 +16,9 @@ import (
 //
 // A token's penalty is the coefficient times that mean less the token's own difference: penalties are centred over the
 // whole batch, so that they sum up to 0. With a discount, each token also gets the penalties of the sampled tokens
-// after it in its datum, times the discount to the power of their distance. The arithmetic is that of
-// incorporate_kl_penalty in tinker-cookbook, which with a discount also changes the advantages of tokens that were not
-// sampled, as this does not. Sums are taken in float64, and advantages are rounded to float32 once.
+// after it in its datum, times the discount to the power of their distance. The arithmetic is the same as in
+// incorporate_kl_penalty in tinker-cookbook, except that with a discount the latter also changes the advantages of
+// tokens that were not sampled. Sums are taken in float64, and advantages are rounded to float32 once.
 func Penalise(datums []Datum, kl algorithm.KL) (mean float64, err error) {
 	sum, actions := 0.0, 0
 	for _, d := range datums {
@@ -54,9 +54,9 @@ func (d Datum) penalise(kl algorithm.KL, mean float64) {
 	d.Credit(kl.Discount, func(i int) float64 { return float64(kl.Coefficient * (mean - d.difference(i))) })
 }
 
-// Credit adds to the advantage of each sampled token what the token gets of its own, and what the sampled tokens after
-// it in the datum get times the discount to the power of their distance. The datum is spread. Advantages are rounded
-// once. For the result to be the same on every machine, own has to round its products by a conversion.
+// Credit adds to the advantage of each sampled token its own credit, and the credit of each later sampled token in the
+// datum times the discount to the power of their distance. The datum is spread. Advantages are rounded once. For the
+// result to be the same on every machine, own has to round its products by a conversion.
 func (d Datum) Credit(discount float64, own func(i int) float64) {
 	later := 0.0
 	for i := len(d.Mask) - 1; i >= 0; i-- {

@@ -14,7 +14,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1/algorithm"
 )
 
-// penaltyCase is a batch and what tinker-cookbook 0.6.1 (incorporate_kl_penalty, PyTorch) made of its advantages.
+// penaltyCase is a batch and its advantages in tinker-cookbook 0.6.1 (incorporate_kl_penalty, PyTorch).
 type penaltyCase struct {
 	Name                  string
 	Coefficient, Discount float64

@@ -5,7 +5,7 @@ package rl
 
 import "encoding/binary"
 
-// Use is what a request is made for. Each use has seeds and numbers of its own.
+// Use is the purpose of a request. Each use has seeds and numbers of its own.
 type Use string
 
 // The uses of requests.
@@ -20,13 +20,13 @@ const (
 	UseTeacher Use = "teacher"
 	// UsePrompt is the log-probabilities of a prompt under the policy.
 	UsePrompt Use = "prompt"
-	// UseJudge is what grades the reply to a request.
+	// UseJudge grades the reply to a request.
 	UseJudge Use = "judge"
 )
 
-// Request identifies a request of an episode by what it asks, and by nothing that follows the order in which requests
-// are made: the conversations of an episode may ask at the same time. No run's name or uid, no worker and no try of the
-// network is a part of it, so that every worker that plays the slot gets the same tokens.
+// Request identifies a request of an episode by its content. The order of requests is no part of it, since the
+// conversations of an episode may ask at the same time. The run's name and uid, the worker and the tries of the network
+// are no parts of it either, so that every worker that plays the slot gets the same tokens.
 type Request struct {
 	Kind   Kind
 	Slot   int64
@@ -35,13 +35,13 @@ type Request struct {
 	Try int
 	// Conversation is the key of the conversation that asks.
 	Conversation string
-	// Content is what is asked.
+	// Content of the request.
 	Content Digest
 	// Repeat counts how often the conversation has asked the same before.
 	Repeat int
 }
 
-// Content is what a request asks: a prompt, and how its reply is drawn.
+// Content is a prompt with the settings of its sampling.
 type Content struct {
 	Prompt      []int32
 	MaxTokens   int
@@ -100,7 +100,7 @@ func (r Request) write(c *canonical, use Use) {
 	c.int(int64(r.Repeat))
 }
 
-// EpisodeSeed is for what an environment draws itself in one episode.
+// EpisodeSeed is the seed of an environment's own random numbers in one episode.
 func EpisodeSeed(runSeed uint64, kind Kind, slot int64, member, try int) uint64 {
 	c := newCanonical("tinker-operator episode seed 1")
 	for _, n := range []uint64{runSeed, uint64(kind), uint64(slot), uint64(member), uint64(try)} {

@@ -10,18 +10,18 @@ import (
 
 // Transition is one turn of a trajectory: the whole prompt and the reply to it.
 type Transition struct {
-	// Turn is the index of the reply among those of the trajectory.
+	// Turn is the index of the reply in the trajectory.
 	Turn int
 	// Observation is the whole prompt of the turn, in tokens.
 	Observation []int32
-	// Action is the reply as it was sampled, and Logprobs those of its tokens.
+	// Action is the reply as it was sampled, and Logprobs has the log-probabilities of its tokens.
 	Action   []int32
 	Logprobs []float32
 }
 
 // SegmentBuilder merges the turns of one trajectory into segments: a turn whose observation begins with all tokens of
 // the last segment extends it, any other begins a new one. Tokens are compared, not messages, since text that is
-// rendered again may differ from what was sampled. The tokens of a segment are stored once, with nothing beside them
+// rendered again may differ from the sampled tokens. The tokens of a segment are stored once, with nothing beside them
 // but the log-probs of its replies, since a worker has many long trajectories at the same time. The zero value has no
 // turn.
 type SegmentBuilder struct{ segments []openSegment }

@@ -24,7 +24,7 @@ type Source struct {
 	Weight float64
 }
 
-// Task names what a slot plays.
+// Task names the task of a slot.
 type Task struct {
 	Environment, Split string
 	// Index of the task in its split.
@@ -144,11 +144,12 @@ func newPool(scope string, sources []Source) pool {
 	return p
 }
 
-// Task gives what slot plays; slots count from 0.
+// Task returns the task of a slot; slots count from 0.
 func (s *Stream) Task(slot int64) Task { return s.task(slot, "") }
 
-// Refill gives what replaces a dropped group. Splits that keep their own order have the task there that Task gives, so
-// that refills do not leave that order; shuffled ones are passed over in another order, without an end as well.
+// Refill returns the task that replaces a dropped group. Splits that keep their own order have the same task there as
+// in Task, so that refills do not leave that order. Shuffled splits are passed over in another order, also without an
+// end.
 func (s *Stream) Refill(position int64) Task { return s.task(position, " refills") }
 
 func (s *Stream) task(slot int64, scope string) Task {

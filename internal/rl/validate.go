@@ -20,7 +20,7 @@ type FieldError struct {
 	Problem string
 }
 
-// Error gives the field and what is wrong with it.
+// Error returns the field and its problem.
 func (e *FieldError) Error() string { return e.Field + " " + e.Problem }
 
 func fieldErrorf(field, format string, args ...any) error {
@@ -37,7 +37,7 @@ const (
 // MaxMembers bounds the members of a group.
 const MaxMembers = 1024
 
-// Validate checks what a group has to be by itself, whoever made it. The error is a *FieldError.
+// Validate checks a group by itself, whoever made it. The error is a *FieldError.
 func (g Group) Validate() error {
 	if err := g.Key.validate(); err != nil {
 		return err

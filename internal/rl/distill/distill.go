@@ -6,8 +6,8 @@
 //	coefficient * (log p_teacher - log p_policy)
 //
 // in addition to its advantage, where p_policy is the policy that sampled the token. Unlike the KL penalty of package
-// rl, the sum is not centred, so that it needs nothing of the other data of a step. The arithmetic is that of
-// incorporate_kl_penalty in distillation/train_on_policy.py of tinker-cookbook, but for one thing: with a discount,
+// rl, the sum is not centred, so that it does not depend on the other data of a step. The arithmetic is the same as in
+// incorporate_kl_penalty in distillation/train_on_policy.py of tinker-cookbook, with one exception: with a discount,
 // that function also changes the advantages of tokens that were not sampled.
 package distill
 
@@ -18,7 +18,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/rl"
 )
 
-// Lesson is a datum and what its teacher says of it.
+// Lesson is a datum and its teacher's log-probabilities.
 type Lesson struct {
 	Datum rl.Datum
 	// Environment names the datum's environment, for metrics.
@@ -26,8 +26,8 @@ type Lesson struct {
 	// Teacher has the log-probability of each target of the datum under the teacher. Only values of sampled tokens are
 	// read.
 	Teacher []float32
-	// Coefficient is how much the teacher counts, and Discount what a token gets of the sum of a token after it, for
-	// each token of distance. Without a discount a token gets only its own.
+	// Coefficient weights the teacher. Discount is the share of a token's sum that the token before it gets, per token of
+	// distance. Without a discount a token gets only its own sum.
 	Coefficient, Discount float64
 }
 

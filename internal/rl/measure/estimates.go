@@ -13,14 +13,14 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/contract"
 )
 
-// derived matches the metrics of an environment that describe how its episodes went rather than what they are worth,
-// and those that pass@1 repeats.
+// derived matches the metrics of an environment that describe the course of its episodes rather than their quality, and
+// metrics that pass@1 repeats.
 var derived = regexp.MustCompile(
 	`(^|/)(stop|answer|by_group)/|(^|/)(total_\w+|\w+_per_\w+|fault_ratio|deadline_ratio)$|^(` +
 		MetricCorrect + `|` + MetricAnswered + `|` + MetricTruncated + `)$`)
 
-// Estimates picks what an evaluation measured of an environment out of its metrics, the most important first: pass@k by
-// k, solved@n, the reward, the rewards of roles, and what the environment itself measures, by name.
+// Estimates selects the results of an evaluation from the metrics of an environment, the most important first: pass@k
+// by k, solved@n, the reward, the rewards of roles, and the environment's own metrics by name.
 func Estimates(metrics map[string]float64, environment string) []contract.Estimate {
 	var list []contract.Estimate
 	for _, prefix := range []string{"test/" + environment + "/", "test/env/" + environment + "/"} {

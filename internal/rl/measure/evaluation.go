@@ -57,7 +57,7 @@ type estimate struct {
 	of func(usable, passed int) (rate float64, trials int, ok bool)
 }
 
-// estimatesOf lists those of an environment, pass@1 always among them.
+// estimatesOf lists the estimates of an environment, always with pass@1.
 func estimatesOf(s Samples) []estimate {
 	ks := append([]int{1}, s.PassAt...)
 	slices.Sort(ks)
@@ -158,7 +158,7 @@ func PassAtK(n, passed, k int) (float64, bool) {
 	return 1 - none, true
 }
 
-// writeMeanIntervals adds the intervals of means of rewards and of what an environment measures.
+// writeMeanIntervals adds the intervals of the means of rewards and of the environment's metrics.
 func writeMeanIntervals(out map[string]float64, groups []rl.Group) {
 	values, beyond := map[string][]average{}, map[string]bool{}
 	for _, g := range groups {
@@ -190,7 +190,7 @@ func writeMeanIntervals(out map[string]float64, groups []rl.Group) {
 	}
 }
 
-// eachNamed calls f with what an episode's environment measured, and with the parts of its reward.
+// eachNamed calls f with the metrics of an episode's environment and with the parts of its reward.
 func eachNamed(m rl.Member, f func(name string, v float64)) {
 	for name, v := range m.Metrics {
 		f(name, v)
@@ -200,8 +200,7 @@ func eachNamed(m rl.Member, f func(name string, v float64)) {
 	}
 }
 
-// eachValue calls f with the rewards of an episode and with what its environment measured, by the names that
-// StepMetrics gives the means of these.
+// eachValue calls f with the rewards and metrics of an episode, under the names that StepMetrics gives their means.
 func eachValue(m rl.Member, f func(name string, v float64)) {
 	f(metricReward, m.Reward)
 	eachNamed(m, f)

@@ -5,7 +5,7 @@ package measure
 
 import "github.com/tinker-operator/tinker-operator/internal/rl"
 
-// rowOutcomes are the names of the metrics that count rows by what keeps them from being trained on.
+// rowOutcomes are the names of the metrics that count unusable rows by reason.
 var rowOutcomes = map[rl.Outcome]string{
 	rl.NoWeight: "batch/rows_no_weight", rl.NotRendered: "batch/rows_not_rendered", rl.TooLong: "batch/rows_too_long",
 	rl.Empty: "batch/rows_empty", rl.InvalidTokens: "batch/rows_refused", rl.Filtered: "batch/rows_filtered",

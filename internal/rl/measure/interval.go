@@ -22,10 +22,10 @@ func wilson(p, n float64) interval {
 }
 
 // shareInterval is the interval of the mean of tasks' rates, each from 0 to 1 and estimated from samples. It is
-// Wilson's, with the effective number of trials: that of which a plain share would have the same variance (N. Dean and
-// M. Pagano, Evaluating confidence interval methods for binomial proportions in clustered surveys, Journal of Survey
-// Statistics and Methodology 3, 2015). Where each rate is 0 or 1 these are the tasks. There are at most trials of them,
-// the samples, since rates that agree by chance show no more than that.
+// Wilson's interval with the effective number of trials, at which a plain share would have the same variance (N. Dean
+// and M. Pagano, Evaluating confidence interval methods for binomial proportions in clustered surveys, Journal of
+// Survey Statistics and Methodology 3, 2015). If each rate is 0 or 1, the trials are the tasks. There are at most as
+// many trials as samples, since rates that agree by chance show no more.
 func shareInterval(rates []float64, trials int) interval {
 	tasks, sum, squares := float64(len(rates)), 0.0, 0.0
 	for _, rate := range rates {

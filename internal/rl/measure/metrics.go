@@ -27,12 +27,11 @@ const metricReward = "reward/total"
 // allEnvironments is the name under which metrics of all environments together are given.
 const allEnvironments = "all"
 
-// StepMetrics measures the groups of a batch, tombstones among them: env/all/... over all of them,
-// env/<name>/... for each environment, and batch/... for what was used and what was left out. Rewards and
-// metrics are those of usable and of constant groups, before these are filtered; a name is averaged over
-// the episodes that have it. The shares stop/<reason> count episodes that a limit left out, too. What has nothing to be
-// averaged over is absent, and no value is NaN. Roles that have a name have env/<name>/<role>/... of their
-// trajectories, too.
+// StepMetrics measures the groups of a batch, including tombstones: env/all/... over all groups, env/<name>/... for
+// each environment, env/<name>/<role>/... for each role with a name, and batch/... for the groups that were used and
+// left out. Rewards and metrics are means over the episodes of usable and constant groups, before constant groups are
+// dropped; a name is averaged over the episodes that have it. The shares stop/<reason> also count episodes that a limit
+// left out. A mean over nothing is absent, and no value is NaN.
 func StepMetrics(groups []rl.Group) map[string]float64 {
 	out := environmentMetrics("", groups)
 	maps.Copy(out, batchMetrics(groups))
@@ -47,7 +46,7 @@ func ProgressMetrics(step, steps int64) map[string]float64 {
 	}
 }
 
-// Finite leaves out what is NaN or infinite, and reports whether it found any.
+// Finite leaves out values that are NaN or infinite, and reports whether it found any.
 func Finite(metrics map[string]float64) (kept map[string]float64, diverged bool) {
 	kept = finite.Only(metrics)
 	return kept, len(kept) < len(metrics)
@@ -109,7 +108,7 @@ func batchMetrics(groups []rl.Group) map[string]float64 {
 	return out
 }
 
-// addJudge adds to the metrics of a batch what judges did. A batch that called none lacks these metrics.
+// addJudge adds the usage of judges to the metrics of a batch. A batch that called no judge lacks these metrics.
 func addJudge(out map[string]float64, u rl.JudgeUsage) {
 	if u == (rl.JudgeUsage{}) {
 		return

@@ -131,7 +131,7 @@ func TestStepMetricsOfOneEnvironment(t *testing.T) {
 	}
 }
 
-// Episodes that a limit left out count among the stop reasons, also those of groups that are left out for them.
+// Episodes that a limit left out count among the stop reasons, even if their groups are left out because of them.
 func TestStopsCountEpisodesThatALimitLeftOut(t *testing.T) {
 	late := func(index int, limit string) rl.Member {
 		return rl.Member{Index: index, Outcome: rl.Deadline, StopReason: limit}

@@ -20,7 +20,7 @@ import (
 // float32.
 const tolerance = 1e-5
 
-// Step is what train_on_policy.py computed in one step.
+// Step has the results of train_on_policy.py in one step.
 type Step struct {
 	Groups []struct {
 		Rewards    []float64 `json:"rewards"`
