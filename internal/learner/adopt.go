@@ -13,8 +13,8 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/learner/opening"
 )
 
-// adopt claims the run that this run continues, before its states are listed, and takes over what the artifact store
-// has of it. A run that continues none looks for an earlier one of its name.
+// adopt claims the run that this run continues, before its states are listed, and takes over its files in the artifact
+// store. A run that continues no other looks for an earlier run of its name.
 func (b *beginning) adopt(ctx context.Context) error {
 	run := b.learner.file.Run
 	if b.learner.file.ResumeFrom == "" {
@@ -54,7 +54,7 @@ func (o *modelOpening) reportOrigin(loaded opening.Loaded) {
 	})
 }
 
-// countKnown notes how many steps up to the loaded one the usage contains, where they are those of another run.
+// countKnown notes how many steps up to the loaded one the usage contains, if they are steps of another run.
 func (o *modelOpening) countKnown(steps int64) {
 	o.learner.status.Update(func(p *contract.Progress) {
 		if p.ResumedFrom != nil && p.ResumedFrom.Step == o.learner.loop.at.Step {

@@ -11,7 +11,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/rl"
 )
 
-// batchSource gives the batches of a run: what workers sample, or rows of data.
+// batchSource provides the batches of a run: groups that workers sample, or rows of data.
 type batchSource interface {
 	// Run does the work of the source until ctx ends.
 	Run(ctx context.Context)
@@ -23,7 +23,7 @@ type batchSource interface {
 	Advance(to rl.Position)
 	// Batch waits until the current batch is decided.
 	Batch(ctx context.Context) (leases.Batch, error)
-	// Task returns what a slot has.
+	// Task returns the task of a slot.
 	Task(slot int64) rl.Task
 	// Progress gives how many groups of the current batch are known, and how many it has so far.
 	Progress() (known, all int)

@@ -15,8 +15,8 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/tinker/capability"
 )
 
-// beginning is what an attempt does once: it claims its number, finds out whether the endpoint can serve the run, and
-// makes the session that groups are sampled in.
+// beginning does the work that an attempt does once: it claims its number, finds out whether the endpoint can serve the
+// run, and makes the session in which groups are sampled.
 type beginning struct{ learner *learner }
 
 func (*beginning) number() int64 { return -1 }
@@ -46,7 +46,7 @@ func (b *beginning) pinTokenizer(ctx context.Context) error {
 	if err != nil || digest == "" && template == nil {
 		return err
 	}
-	// What decides the weights has been digested before: the digest covers where the template is.
+	// The settings were digested before: the digest covers the place of the template.
 	b.learner.file.Fixed.Model.Template = template
 	play, err := encodePlay(b.learner.file, digest, false)
 	if err != nil {
@@ -75,7 +75,7 @@ func (b *beginning) check(ctx context.Context) error {
 	return errors.Join(err, b.adapt(b.learner.loop.capabilities))
 }
 
-// adapt compensates for what the endpoint does differently.
+// adapt compensates for differences of the endpoint.
 func (b *beginning) adapt(found capability.Report) error {
 	if found.Lacks(capability.Repeats) {
 		b.learner.client.NeverRepeatSteps()
@@ -91,7 +91,7 @@ func (b *beginning) adapt(found capability.Report) error {
 	return err
 }
 
-// connect makes the session that groups are sampled in, or takes over that of the attempt before.
+// connect makes the session in which groups are sampled, or takes over the session of the attempt before.
 func (b *beginning) connect(ctx context.Context) error {
 	b.learner.rollouts.Adopt(ctx, b.learner.journal.Session())
 	if _, err := b.learner.rollouts.Get(ctx); err != nil {
@@ -142,8 +142,8 @@ func recordWorkers(ctx context.Context, table workerList, journal workerRecord,
 	}
 }
 
-// encodePlay encodes what workers must know; digest is that of the tokenizer's file, empty while it is not known, and
-// shortSeeds says that the endpoint refuses seeds of more than 31 bits.
+// encodePlay encodes the settings that workers need. digest is the digest of the tokenizer's file, empty while it is
+// not known. shortSeeds says that the endpoint refuses seeds of more than 31 bits.
 func encodePlay(file contract.RunFile, digest string, shortSeeds bool) ([]byte, error) {
 	play := contract.Play{
 		Version: file.Version, Model: file.Fixed.Model, BaseURL: file.Fixed.BaseURL, Environments: file.Fixed.Environments,

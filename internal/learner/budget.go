@@ -22,7 +22,7 @@ import (
 // errBudget ends a learner whose run has reached its budget. It stops at a saved state, like one that drains.
 var errBudget = fmt.Errorf("%w because of the budget", errDrained)
 
-// spendings records what a run spends, and compares it with the budget.
+// spendings records the spending of a run, and compares it with the budget.
 type spendings struct {
 	budget  *spending.Budget
 	prices  *spending.Prices
@@ -67,9 +67,9 @@ func (s *spendings) awaitEvaluations(soft context.Context, evaluator *evaluation
 	return evaluator.Wait(ctx)
 }
 
-// open notes that a version was loaded, and returns up to which step it is known what was spent. If no attempt of the
-// run has recorded that, it is in the newest row that can be read, and in the results of the evaluations. The tokens
-// by which held-out rows were measured are among those of the version.
+// open notes that a version was loaded, and returns the last step up to which spending is known. If no attempt of the
+// run has recorded its spending, it is taken from the newest readable row and from the results of the evaluations. The
+// usage of the version includes the tokens by which held-out rows were measured.
 func (s *spendings) open(v rl.Version, measured *heldOut) (known int64) {
 	if s.ledger.Restored() {
 		known = v.Step
@@ -92,8 +92,8 @@ func (s *spendings) open(v rl.Version, measured *heldOut) (known int64) {
 	return known
 }
 
-// usageIn returns the usage that a row has, where no attempt has recorded what was spent. Workers report anew what they
-// sampled, but for those of earlier versions of the program.
+// usageIn returns the usage in a row, for a run without a record of spending. Workers report again the tokens that they
+// sampled, except workers of earlier versions of the program.
 func (s *spendings) usageIn(row artifacts.Row) spending.Usage {
 	if row.Trained != nil && s.status.Progress().ResumedFrom != nil {
 		return row.Usage // the workers of the run that this run continues report no more
@@ -117,11 +117,11 @@ func trainedIn(row artifacts.Row) *int64 {
 	return &row.Usage.TrainedTokens
 }
 
-// spendingInterval is how often what was spent is recorded while no row is.
+// spendingInterval is the interval between records of spending while no row is written.
 const spendingInterval = 10 * time.Second
 
-// record makes durable what was spent. A record that the store does not take stays as it was, and the next one replaces
-// it.
+// record makes the spending durable. If the store does not take the record, the former one stays, and the next one
+// replaces it.
 func (s *spendings) record(ctx context.Context) {
 	if err := s.ledger.Write(ctx); err != nil {
 		s.logger.Warn("what was spent is not recorded", "err", err)
@@ -131,8 +131,8 @@ func (s *spendings) record(ctx context.Context) {
 // joinedPause has the records of workers that join together written once.
 const joinedPause = time.Second
 
-// keepRecording records what was spent from time to time, and soon after a worker has joined, for an attempt that
-// begins after a learner and a worker died together.
+// keepRecording records the spending regularly, and soon after a worker has joined. An attempt that begins after a
+// learner and a worker died together needs these records.
 func (s *spendings) keepRecording(ctx context.Context) {
 	tick := time.NewTicker(spendingInterval)
 	defer tick.Stop()
@@ -152,7 +152,7 @@ func (s *spendings) keepRecording(ctx context.Context) {
 	}
 }
 
-// costOf returns what a usage costs in dollars; nil where a price is not known.
+// costOf returns the cost of a usage in dollars; nil if a price is not known.
 func costOf(prices *spending.Prices, used contract.Usage) *float64 {
 	if prices == nil {
 		return nil

@@ -15,8 +15,8 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/rl"
 )
 
-// commit makes the current version durable: its row, then its state, whose clean reply is the commit, and only then
-// what follows from it.
+// commit makes the current version durable: its row, then its state, whose clean reply is the commit, and only then the
+// consequences.
 type commit struct {
 	learner *learner
 	name    rl.CheckpointName
@@ -65,7 +65,7 @@ func (c *commit) wait(ctx context.Context) error {
 	}
 }
 
-// stopWaiting notes that the loop waits for the commit no longer: what it does from now on belongs to the next step.
+// stopWaiting notes that the loop no longer waits for the commit: its time from now on belongs to the next step.
 func (c *commit) stopWaiting() { c.seconds = c.elapsed() }
 
 func (c *commit) elapsed() float64 { return c.learner.config.Now().Sub(c.began).Seconds() }

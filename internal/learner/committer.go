@@ -14,8 +14,8 @@ import (
 var errNotInModel = errors.New("no model holds its weights any longer")
 
 // committer commits the versions of a learner. While a save has no reply the next step may be submitted, since the
-// endpoint saves what the model was at the place of the save in the order of its operations. At most one save of a
-// state is in flight, and its version is committed before the next one is announced.
+// endpoint saves the model as it is at the save's place in the order of operations. At most one save of a state is in
+// flight, and its version is committed before the next one is announced.
 type committer struct{ learner *learner }
 
 // begin saves the current version, and completes the commit where no step may be submitted beside it. While the
@@ -33,8 +33,8 @@ func (l committer) begin(ctx context.Context) error {
 	return nil
 }
 
-// complete waits for the reply to the save that is in flight, and does what follows from it. It does nothing if no save
-// is in flight.
+// complete waits for the reply to the save that is in flight, and processes it. It does nothing if no save is in
+// flight.
 func (l committer) complete(ctx context.Context) error {
 	c := l.learner.loop.commit
 	if c == nil {
@@ -61,7 +61,7 @@ func (l committer) drain(ctx context.Context) error {
 }
 
 // completeAfter completes the commit after the next step was submitted with the given result, which it returns unless
-// the commit ends the learner. A step that failed does not change what was saved before it.
+// the commit ends the learner. A failed step does not change the state that was saved before it.
 func (l committer) completeAfter(ctx context.Context, submitted error) error {
 	if errors.Is(submitted, ErrKilled) || ctx.Err() != nil {
 		return submitted

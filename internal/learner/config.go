@@ -19,7 +19,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/wait"
 )
 
-// Config is what a learner is given.
+// Config configures a learner.
 type Config struct {
 	File        contract.RunFile
 	Credentials contract.Credentials
@@ -42,8 +42,8 @@ type Config struct {
 	Data *source.Loader
 	// OpenBucket opens the URL at which a run keeps its artifacts; only such runs need it.
 	OpenBucket artifacts.OpenBucket
-	// Unattended ends the learner, after Timing.KeyPatience, for what the endpoint does not offer, where it would wait
-	// until somebody repairs that.
+	// Unattended ends the learner after Timing.KeyPatience if the endpoint lacks a feature. Otherwise the learner waits
+	// for a repair.
 	Unattended bool
 	// Now is the clock; nil for the real one.
 	Now    func() time.Time
@@ -58,7 +58,7 @@ type Fault func(ctx context.Context, point string, step int64) error
 
 // Timing of a learner; zeros are the defaults given.
 type Timing struct {
-	// Barrier is how long nothing is leased after a restart, so that workers can report what they have stored: 10 s.
+	// Barrier is how long nothing is leased after a restart, so that workers can report their stored groups: 10 s.
 	Barrier time.Duration
 	// Silence is how long a worker may send nothing before its leases are given to others: 30 s.
 	Silence time.Duration
@@ -104,7 +104,7 @@ func (t Timing) waitAtMost(ctx context.Context, failures int, longest time.Durat
 	return wait.Sleep(ctx, wait.Backoff{First: t.Pause, Longest: longest}.After(failures))
 }
 
-// ErrKilled is what a Fault returns to end the learner as SIGKILL would: nothing is cleaned up.
+// ErrKilled is returned by a Fault to end the learner as SIGKILL would: nothing is cleaned up.
 var ErrKilled = errors.New("killed at a fault point")
 
 // errDrained ends a learner that was asked to stop at a saved state.
@@ -113,7 +113,7 @@ var errDrained = errors.New("drained")
 // errNoProgress ends a learner that has thrown away model after model.
 var errNoProgress = errors.New("no progress")
 
-// withDefaults fills in what is not given.
+// withDefaults fills in defaults.
 func (c Config) withDefaults() Config {
 	c.Timing.Barrier = cmp.Or(c.Timing.Barrier, 10*time.Second)
 	c.Timing.Silence = cmp.Or(c.Timing.Silence, 30*time.Second)

@@ -18,14 +18,14 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/tinker/client"
 )
 
-// featureChecker checks features of the endpoint with models like the run's. Models that it should leave behind are
-// unloaded with those of earlier attempts.
+// featureChecker checks features of the endpoint with models like the run's. Models that it may leave behind are
+// unloaded with the models of earlier attempts.
 type featureChecker struct {
 	file    contract.RunFile
 	client  *client.Client
 	book    *checkpoints.Book
 	journal *artifacts.Journal
-	// known is what the check of this attempt found.
+	// known is the result of this attempt's check.
 	known capability.Report
 }
 
@@ -49,8 +49,8 @@ func (p *featureChecker) Check(ctx context.Context, features []capability.Featur
 
 // checkOptimizer reports whether a model that was loaded from a state to train on has the optimizer's state: an
 // endpoint may restore it from most states and lose it from one. Before the first optimizer step the optimizer has no
-// state, so it checks only states that are known to be the result of one. It does not check what this process saved at
-// an endpoint that is known to restore optimizers, because a check makes models of its own.
+// state, so it checks only states that are known to be the result of one. It does not check states that this process
+// saved at an endpoint that is known to restore optimizers, because a check makes models of its own.
 func (p *featureChecker) checkOptimizer(ctx context.Context, state checkpoints.Entry,
 	model *client.Model) (bool, error) {
 	if p.known.Of(capability.OptimizerReset) == capability.Ignored {

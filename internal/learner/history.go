@@ -23,7 +23,7 @@ const historyPatience = 8 * time.Second
 // the newest.
 const repeated = 64
 
-// recorder reports to the manager what its history of the run has, and committed steps to the services that show the
+// recorder reports records to the manager for its history of the run, and committed steps to the services that show the
 // run's curves.
 type recorder struct {
 	attempt int32

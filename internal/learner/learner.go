@@ -33,7 +33,7 @@ type learner struct {
 	file    contract.RunFile
 	client  *client.Client
 	journal *artifacts.Journal
-	// meter counts what this learner asks of the endpoint, and ledger adds up what the run has spent.
+	// meter counts this learner's requests to the endpoint, and ledger adds up the spending of the run.
 	meter     *client.Meter
 	ledger    *ledger.Ledger
 	book      *checkpoints.Book
@@ -83,7 +83,7 @@ type loopState struct {
 	divergence trainee.Detector
 	// questions counts those to the endpoint about a version.
 	questions atomic.Int64
-	// capabilities are what is known of the endpoint.
+	// capabilities are the known features of the endpoint.
 	capabilities capability.Report
 	// cold is set once a model of this attempt resumed from a state without its optimizer.
 	cold bool
@@ -91,8 +91,8 @@ type loopState struct {
 	// thrown away, and missing how often workers did not find sampler weights.
 	committed          int64
 	discarded, missing int
-	// refused is what was tried when the endpoint refused settings or data; nil otherwise. waits is set once the run waits
-	// for a repair, so that refused is tried again before a batch is.
+	// refused is the step whose settings or data the endpoint refused; nil otherwise. waits is set once the run waits for
+	// a repair, so that refused is tried again before a batch.
 	refused *trainee.Step
 	waits   bool
 	// begun is set once a first model was opened.
@@ -126,7 +126,7 @@ func (l *learner) saveSampler(ctx context.Context, at checkpoints.Position) (str
 	return path, nil
 }
 
-// report changes what heartbeats report, and brings the rest of it up to date.
+// report changes the progress in heartbeats, and brings the rest of it up to date.
 func (l *learner) report(change func(*contract.Progress)) {
 	used, seconds := l.ledger.Usage()
 	newest, best := l.book.List(l.loop.saved.Step)

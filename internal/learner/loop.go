@@ -21,8 +21,8 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/wait"
 )
 
-// train opens models and trains until the run is complete. soft ends when the learner is to drain: what must not be
-// interrupted runs under ctx.
+// train opens models and trains until the run is complete. soft ends when the learner is to drain; work that must not
+// be interrupted runs under ctx.
 func (l *learner) train(ctx, soft context.Context) error {
 	if err := l.begin(ctx, soft); err != nil {
 		return endOf(soft, err)
@@ -95,7 +95,7 @@ func (s *loopState) isDiscarded(err error) bool {
 	return failure.CodeOf(err) != problem.KeyRefused
 }
 
-// progress returns what grows with each step that is committed and each group that is accepted.
+// progress returns a number that grows with each committed step and each accepted group.
 func (l *learner) progress() int64 {
 	l.loop.committed = max(l.loop.committed, l.loop.saved.Step)
 	return l.loop.committed + l.table.Counters().Accepted
@@ -226,7 +226,7 @@ func (l *learner) finish(ctx, soft context.Context) error {
 	return l.journal.AwaitRebuild(ctx, l.loop.at.Version)
 }
 
-// endLoop ends the loop: a drained learner saves what it has trained, and says what it could not save. Models are
+// endLoop ends the loop: a drained learner saves its training, and names the steps that it could not save. Models are
 // unloaded.
 func (l *learner) endLoop(ctx, soft context.Context, err error) error {
 	if errors.Is(err, ErrKilled) || ctx.Err() != nil {

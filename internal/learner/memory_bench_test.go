@@ -23,8 +23,8 @@ import (
 
 // BenchmarkLargeBatch trains on a batch of 100 million tokens in 2,000 groups: it decodes the groups as a worker sends
 // them, gives them to the lease table, makes the training data, posts them to an endpoint that answers without
-// computing, and measures the step. The limit of the garbage collector is that of a learner's pod. MiB is the most that
-// the process ever had, against the goal of 1 GiB.
+// computing, and measures the step. The garbage collector has the limit of a learner's pod. MiB is the most that the
+// process ever had, against the goal of 1 GiB.
 func BenchmarkLargeBatch(b *testing.B) {
 	const (
 		groups, size, tokens = 2000, 8, 6250

@@ -12,8 +12,8 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/tinker/capability"
 )
 
-// modelOpening makes a model, loads the newest state into it, or what the run begins with, and saves that under its
-// own name: from then on nothing that an earlier model saves, late or in a superseded learner, is the newest.
+// modelOpening makes a model, loads the newest state or the run's initial weights into it, and saves it under its own
+// name. From then on no checkpoint that an earlier model saves, late or in a superseded learner, is the newest.
 type modelOpening struct {
 	learner *learner
 	loaded  bool
@@ -26,7 +26,7 @@ func (o *modelOpening) number() int64 {
 	return o.learner.loop.at.Step
 }
 
-// list lists the states. What was spent on the model before is recorded first: the groups that an endpoint rejects are
+// list lists the states. The spending on the model before is recorded first: the groups that an endpoint rejects are
 // found after the last record of a step.
 func (o *modelOpening) list(ctx context.Context) error {
 	o.learner.spendings.record(ctx)
@@ -110,7 +110,7 @@ func (o *modelOpening) admitWorkers(ctx context.Context) error {
 	return nil
 }
 
-// resume reads what earlier attempts recorded of the version that was loaded.
+// resume reads the records of earlier attempts about the loaded version.
 func (o *modelOpening) resume() {
 	at := o.learner.loop.at
 	o.learner.book.Begin(at)

@@ -96,7 +96,7 @@ func (l *learner) prepare(ctx context.Context) error {
 	return err
 }
 
-// prepareRecords prepares what records and checks by the journal.
+// prepareRecords prepares the parts that use the journal.
 func (l *learner) prepareRecords() {
 	l.recorder.journal = l.journal
 	l.features = &featureChecker{file: l.file, client: l.client, book: l.book, journal: l.journal}
@@ -198,7 +198,7 @@ func (l *learner) prepareModels(ctx context.Context) {
 	})
 }
 
-// prepareEvaluator prepares what runs beside the steps: evaluations and retirements.
+// prepareEvaluator prepares the work beside the steps: evaluations and retirements.
 func (l *learner) prepareEvaluator() {
 	l.evaluator = evaluation.New(evaluation.Config{
 		Schedule: evaluation.NewSchedule(l.file), Attempt: l.file.Attempt, Metric: l.file.Checkpoints.KeepBestMetric,
@@ -260,8 +260,8 @@ func (l *learner) prepareBatches() error {
 	return nil
 }
 
-// mostOfRequests says of each environment what the prompt and the reply of one request may come to, and what those of
-// one request of each member of a group may.
+// mostOfRequests returns the maximum number of tokens in the prompt and reply of one request, for each environment, and
+// of one request of each member of a group, for the largest group.
 func mostOfRequests(file contract.RunFile) (most map[string]int64, largestGroup int64) {
 	const longestPrompt = 4096 // where nothing limits it
 	most = map[string]int64{}
@@ -297,8 +297,8 @@ func taught(file contract.RunFile) map[string]bool {
 	return environments
 }
 
-// constantIn returns what decides whether a group is dropped because nothing can be learned from it; nil where such
-// groups are kept.
+// constantIn returns the function that reports whether a group is dropped because nothing can be learned from it; nil
+// if such groups are kept.
 func constantIn(file contract.RunFile) func(rl.Group) bool {
 	alg := file.Fixed.Algorithm
 	if alg == nil || alg.ConstantGroups != algorithm.DropConstantGroups {
@@ -316,7 +316,7 @@ func recordedSlots(file contract.RunFile) int64 {
 	return file.RecordedGroups
 }
 
-// batchConfig says what the run's batches are made of.
+// batchConfig returns the configuration of the run's batches.
 func batchConfig(file contract.RunFile) (leases.BatchConfig, error) {
 	alg := file.Fixed.Algorithm
 	refill := alg.OnDroppedGroup == algorithm.RefillDroppedGroups

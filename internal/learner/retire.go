@@ -24,7 +24,7 @@ type retirer struct {
 	book *checkpoints.Book
 	// outstanding lists the versions that wait for their evaluation.
 	outstanding func() []rl.Version
-	// retired is called with what was retired in a round.
+	// retired is called with the checkpoints that were retired in a round.
 	retired func(ctx context.Context, paths []string)
 	logger  *slog.Logger
 	now     func() time.Time
@@ -32,8 +32,8 @@ type retirer struct {
 	busy chan struct{}
 }
 
-// begin begins a round beside the loop: no step waits for it. While one is in progress none is begun; what failed or
-// was left out is retried by the next one.
+// begin begins a round beside the loop; no step waits for it. It does nothing while a round is in progress. The next
+// round retries checkpoints that failed or were left out.
 func (r *retirer) begin(saved int64, background func(task func(context.Context))) {
 	select {
 	case r.busy <- struct{}{}:
@@ -47,7 +47,7 @@ func (r *retirer) begin(saved int64, background func(task func(context.Context))
 	})
 }
 
-// finish retires what is left at the end of the run, which resumes no more.
+// finish retires the remaining checkpoints at the end of the run, which does not resume.
 func (r *retirer) finish(ctx context.Context, saved int64) {
 	select {
 	case r.busy <- struct{}{}:

@@ -72,7 +72,7 @@ func (l *learner) run(ctx context.Context) error {
 		}
 	})
 	err := l.train(ctx, soft)
-	// What ended the context is why calls failed.
+	// The cause of the context's end explains failed calls.
 	if cause := context.Cause(ctx); err != nil && cause != nil && !errors.Is(err, ErrKilled) {
 		return cause
 	}
@@ -87,7 +87,7 @@ func (l *learner) run(ctx context.Context) error {
 	return err
 }
 
-// serve starts what runs beside the loop.
+// serve starts the work beside the loop.
 func (l *learner) serve(ctx context.Context) {
 	context.AfterFunc(ctx, l.table.Close)
 	l.tasks.Go(func() {
@@ -112,7 +112,7 @@ func (l *learner) serve(ctx context.Context) {
 	}
 }
 
-// tick expires leases, and watches what workers report.
+// tick expires leases, and watches the workers' reports.
 func (l *learner) tick(ctx context.Context) {
 	ticker := time.NewTicker(l.config.Timing.Tick)
 	defer ticker.Stop()
@@ -137,7 +137,7 @@ func (l *learner) tick(ctx context.Context) {
 	}
 }
 
-// answer answers a heartbeat, and does what it asks for.
+// answer answers a heartbeat and follows its orders.
 func (l *learner) answer(request contract.HeartbeatRequest) contract.HeartbeatReply {
 	if request.Attempt > l.file.Attempt {
 		l.server.Fence()
@@ -153,7 +153,7 @@ func (l *learner) answer(request contract.HeartbeatRequest) contract.HeartbeatRe
 	return reply
 }
 
-// workersProblems returns what workers wait for besides the endpoint.
+// workersProblems returns the problems of workers other than problems of the endpoint.
 func (l *learner) workersProblems() []problem.Problem {
 	found := l.table.Problems()
 	for _, e := range l.table.Unavailable() {
@@ -164,7 +164,7 @@ func (l *learner) workersProblems() []problem.Problem {
 	return found
 }
 
-// waiting describes what the loop waits for.
+// waiting describes the reason of the loop's wait.
 func (l *learner) waiting() string {
 	if l.batches == nil {
 		return ""

@@ -81,7 +81,7 @@ func (l *learner) checkBase(ctx context.Context, s contract.Scorer) error {
 	return nil
 }
 
-// rejectScorer says what to do about a model or checkpoint that does not exist. The run waits for it.
+// rejectScorer returns an error with the repair of a missing model or checkpoint. The run waits for the repair.
 func rejectScorer(s contract.Scorer, err error) error {
 	if s.Checkpoint != "" {
 		return preflight.Await(problem.CheckpointMissing,

@@ -13,8 +13,8 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/tinker/client"
 )
 
-// sessionOf returns what every session of a run has. The bill of hosted Tinker lists usage by the project and by the
-// metadata of sessions, so that it can be split by run.
+// sessionOf returns the values that every session of a run has. The bill of hosted Tinker lists usage by the project
+// and by the metadata of sessions, so that it can be split by run.
 func sessionOf(file contract.RunFile) client.SessionRequest {
 	request := client.SessionRequest{
 		ProjectID: file.ProjectID,

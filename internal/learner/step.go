@@ -67,7 +67,7 @@ func (s *trainingStep) submit(ctx context.Context) error {
 	return err
 }
 
-// step returns what is trained.
+// step returns the step to train.
 func (s *trainingStep) step() trainee.Step {
 	return trainee.Step{
 		Datums: s.work.Datums, Substeps: int(s.learner.file.Fixed.Algorithm.Substeps),
@@ -76,7 +76,7 @@ func (s *trainingStep) step() trainee.Step {
 	}
 }
 
-// wait waits until all replies are clean, and records what they cost.
+// wait waits until all replies are clean, and records their cost.
 func (s *trainingStep) wait(ctx context.Context) error {
 	var err error
 	if s.replies, err = s.training.Wait(ctx); err != nil {

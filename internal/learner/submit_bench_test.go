@@ -18,7 +18,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/rl"
 )
 
-// BenchmarkSubmit does what a learner does between the last group of a batch and the optimizer step, for 2 million
+// BenchmarkSubmit does the learner's work between the last group of a batch and the optimizer step, for 2 million
 // tokens: it computes advantages, makes the data, encodes and posts them, and posts the step. The endpoint answers at
 // once and reads bodies without looking at them. cpu-ms is the goal's: 60 at most.
 func BenchmarkSubmit(b *testing.B) {
@@ -64,7 +64,7 @@ func batchOf(groups, size, tokens int) leases.Batch {
 	return batch
 }
 
-// processorTime is what the process has used.
+// processorTime is the processor time of the process.
 func processorTime(b *testing.B) time.Duration {
 	b.Helper()
 	var used syscall.Rusage

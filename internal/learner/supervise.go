@@ -54,8 +54,8 @@ func (b *beginning) readRows(ctx context.Context) error {
 	return nil
 }
 
-// needsSampler reports whether the sampler weights of a version are saved. A supervised run samples only what it
-// evaluates; those of lasting checkpoints and of the last version are for its users.
+// needsSampler reports whether the sampler weights of a version are saved. A supervised run samples only for
+// evaluations; the sampler weights of lasting checkpoints and of the last version are for its users.
 func (l *learner) needsSampler(step int64) bool {
 	return l.examples == nil || step == l.file.Fixed.Algorithm.Steps ||
 		step > 0 && isMultiple(step, l.file.Checkpoints.EverySteps) || l.evaluator.Schedule.IsDue(step)
@@ -64,7 +64,7 @@ func (l *learner) needsSampler(step int64) bool {
 // heldOut measures the negative log-likelihood of held-out rows.
 type heldOut struct {
 	file      contract.RunFile
-	digest    string // of what is measured; empty where nothing is
+	digest    string // of the measured rows; empty if none are measured
 	book      *checkpoints.Book
 	journal   *artifacts.Journal
 	meter     *client.Meter

@@ -30,7 +30,7 @@ type tracks struct {
 	running  sync.WaitGroup
 }
 
-// newTracks returns what sends the steps of the journal, and reports of that to the status.
+// newTracks returns the senders of the journal's steps, which report their progress to the status.
 func newTracks(file contract.RunFile, config Config, journal *artifacts.Journal,
 	status *report.Status) (*tracks, error) {
 	run, err := tracking.RunInfo(file)

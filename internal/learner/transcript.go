@@ -28,7 +28,7 @@ func (s *trainingStep) encodedEpisodes() []byte {
 	return encoded
 }
 
-// uploaded returns the rollouts of the step's batch, those of groups that were dropped among them.
+// uploaded returns the rollouts of the step's batch, including the rollouts of dropped groups.
 func (s *trainingStep) uploaded() openreward.Batch {
 	out := openreward.Batch{
 		Version: s.learner.loop.at.Version, Time: s.learner.config.Now(),

@@ -31,8 +31,8 @@ func (e *unsavedError) Error() string {
 	return message
 }
 
-// unsaved returns what a learner that drains has trained and not saved, which is nil if there is no such step. The
-// error is why the last version could not be saved, if so.
+// unsaved returns the trained steps that a draining learner has not saved; nil if there are none. why is the reason for
+// which the last version could not be saved, if any.
 func (s *loopState) unsaved(why error) *unsavedError {
 	u := &unsavedError{saved: max(s.saved.Step, s.stored), trained: max(s.at.Step, s.submitted), why: why}
 	if u.trained <= u.saved {
@@ -41,7 +41,7 @@ func (s *loopState) unsaved(why error) *unsavedError {
 	return u
 }
 
-// withUnsaved adds to the reason for which a learner stopped what it has not saved.
+// withUnsaved adds the unsaved steps to the reason for which a learner stopped.
 func withUnsaved(reason error, unsaved *unsavedError) error {
 	if unsaved == nil {
 		return reason

@@ -58,8 +58,8 @@ func verdictOf(err error) contract.Verdict {
 	}
 }
 
-// verdictOfRefusal returns why the loop ended for what the endpoint refuses or cannot read. The manager adds the
-// repair, which is in the row of the code.
+// verdictOfRefusal returns the verdict of a loop that ended because the endpoint refuses or cannot read something. The
+// manager adds the repair from the row of the code.
 func verdictOfRefusal(code problem.Code, err error) contract.Verdict {
 	switch {
 	case code == problem.UnsupportedByEndpoint:
@@ -73,8 +73,8 @@ func verdictOfRefusal(code problem.Code, err error) contract.Verdict {
 	}
 }
 
-// causeOfRejection returns the cause of an attempt that ends for what the endpoint does not offer: the run waits where
-// that is added at the server, or replaced in the spec.
+// causeOfRejection returns the cause of an attempt that ends because the endpoint lacks a feature. The run waits if the
+// feature can be added at the server or replaced in the spec.
 func causeOfRejection(code problem.Code) contract.Cause {
 	if failure.Awaited(code) {
 		return contract.CauseUpstream

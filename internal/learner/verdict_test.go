@@ -132,7 +132,7 @@ func TestVerdictOfDrain(t *testing.T) {
 	}
 }
 
-// TestVerdictOfUntrainableGroups blames the data, and says what to do about prompts that the model cannot read.
+// TestVerdictOfUntrainableGroups blames the data, and names the repair for prompts that the model cannot read.
 func TestVerdictOfUntrainableGroups(t *testing.T) {
 	got := verdictOf(failure.New(problem.Untrainable,
 		errors.New("its 6032 tokens are more than the context of 4096"), "sampling"))

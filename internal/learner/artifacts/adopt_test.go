@@ -80,8 +80,8 @@ func TestAdopt(t *testing.T) {
 	}
 }
 
-// TestAdoptSpending takes over what the newest attempt of a former run has recorded as spent, until an attempt of the
-// run itself records that.
+// TestAdoptSpending takes over the spending that the newest attempt of a former run has recorded, until an attempt of
+// the run itself records its own.
 func TestAdoptSpending(t *testing.T) {
 	record := func(seconds float64) Spending { return Spending{Seconds: seconds} }
 	for name, open := range stores(t) {

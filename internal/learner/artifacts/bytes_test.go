@@ -219,8 +219,8 @@ func checkObjects(t *testing.T, objects *countedObjects, s *Store) {
 	}
 }
 
-// BenchmarkBytes counts the bytes of 10,000 steps with 100 evaluations, beside the rows themselves: in a folder, and
-// at a URL to which what was added is uploaded after each step.
+// BenchmarkBytes counts the bytes of 10,000 steps with 100 evaluations, beside the rows themselves: in a folder, and at
+// a URL to which additions are uploaded after each step.
 func BenchmarkBytes(b *testing.B) {
 	const steps, every = 10000, 100
 	for name, remote := range map[string]bool{"folder": false, "url": true} {

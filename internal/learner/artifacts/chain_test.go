@@ -19,7 +19,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/learner/bucket/buckettest"
 )
 
-// writeChain writes the rows of 100 steps, an evaluation of every tenth version, and what is put together from them.
+// writeChain writes the rows of 100 steps, an evaluation of every tenth version, and the files that are made from them.
 func writeChain(t *testing.T, s *Store) {
 	t.Helper()
 	must(t, s.Rebuild(rowAt("a0"), noParent))
@@ -34,7 +34,7 @@ func writeChain(t *testing.T, s *Store) {
 	}
 }
 
-// chainDir returns a function that returns a new folder with what writeChain writes.
+// chainDir returns a function that returns a new folder with the files of writeChain.
 func chainDir(t *testing.T) func(t *testing.T) (dir string) {
 	t.Helper()
 	original := t.TempDir()
@@ -158,7 +158,7 @@ func TestDamagedRowsFile(t *testing.T) {
 	}
 }
 
-// TestDamagedMetrics makes sure that what a crash has left at the end of metrics.jsonl is repaired, in a process that
+// TestDamagedMetrics makes sure that an incomplete end of metrics.jsonl is repaired after a crash, in a process that
 // begins and in one that has written the file.
 func TestDamagedMetrics(t *testing.T) {
 	chain := chainDir(t)
@@ -195,8 +195,7 @@ func TestDamagedMetrics(t *testing.T) {
 	}
 }
 
-// TestReturnToAnEarlierVersion makes sure that lines of steps that are made again are replaced, and so are those of
-// their evaluations.
+// TestReturnToAnEarlierVersion makes sure that the lines of repeated steps and of their evaluations are replaced.
 func TestReturnToAnEarlierVersion(t *testing.T) {
 	for name, reopen := range map[string]bool{"the same process": false, "another process": true} {
 		t.Run(name, func(t *testing.T) {

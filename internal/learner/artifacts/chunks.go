@@ -215,7 +215,7 @@ func joinChunks(names []string, chunks [][]byte) [][]byte {
 }
 
 // uploadInTurn uploads the lines beside the steps, once in a while: rows are the record, and the lines are made from
-// them again when a learner begins and ends. So what fails here is repeated later.
+// them again when a learner begins and ends. So an upload that fails here is repeated later.
 func (s *Store) uploadInTurn() {
 	r := s.files.remote
 	if r == nil || !r.upload.TryLock() {

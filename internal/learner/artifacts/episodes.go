@@ -18,14 +18,14 @@ const (
 	episodesExtension = ".jsonl.gz"
 )
 
-// RunFiles returns the names, below that of the store, of a run's episodes, of the file with its committed rows, and
-// what the names begin with of the objects that have this file's lines at a URL.
+// RunFiles returns the names of a run's files below the store: the folder of its episodes, the file with its committed
+// rows, and the prefix of the objects that have the lines of this file at a URL.
 func RunFiles(runUID string) (episodes, rows, chunks string) {
 	return path.Join(runUID, episodesDir), path.Join(runUID, rowsName), path.Join(runUID, chunkPrefix(rowsName)) + "-"
 }
 
-// MetricLines returns the names, below that of the store, of a run's metrics.jsonl and evaluations.jsonl, and what the
-// names begin with of the objects that have their lines at a URL.
+// MetricLines returns the names of metrics.jsonl and evaluations.jsonl of a run below the store, each with the prefix
+// of the objects that have its lines at a URL.
 func MetricLines(runUID string) (metrics, evaluations [2]string) {
 	of := func(file string) [2]string {
 		return [2]string{path.Join(runUID, file), path.Join(runUID, chunkPrefix(file)) + "-"}

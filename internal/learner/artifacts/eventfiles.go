@@ -14,12 +14,12 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/atomicfile"
 )
 
-// EventFiles are files of a run that other programs read while they grow, such as those of TensorBoard. One goroutine
-// uses them.
+// EventFiles are files of a run that other programs read while they grow, such as event files of TensorBoard. One
+// goroutine uses them.
 type EventFiles struct {
 	store   *Store
 	attempt int32
-	// name is that of the file which this process writes, and file is that file, unless the store is at a URL.
+	// name is the name of the file that this process writes. file is the open file, unless the store is at a URL.
 	name string
 	file *os.File
 }
@@ -48,9 +48,9 @@ func (e *EventFiles) Read(name string) ([]byte, error) {
 	return data, nil
 }
 
-// Grow makes a file have the content, of which it had the first bytes, as many as former says, after the call before.
-// With 0 the file is created or replaced. A file that a later attempt has replaced is another one than what this
-// process continues to write, and an attempt that knows of a later one writes nothing.
+// Grow extends the file to content, whose first former bytes the call before has written. If former is 0, the file is
+// created or replaced. If a later attempt has replaced the file, this process continues to write the old file. An
+// attempt that knows of a later attempt writes nothing.
 func (e *EventFiles) Grow(name string, content []byte, former int) error {
 	highest, err := e.store.HighestClaim()
 	if err != nil || highest > e.attempt {

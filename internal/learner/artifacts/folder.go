@@ -15,13 +15,13 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/atomicfile"
 )
 
-// fileMode is that of all files.
+// fileMode is the mode of all files.
 const fileMode = 0o644
 
 // folder has a run's files. Names are relative to it, with slashes.
 type folder struct {
 	dir string
-	// remote is what the folder is a copy of; nil when the folder itself is the original.
+	// remote is the original of which the folder is a copy; nil if the folder is the original.
 	remote *remote
 }
 

@@ -20,7 +20,7 @@ var ErrFenced = errors.New("a higher attempt has been started")
 // ErrUnanswered says that the store has not taken or answered something, and is not waited for any longer.
 var ErrUnanswered = errors.New("the artifact store does not answer")
 
-// errSlow is what a call is reported with that takes long and has not failed.
+// errSlow reports a call that takes long and has not failed.
 var errSlow = errors.New("the store takes long to answer")
 
 // Config configures a Journal.
@@ -29,7 +29,7 @@ type Config struct {
 	Dir string
 	// URL is where the artifacts are kept instead, and Dir is for a copy of them; empty for none.
 	URL string
-	// OpenBucket opens a URL other than that of a file.
+	// OpenBucket opens a URL that is not a file URL.
 	OpenBucket OpenBucket
 	RunUID     string
 	Attempt    int32
@@ -57,7 +57,7 @@ type Config struct {
 // there alone.
 type OpenBucket func(ctx context.Context, url string) (Objects, error)
 
-// Journal is used by the goroutine of the loop, except for what evaluations and sessions need.
+// Journal is used by the goroutine of the loop, except for the methods that evaluations and sessions need.
 type Journal struct {
 	config Config
 	store  *Store // nil without artifacts
@@ -165,9 +165,9 @@ func lookForClaim(s *Store, attempt int32) error {
 	return nil
 }
 
-// insist repeats a call of the store until the store answers, and reports meanwhile why it does not. ErrFenced counts
-// as an answer. It ends early with ctx, or with ErrUnanswered once the learner gives up. A call that hangs then may
-// still end, and must not use what its caller changes.
+// insist repeats a call of the store until the store answers, and reports why it does not. ErrFenced counts as an
+// answer. insist ends early with ctx, or with ErrUnanswered once the learner gives up. A hanging call may then still
+// end, and must not use values that its caller changes.
 func (j *Journal) insist(ctx context.Context, what string, act func() error) error {
 	for {
 		err := j.call(ctx, what, act)

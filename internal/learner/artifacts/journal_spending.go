@@ -9,7 +9,7 @@ import (
 	"sync/atomic"
 )
 
-// Spending returns what the attempts before have recorded, and whether one of them did.
+// Spending returns the newest record of earlier attempts, and whether there is one.
 func (j *Journal) Spending() (Spending, bool) {
 	if j.store == nil {
 		return Spending{}, false
@@ -17,21 +17,21 @@ func (j *Journal) Spending() (Spending, bool) {
 	return j.store.Spending(j.config.Attempt)
 }
 
-// WriteSpending records what was spent. A call that takes long is reported, and ends with ctx or once the learner gives
-// up.
+// WriteSpending writes a record of spending. A call that takes long is reported, and ends with ctx or once the learner
+// gives up.
 func (j *Journal) WriteSpending(ctx context.Context, record Spending) error {
 	return j.call(ctx, recordingSpending, j.writeSpending(record))
 }
 
-// InsistOnSpending records what was spent, and waits for the store.
+// InsistOnSpending writes a record of spending, and waits for the store.
 func (j *Journal) InsistOnSpending(ctx context.Context, record Spending) error {
 	return j.insist(ctx, recordingSpending, j.writeSpending(record))
 }
 
 const recordingSpending = "recording what was spent"
 
-// spendingWrites orders the records of what was spent: a write that nobody waits for any longer does not replace a
-// newer record.
+// spendingWrites orders the records of spending: a write that nobody waits for any longer does not replace a newer
+// record.
 type spendingWrites struct {
 	asked atomic.Int64
 	mu    sync.Mutex

@@ -383,8 +383,7 @@ func TestGiveUpACallThatHangs(t *testing.T) {
 	})
 }
 
-// TestCallThatSucceedsCounts has the context end while the store is called: what the store has taken is known to be
-// taken.
+// TestCallThatSucceedsCounts has the context end while the store is called. A write that succeeds counts as written.
 func TestCallThatSucceedsCounts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, end := context.WithCancel(t.Context())

@@ -23,7 +23,7 @@ type lineFile struct {
 	files *folder
 	name  string
 	file  *os.File
-	// size is where the last whole line ends. What follows it is left of a line that could not be written.
+	// size is the end of the last whole line. The bytes after it are the rest of a line that could not be written.
 	size int64
 	// torn says that something may follow, and lacks that a line was not written.
 	torn, lacks bool
@@ -43,8 +43,8 @@ func (l *lineFile) isOpen() bool {
 	return err == nil && os.SameFile(ours, there)
 }
 
-// add appends lines durably. It does nothing if the file is not open: the attempt that continued it has what the lines
-// were made from.
+// add appends lines durably. It does nothing if the file is not open: the attempt that continued the file has the rows
+// of the lines.
 func (l *lineFile) add(lines []byte) error {
 	if len(lines) == 0 || !l.isOpen() {
 		return nil
@@ -127,8 +127,8 @@ func (b *backward) close() {
 	}
 }
 
-// next returns a line without its newline, and where it ends with it. What follows the last newline of the file is a
-// line that was cut, and is returned as one that is not whole.
+// next returns a line without its newline, and the end of the line including its newline. If the file does not end with
+// a newline, its last line was cut, and is returned as not whole.
 func (b *backward) next() (line []byte, end int64, whole, ok bool) {
 	for {
 		end = b.start + int64(len(b.bytes))
@@ -146,7 +146,7 @@ func (b *backward) next() (line []byte, end int64, whole, ok bool) {
 	}
 }
 
-// fill reads the block before what was read.
+// fill reads the block before the bytes that were read.
 func (b *backward) fill() bool {
 	if b.file == nil {
 		return false

@@ -15,12 +15,12 @@ import (
 	"strings"
 )
 
-// Models is which models the learner of an attempt has made, and what it knows of the checkpoints of earlier ones. It
-// is written before a model saves anything, so that later attempts need to list no others.
+// Models lists the models that the learner of an attempt has made, and the known checkpoints of earlier models. It is
+// written before a model saves anything, so that later attempts need to list no other models.
 type Models struct {
 	// Made are the models whose checkpoints have to be listed, in the order in which the attempt made them.
 	Made []string `json:"made,omitempty"`
-	// Known are the checkpoints of all other models of the run, except those of the attempt before.
+	// Known are the checkpoints of all other models of the run, except the models of the attempt before.
 	Known []KnownCheckpoint `json:"known,omitempty"`
 }
 
@@ -35,7 +35,7 @@ const modelsDir = "models"
 
 func modelsName(attempt int32) string { return path.Join(modelsDir, fmt.Sprintf("%d.json", attempt)) }
 
-// Models reads what the newest two attempts before one have recorded, the newest first.
+// Models reads the records of the newest two attempts before an attempt, the newest first.
 func (s *Store) Models(before int32) ([]Models, error) {
 	names, err := s.files.list(modelsDir)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -77,8 +77,8 @@ func (s *Store) WriteModels(attempt int32, models Models) error {
 	return nil
 }
 
-// Models returns what the newest two attempts before have recorded, the newest first, once the store says so. It is
-// called after Claim.
+// Models returns the records of the newest two earlier attempts, the newest first. It waits until the store answers. It
+// is called after Claim.
 func (j *Journal) Models(ctx context.Context) (found []Models, err error) {
 	if j.store == nil {
 		return nil, nil

@@ -18,8 +18,8 @@ import (
 )
 
 // Rebuild makes metrics.jsonl and rows.jsonl end with a version, and evaluations.jsonl contain the evaluations of the
-// versions that it descends from. The files are read from their end until as many lines as changing says agree with
-// the rows, and what follows these lines is written anew. A row that cannot be read costs its own line alone.
+// versions that it descends from. The files are read from their end until changing lines in a row agree with the rows;
+// the lines after these are written again. An unreadable row costs only its own line.
 func (s *Store) Rebuild(at rl.Version, parent Parent) error {
 	if r := s.files.remote; r != nil {
 		r.upload.Lock()
@@ -244,7 +244,7 @@ func (j *join) result() (kept int64, fresh []byte) {
 	return kept, bytes.Join(j.fresh, nil)
 }
 
-// rowLine compares lines of rows.jsonl. The line that is there has what completed the row, which its own file may lack.
+// rowLine compares lines of rows.jsonl. The line in the file has the completed row, which the row's own file may lack.
 func rowLine(line []byte, e expected) (int64, bool) {
 	row, ok := decodeSummary(line)
 	if !ok {

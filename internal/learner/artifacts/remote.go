@@ -102,7 +102,7 @@ func (r *remote) claim(attempt int32, by string) (claimant string, err error) {
 }
 
 // refresh copies the rows and evaluations that the folder lacks, the newest rows, which their learner completes, and
-// what the attempt before recorded. Rows and evaluations that have a line need no copy of their own.
+// the records of the attempt before. Rows and evaluations that have a line need no copy.
 func (r *remote) refresh() error {
 	for _, name := range []string{rowsName, metricsName, evaluationsName} {
 		if err := r.download(name); err != nil {
@@ -161,7 +161,7 @@ func (r *remote) withLines() (map[string]bool, error) {
 	return known, nil
 }
 
-// newestSpending names what the newest attempt before this one has recorded as spent; the name of no file if none has.
+// newestSpending names the newest record of spending of an earlier attempt. The name is empty if there is none.
 func (r *remote) newestSpending() (string, error) {
 	names, err := r.list(spendingDir)
 	if err != nil {

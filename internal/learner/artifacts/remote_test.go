@@ -43,8 +43,8 @@ func TestClaimOfObjects(t *testing.T) {
 	}
 }
 
-// TestRefresh makes sure that a learner knows what the one before wrote, before and after its own claim, and also what
-// a row was completed with.
+// TestRefresh makes sure that a learner knows the files of the learner before it, before and after its own claim, and
+// also the values that completed a row.
 func TestRefresh(t *testing.T) {
 	url := buckettest.Start(t, nil).URL("")
 	first, _ := openObjects(t, url)

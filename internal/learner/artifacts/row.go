@@ -41,7 +41,7 @@ type Row struct {
 	// Manifest of the batch in slot order.
 	Manifest []Slot             `json:"manifest"`
 	Metrics  map[string]float64 `json:"metrics"`
-	// Usage is what the run had spent when the step was made.
+	// Usage is the usage of the run when the step was made.
 	Usage spending.Usage `json:"usage"`
 	// Trained is how many tokens were trained on in this and all steps before it; nil in rows of earlier versions of the
 	// program.
@@ -54,11 +54,11 @@ type Row struct {
 type Evaluation struct {
 	rl.Version
 
-	// Digest digests what was evaluated and how.
+	// Digest digests the settings of the evaluation.
 	Digest  string             `json:"plan"`
 	Attempt int32              `json:"attempt"`
 	Metrics map[string]float64 `json:"metrics,omitempty"`
-	// Usage is what the evaluation itself used, in results of earlier versions of the program.
+	// Usage is the usage of the evaluation itself, in results of earlier versions of the program.
 	Usage spending.Usage `json:"usage,omitzero"`
 	// Trained is how many tokens of held-out rows were passed through the model.
 	Trained int64 `json:"trained,omitempty"`

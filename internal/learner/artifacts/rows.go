@@ -48,8 +48,8 @@ func (j *Journal) WriteRowsOf(ctx context.Context, path string) error {
 	return j.WriteRows(ctx)
 }
 
-// Complete changes the newest durable row by what is known once its state is saved. AppendLines writes it again; until
-// then the row of before stands.
+// Complete adds values to the newest durable row that are known once its state is saved. AppendLines writes the row
+// again; until then the store has the row without these values.
 func (j *Journal) Complete(change func(*Row)) {
 	if n := len(j.lines); n > 0 {
 		change(&j.lines[n-1].Row)
@@ -57,8 +57,8 @@ func (j *Journal) Complete(change func(*Row)) {
 	}
 }
 
-// AppendLines adds the committed steps to metrics.jsonl, and writes the rows again that were completed. What fails is
-// restored when the file is rebuilt, apart from what completed a row.
+// AppendLines adds the committed steps to metrics.jsonl, and writes completed rows again. Lines that fail are restored
+// when the file is rebuilt, without the values that completed a row.
 func (j *Journal) AppendLines(ctx context.Context) {
 	for _, line := range j.lines {
 		if err := j.call(ctx, "writing metrics", func() error { return appendLine(j.store, line) }); err != nil {
@@ -144,7 +144,7 @@ func (j *Journal) Evaluation(v rl.Version, digest string) (Evaluation, bool) {
 	return result, err == nil
 }
 
-// ask returns what a store knows; nothing without a store, and before the attempt is claimed.
+// ask returns the store's answer to a question, or the zero value without a store and before the attempt is claimed.
 func ask[T any](s *Store, question func(*Store) T) (answer T) {
 	if s != nil {
 		answer = question(s)

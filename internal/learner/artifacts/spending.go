@@ -10,17 +10,17 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/contract/spending"
 )
 
-// Spending is what a run has spent, as the learner of one attempt knows it.
+// Spending is the spending of a run, as the learner of one attempt knows it.
 type Spending struct {
-	// Earlier is what the learners of earlier attempts have used, and Own what this one has.
+	// Earlier is the usage of the learners of earlier attempts, and Own the usage of this learner.
 	Earlier spending.Usage `json:"earlier"`
 	Own     spending.Usage `json:"own"`
-	// Granted is what the tokens of this learner come to at most until the next record.
+	// Granted is the maximum of this learner's tokens until the next record.
 	Granted int64 `json:"granted"`
 	// Workers are all worker processes that ever reported, by the name of the process.
 	Workers map[string]WorkerSpending `json:"workers,omitempty"`
-	// Held is what processes of earlier versions of the program reported that others may have been given as well, and
-	// Shown what was reported of the run.
+	// Held is the usage, reported by processes of earlier versions of the program, of groups that others may have been
+	// given as well. Shown is the reported usage of the run.
 	Held  spending.Usage `json:"held"`
 	Shown spending.Usage `json:"shown"`
 	// Checked is how many tokens were trained on before the run began.
@@ -29,13 +29,13 @@ type Spending struct {
 	Seconds float64 `json:"seconds"`
 }
 
-// WorkerSpending is what one worker process has spent.
+// WorkerSpending is the spending of one worker process.
 type WorkerSpending struct {
 	// Name of the worker.
 	Name string         `json:"name"`
 	Used spending.Usage `json:"used"`
 	// Held is the part of Used that belongs to groups that another process was given after this one, and Uncovered the
-	// part that belongs to groups that no state covers. Next is what its leases may have cost since.
+	// part that belongs to groups that no state covers. Next is the maximum cost of its leases since then.
 	Held      spending.Usage `json:"held,omitzero"`
 	Uncovered spending.Usage `json:"uncovered,omitzero"`
 	Next      int64          `json:"next,omitempty"`
@@ -49,7 +49,7 @@ type WorkerSpending struct {
 
 const spendingDir = "spending"
 
-// WriteSpending makes what was spent durable, by the attempt that knows it.
+// WriteSpending makes an attempt's record of spending durable.
 func (s *Store) WriteSpending(attempt int32, record Spending) error {
 	if err := s.files.writeJSON(spendingName(attempt), record); err != nil {
 		return fmt.Errorf("writing what was spent: %w", err)
@@ -57,8 +57,8 @@ func (s *Store) WriteSpending(attempt int32, record Spending) error {
 	return nil
 }
 
-// Spending reads what the newest attempt before one recorded, and reports whether one did. Before the first attempt of
-// a run stands the record of the run that it continues.
+// Spending reads the newest record of an attempt before the given one, and reports whether there is any. Attempt 0 has
+// the record of the run that this run continues.
 func (s *Store) Spending(before int32) (Spending, bool) {
 	for attempt := before - 1; attempt >= 0; attempt-- {
 		var record Spending

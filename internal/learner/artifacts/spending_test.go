@@ -17,7 +17,7 @@ func spent(tokens int64) Spending {
 	return Spending{Own: spending.Usage{TrainedTokens: tokens}}
 }
 
-// TestSpendingWhileTheStoreHangs records what was spent while an earlier write does not return.
+// TestSpendingWhileTheStoreHangs writes a record while an earlier write does not return.
 func TestSpendingWhileTheStoreHangs(t *testing.T) {
 	for name, end := range map[string]func(j *Journal, cancel func()){
 		"the learner gives up": func(j *Journal, _ func()) { giveUp(j) },

@@ -11,11 +11,11 @@
 //	specs/<n>.json                            run file of attempt n
 //	rows/<step>-<lineage>.json                row of the step that led to that version
 //	episodes/<step>-<lineage>.jsonl.gz        episodes of that step, a line for each
-//	evaluations/<step>-<lineage>-<plan>.json  result of one evaluation; <plan> is the digest of what it evaluates
+//	evaluations/<step>-<lineage>-<plan>.json  result of one evaluation; <plan> is the digest of its settings
 //	uploads/<step>-<lineage>.json, .progress  rollouts that OpenReward has not received, and which of them were begun
 //	uploads/<step>-<lineage>.sent             the rollouts of that version need not be sent any more
 //	tensorboard/<name>/events.out.tfevents.*  event files of TensorBoard, in the order of their steps
-//	spending/<n>.json                         what the run has spent, as the learner of attempt n knows it
+//	spending/<n>.json                         the spending of the run, as the learner of attempt n knows it
 //	models/<n>.json                           which models the learner of attempt n has made, and known checkpoints
 //	session                                   rollout session that samples were asked for in
 //	workers.json                              workers that are connected to the newest learner
@@ -31,7 +31,8 @@
 // A run that continues a deleted one claims its folder by attempts/2147483647, whose content is the uid of the run that
 // continues it.
 //
-// The files are those of a folder, or objects below a URL: then the folder is a copy that reads are served from.
+// The files are in a folder, or they are objects below a URL. In the latter case the folder is a copy that serves
+// reads.
 //
 // A row and its episodes are written before its state is saved and may belong to a state that was never
 // saved. Only the chain of parents says which rows count. Files appear whole or not at all, and survive a power failure
@@ -79,8 +80,8 @@ func OpenStore(dir, runUID string) (*Store, error) {
 	return &Store{files: files, lines: newLineFiles(files)}, nil
 }
 
-// OpenBucketStore returns the store of a run among objects. What is read is a copy in dir, which Claim and Refresh
-// make.
+// OpenBucketStore returns the store of a run among objects. Reads are served from a copy in dir, which Claim and
+// Refresh make.
 func OpenBucketStore(objects Objects, dir, runUID string) (*Store, error) {
 	if err := os.RemoveAll(filepath.Join(dir, runUID)); err != nil {
 		return nil, fmt.Errorf("removing an old copy of the artifacts: %w", err)
@@ -115,7 +116,7 @@ func (s *Store) HighestClaim() (int32, error) {
 	return highest(claims), nil
 }
 
-// Refresh copies what other learners have written since, where the folder is a copy.
+// Refresh copies files that other learners have written since, if the folder is a copy.
 func (s *Store) Refresh() error {
 	if s.files.remote == nil {
 		return nil

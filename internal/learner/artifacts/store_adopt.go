@@ -24,7 +24,7 @@ const adoptingAttempt = math.MaxInt32
 
 // AdoptedError says that another run has adopted a run before.
 type AdoptedError struct {
-	// UID is the uid of the run that was to be adopted, and By that of the run that has adopted it.
+	// UID is the uid of the run to be adopted, and By the uid of the run that has adopted it.
 	UID, By string
 }
 
@@ -60,8 +60,7 @@ func (s *Store) Adopt(formerUID, by string) (spec []byte, err error) {
 	return former.newestSpec()
 }
 
-// copySpending copies what the newest attempt of another run has recorded as spent, as the record before the first
-// attempt of this run.
+// copySpending copies the newest record of spending of another run, as the record before the first attempt of this run.
 func (f *folder) copySpending(from *folder) error {
 	names, err := from.list(spendingDir)
 	if errors.Is(err, fs.ErrNotExist) || err == nil && len(names) == 0 {

@@ -162,7 +162,7 @@ func TestAppend(t *testing.T) {
 	if diff := cmp.Diff([]float64{1}, evaluated(t, dir)); diff != "" {
 		t.Errorf("results in evaluations.jsonl (-want +got):\n%s", diff)
 	}
-	// A later attempt puts the file together anew; what the first one adds then is lost on it.
+	// A later attempt rebuilds the file; lines that the first attempt adds afterwards are not in it.
 	later := openStore(t, dir)
 	must(t, later.Rebuild(rowAt("a0"), noParent), s.AppendStep(row("a4", "a3")),
 		s.AppendEvaluation(Evaluation{Version: rl.Version{Step: 1}}),

@@ -71,7 +71,7 @@ func (r *UploadFiles) Waiting() (map[string]bool, error) {
 	return waiting, nil
 }
 
-// SetProgress records what of a step is sent, before it is. It fails with ErrSuperseded where a later attempt has
+// SetProgress records the parts of a step that are about to be sent. It fails with ErrSuperseded if a later attempt has
 // claimed the run: either that attempt reads the record, or this one sees the claim and sends nothing.
 func (r *UploadFiles) SetProgress(key string, progress any) error {
 	data, err := json.Marshal(progress)
@@ -88,7 +88,7 @@ func (r *UploadFiles) SetProgress(key string, progress any) error {
 	return err
 }
 
-// Progress reads what SetProgress recorded last, and leaves progress as it is where nothing was.
+// Progress reads the last record of SetProgress. It leaves progress unchanged if there is none.
 func (r *UploadFiles) Progress(key string, progress any) error {
 	data, err := r.store.files.original(progressName(key))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -129,7 +129,7 @@ func (r *UploadFiles) SetSent(key string) error {
 	return nil
 }
 
-// original returns the content of a file as it is now, and not that of a copy.
+// original returns the current content of a file, not the content of a copy.
 func (f *folder) original(name string) ([]byte, error) {
 	if f.remote != nil {
 		return f.remote.get(name)

@@ -22,7 +22,7 @@ import (
 	"gocloud.dev/gcerrors"
 )
 
-// limit bounds a call, with what the driver repeats.
+// limit bounds a call, including the driver's repeats.
 const limit = time.Minute
 
 // Bucket has the objects below one URL. It is safe for concurrent use.
@@ -139,8 +139,8 @@ func (b *Bucket) Delete(ctx context.Context, name string) error {
 	return b.explain("deleting", name, err)
 }
 
-// Check finds out whether the server has what concurrent learners depend on: that an object is created once, is read as
-// soon as it is written, and is listed. It uses one object of that name, which it removes.
+// Check finds out whether the server has the guarantees that concurrent learners depend on: an object is created only
+// once, can be read as soon as it is written, and is listed. It uses one object of that name, which it removes.
 func (b *Bucket) Check(ctx context.Context, name string) error {
 	if err := b.Delete(ctx, name); err != nil {
 		return err

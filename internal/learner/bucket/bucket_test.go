@@ -32,7 +32,7 @@ func TestObjects(t *testing.T) {
 	checkObjects(t, open(t, buckettest.Start(t, nil).URL("a/b")))
 }
 
-// checkObjects checks what a store has to do.
+// checkObjects checks the guarantees of a store.
 func checkObjects(t *testing.T, b *bucket.Bucket) {
 	t.Helper()
 	ctx := t.Context()

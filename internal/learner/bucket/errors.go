@@ -13,8 +13,8 @@ import (
 	"gocloud.dev/gcerrors"
 )
 
-// explain returns what failed, why, and what a user can do. The text is the same each time for the same cause: it has
-// no identifiers of requests.
+// explain returns an error with the failed call, the cause and the repair. The text is the same each time for the same
+// cause: it has no identifiers of requests.
 func (b *Bucket) explain(act, name string, err error) error {
 	if err == nil {
 		return nil
@@ -46,7 +46,7 @@ func codeOf(err error) string {
 	return ""
 }
 
-// reasonOf returns an error's text without what differs between two requests.
+// reasonOf returns an error's text without the parts that differ between two requests.
 func reasonOf(err error) string {
 	if s3, ok := errors.AsType[smithy.APIError](err); ok {
 		if s3.ErrorMessage() == "" {

@@ -20,8 +20,8 @@ import (
 
 const (
 	schemeGoogle = "gs"
-	// googleKey is the variable with the JSON of a service account's key. Google's libraries read keys from files alone,
-	// and what artifacts.secretRef names are variables.
+	// googleKey is the variable with the JSON of a service account's key. Google's libraries read keys only from files,
+	// and artifacts.secretRef provides variables.
 	googleKey = "GOOGLE_CREDENTIALS"
 )
 

@@ -18,7 +18,7 @@ import (
 // ErrVersionLost says that a version can never be sampled again.
 var ErrVersionLost = errors.New("neither sampler weights nor state are left")
 
-// Config says what a Book keeps.
+// Config selects the checkpoints that a Book keeps.
 type Config struct {
 	// Attempt is the learner's own.
 	Attempt   int32
@@ -28,14 +28,14 @@ type Config struct {
 	Metric string
 }
 
-// Book is the record of a run's checkpoints: the index, the chain of versions that led to the current one, the
-// best versions, and what the run has used. It is safe for concurrent use.
+// Book is the record of a run's checkpoints: the index, the chain of versions that led to the current one, the best
+// versions, and the usage of the run. It is safe for concurrent use.
 type Book struct {
 	config Config
 
 	mu    sync.Mutex
 	index Index
-	// saved are the paths of what this process saved.
+	// saved are the paths of the checkpoints that this process saved.
 	saved map[string]bool
 	chain map[int64]rl.Lineage
 	best  []scored
@@ -67,7 +67,7 @@ func (b *Book) ReplaceSome(isReplaced func(Entry) bool, index Index) {
 	maps.Copy(b.index, index)
 }
 
-// Add adds the entries of an index that was read without a listing, except those of paths that are known.
+// Add adds the entries of an index that was read without a listing, except entries with known paths.
 func (b *Book) Add(index Index) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

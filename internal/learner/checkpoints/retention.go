@@ -14,8 +14,8 @@ import (
 type Retention struct {
 	// Lag widens the window of steps whose states are needed to resume.
 	Lag int64
-	// EverySteps selects the lasting states; 0 selects none. TTLSeconds is their time to live once they are out
-	// of the window, RollingTTLSeconds is that of all others; 0 keeps them forever.
+	// EverySteps selects the lasting states; 0 selects none. TTLSeconds is their time to live once they are out of the
+	// window. RollingTTLSeconds is the time to live of all other states. 0 keeps states forever.
 	EverySteps, TTLSeconds, RollingTTLSeconds int64
 	// KeepLast bounds the lasting states; 0 keeps all.
 	KeepLast int

@@ -67,8 +67,8 @@ type Config struct {
 	Versions versions
 	// Evaluated receives the step and the metrics of each evaluation that ends.
 	Evaluated func(step int64, metrics map[string]float64)
-	// Settled receives each result before Evaluated does, also that of a version that can no longer be evaluated; nil for
-	// nobody.
+	// Settled receives each result before Evaluated does, including results of versions that can no longer be evaluated;
+	// nil for nobody.
 	Settled func(result artifacts.Evaluation)
 	// Blocked receives why an evaluation failed that is tried again, and an empty text once one has its result.
 	Blocked func(problem string)

@@ -40,9 +40,9 @@ type fake struct {
 	remade  int
 	covered int
 	blocked bool
-	// failures are what Find and WriteEvaluation fail with, one after the other.
+	// failures are the errors of Find and WriteEvaluation, one after the other.
 	failures []error
-	// problems are what was reported, and demandedAtPause counts what was demanded between two tries.
+	// problems are the reported problems, and demandedAtPause counts the demands between two tries.
 	problems        []string
 	demandedAtPause int
 	// reported has the metrics of the versions that Evaluated was called with.
@@ -321,8 +321,8 @@ func TestRestore(t *testing.T) {
 	}
 }
 
-// TestReportOfResults expects each result to be reported once: those of an earlier attempt, which may have died before
-// the manager received them, and not a version that could not be evaluated.
+// TestReportOfResults expects each result to be reported once, including the results of an earlier attempt, which may
+// have died before the manager received them. A version that could not be evaluated is not reported.
 func TestReportOfResults(t *testing.T) {
 	e, f := start(t, evaluating(nil), func(f *fake) {
 		f.results[0] = artifacts.Evaluation{Metrics: map[string]float64{"test/pass@1": 0.25}}

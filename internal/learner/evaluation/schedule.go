@@ -16,8 +16,8 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/transcript"
 )
 
-// Schedule says which versions are evaluated, and on what. Changing what is evaluated gives another digest, and
-// evaluations of its own.
+// Schedule selects the versions that are evaluated, and the tasks. A change of the tasks or settings gives another
+// digest, and evaluations of its own.
 type Schedule struct {
 	// Digest is empty when nothing is evaluated.
 	Digest string

@@ -73,7 +73,7 @@ func (t *tasks) begin(v rl.Version, run func(ctx context.Context) error) {
 	})
 }
 
-// knows reports what isKnown does. The lock is held.
+// knows is isKnown with the lock held.
 func (t *tasks) knows(v rl.Version) bool {
 	_, done := t.done[v]
 	return done || (t.open[v] && t.failed[v] == nil)

@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package examples gives a supervised run its batches: it reads the rows of the run's data set, renders them, and gives
-// each batch as groups of one example, so that manifests, lineages and rejections are those of every run. It has the
-// place of the batches that workers sample, and asks no worker.
+// each batch as groups of one example, so that manifests, lineages and rejections are the same as in every run. It
+// takes the place of the batches that workers sample, and asks no worker.
 //
 // The outcome of a slot is a function of the run's settings and data. Two attempts that begin at one cursor therefore
 // have the same batch, and nothing has to be stored for the next attempt.
@@ -151,7 +151,7 @@ func (r *Reader) load(ctx context.Context, task rl.Task) (supervised.Datum, erro
 	return r.builder.Datum(object)
 }
 
-// Contents returns what was read; nil for tasks that are generated.
+// Contents identifies the data that were read; nil for tasks that are generated.
 func (r *Reader) Contents() *contract.DataContents {
 	return r.config.Data.Contents(r.config.File.Fixed.Supervised.Pinned(r.config.File.Contents))
 }

@@ -24,7 +24,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/rl"
 )
 
-// newConfig returns what reads rows of a ConfigMap.
+// newConfig returns a configuration that reads rows of a ConfigMap.
 func newConfig(t testing.TB, rows func(write func(format string, args ...any)), change func(*contract.RunFile)) Config {
 	t.Helper()
 	root := t.TempDir()

@@ -14,8 +14,7 @@ import (
 
 // HeldOut is the negative log-likelihood of the rows of a split.
 type HeldOut struct {
-	// NLL is over all tokens with weight, each weighted by what the row gives it, whatever the normalization of training
-	// is.
+	// NLL is the mean over all tokens with weight, each weighted as in its row, whatever the normalization of training.
 	supervised.NLL
 	// Rows are those that were measured, and LeftOut those that cannot be.
 	Rows, LeftOut int64

@@ -153,7 +153,7 @@ func (s *Source) Batch(ctx context.Context) (leases.Batch, error) {
 	return got.batch, got.err
 }
 
-// batch makes a batch of what was rendered. The lock is held.
+// batch makes a batch of rendered rows. The lock is held.
 func (s *Source) batch(b supervised.Batch) leases.Batch {
 	out := leases.Batch{
 		Slots: rl.Batch{Step: s.at.Step, Version: s.at.Step, First: b.First, Next: b.Next, Certain: true},

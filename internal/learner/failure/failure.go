@@ -1,8 +1,8 @@
 // Copyright 2026 The tinker-operator authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package failure says what a failed call of the endpoint means for the run. A failure is classified where it arises,
-// since only there the operation is known; every later decision reads its code.
+// Package failure classifies failed calls of the endpoint by their consequence for the run. A failure is classified
+// where it arises, since only there the operation is known; every later decision reads its code.
 package failure
 
 import (
@@ -20,11 +20,11 @@ const (
 	Outage = client.Outage
 	// LostModel means that the model cannot be used any more, so another one is opened.
 	LostModel problem.Code = "LostModel"
-	// Missing means that what was asked for does not exist, or that the endpoint does not support the call.
+	// Missing means that the requested object does not exist, or that the endpoint does not support the call.
 	Missing problem.Code = "Missing"
 )
 
-// Awaited reports whether a run waits until a person has repaired what a code names.
+// Awaited reports whether a run waits until a person has repaired the problem of a code.
 func Awaited(code problem.Code) bool {
 	row := problem.Lookup(code)
 	return row.NeedsAction && row.Retry != problem.Never
@@ -33,12 +33,12 @@ func Awaited(code problem.Code) bool {
 // Error is a failure whose code is known.
 type Error struct {
 	Code problem.Code
-	// Doing is what failed, as a gerund.
+	// Doing names the failed operation, as a gerund.
 	Doing string
 	Err   error
 }
 
-// Error describes what failed.
+// Error describes the failure.
 func (e *Error) Error() string {
 	text := e.Doing + ": " + e.Err.Error()
 	switch e.Code {
@@ -58,7 +58,7 @@ func New(code problem.Code, err error, doing string, args ...any) error {
 	return &Error{Code: code, Doing: fmt.Sprintf(doing, args...), Err: err}
 }
 
-// Operation says what the endpoint's refusal of an operation means, and a 404.
+// Operation has the codes for the endpoint's refusal of an operation, and for a 404.
 type Operation struct{ Refused, Missing problem.Code }
 
 // Failed returns the failure of the operation, whose code follows from the error's category; it returns nil if err is

@@ -40,10 +40,9 @@ type Version struct {
 	Sampler string
 }
 
-// SamplingSession numbers the sampling session of the version's weights, in 48 bits: by lineage, so that
-// samples of one policy are never taken for another's, and by path, since a number that stands for the
-// sampler weights of a former learner cannot stand for weights that were saved again. The evaluation is that
-// of rl.Key.
+// SamplingSession numbers the sampling session of the version's weights, in 48 bits: by lineage, so that samples of one
+// policy are never taken for another's, and by path, since a number that stands for the sampler weights of a former
+// learner cannot stand for weights that were saved again. The evaluation is the one in rl.Key.
 func (v Version) SamplingSession(kind rl.Kind, evaluation string) int64 {
 	const mask = 1<<48 - 1
 	path := sha256.Sum256([]byte(v.Sampler))
@@ -61,8 +60,8 @@ type BatchSource struct {
 	versions map[int64]Version
 	// newest and oldest are steps of versions.
 	newest, oldest int64
-	// laidOut are the batches as they were laid out last, nil after a change of what is above, and outcomes the table's
-	// count then. demanded are the ranges that were demanded last, nil likewise.
+	// laidOut are the batches of the last layout, and outcomes the table's count at that time. demanded are the ranges
+	// that were demanded last. Both are nil after a change of the fields above.
 	laidOut  []rl.Batch
 	outcomes int64
 	demanded []slotRange
@@ -71,7 +70,7 @@ type BatchSource struct {
 	rejections int64
 }
 
-// demandedSlot has what is known of a slot that is demanded, which is looked up for each outcome that arrives.
+// demandedSlot has the known state of a demanded slot. It is looked up for each outcome that arrives.
 type demandedSlot struct {
 	version int64
 	entry   *entry
@@ -79,7 +78,7 @@ type demandedSlot struct {
 	outcome rl.Outcome
 }
 
-// slotRange is what a batch demands.
+// slotRange is the range of slots that a batch demands.
 type slotRange struct{ first, next, version int64 }
 
 // NewBatchSource makes a source that demands nothing until Reset.
@@ -181,7 +180,8 @@ func (s *BatchSource) refresh() {
 	s.findSlots(leases)
 }
 
-// findSlots looks up the entries of what was demanded, which are the table's as long as it is. The lock is held.
+// findSlots looks up the table's entries of demanded slots, which stay valid as long as the slots are demanded. The
+// lock is held.
 func (s *BatchSource) findSlots(leases []exchange.Lease) {
 	s.table.mu.Lock()
 	defer s.table.mu.Unlock()
@@ -249,7 +249,7 @@ func (s *BatchSource) lease(slot int64, v Version, session int64) exchange.Lease
 	}
 }
 
-// Task returns the task of a slot, which is that of its lease.
+// Task returns the task of a slot, which is also the task of its lease.
 func (s *BatchSource) Task(slot int64) rl.Task { return s.config.Rules.Task(s.config.Stream, slot) }
 
 // Batch is a decided batch with its groups.

@@ -31,8 +31,8 @@ func benchStream(envs int) []rl.Source {
 // groupEvery is the time between two groups, which come one by one.
 const groupEvery = 4 * time.Millisecond
 
-// BenchmarkBatch does the learner's work for one batch, while workers wait for leases. cpu-ms is what that takes
-// without the waiting for groups, which is measured beside it as waiting-ms.
+// BenchmarkBatch does the learner's work for one batch, while workers wait for leases. cpu-ms is the processor time of
+// this work; the time of waiting for groups is measured as waiting-ms.
 func BenchmarkBatch(b *testing.B) {
 	for _, g := range []int{64, 512, 1024} {
 		for _, workers := range []int{2, 32} {
@@ -55,7 +55,7 @@ func BenchmarkBatch(b *testing.B) {
 	}
 }
 
-// processorTime is what the process has used.
+// processorTime is the processor time of the process.
 func processorTime(tb testing.TB) time.Duration {
 	var used syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &used); err != nil {

@@ -98,8 +98,8 @@ func TestWithOwnSlotsTheNextBatchIsLeasedAtOnce(t *testing.T) {
 	expect(t, "its first slot", int64(16), granted[0].Key.Slot)
 }
 
-// TestTaskOfALease compares the task of each slot with that of its lease, where steps have slots of their own and the
-// slots of later steps play tasks with other numbers.
+// TestTaskOfALease compares the task of each slot with the task of its lease, in a run whose steps have slots of their
+// own and whose later slots play tasks with other numbers.
 func TestTaskOfALease(t *testing.T) {
 	f, _ := open(t, 0)
 	tr := trainBy(t, f, rl.Rules{TasksPerStep: 2, Refill: true, OwnSlots: true, Lag: 1, Steps: 5})

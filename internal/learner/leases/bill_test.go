@@ -25,9 +25,9 @@ const (
 	members       = 2
 )
 
-// TestUsageAgreesWithTheBillInAnyOrder takes random walks through what workers, learners and the network may do, with
-// the table and the ledger of the program and a model of workers and of an endpoint. At the end of each walk, which is
-// anywhere, the usage is at most the bill, and with the unconfirmed tokens at least the bill.
+// TestUsageAgreesWithTheBillInAnyOrder takes random walks through the possible actions of workers, learners and the
+// network, with the table and the ledger of the program and a model of workers and of an endpoint. At the end of each
+// walk, which is anywhere, the usage is at most the bill, and with the unconfirmed tokens at least the bill.
 func TestUsageAgreesWithTheBillInAnyOrder(t *testing.T) {
 	t.Parallel()
 	const walks, length = 500, 80
@@ -51,12 +51,13 @@ type walk struct {
 	random *rand.Rand
 	now    time.Time
 	log    []string
-	// bill is what the endpoint has executed, requests which, and remembers whether it executes a request once.
+	// bill counts the tokens that the endpoint has executed, and requests has the executed requests. remembers says
+	// whether the endpoint executes a repeated request only once.
 	bill      int64
 	requests  map[string]bool
 	remembers bool
-	// table and ledger are the learner's of the attempt, and record is what it recorded last, since when it has granted
-	// some leases.
+	// table and ledger are the learner's of the attempt, and record is its last record, after which it has granted some
+	// leases.
 	table    *fixture
 	ledger   *ledger.Ledger
 	attempt  int
@@ -191,7 +192,7 @@ func (w *walk) cover() {
 	w.table.Cover(w.covered)
 }
 
-// write records what was spent.
+// write records the spending.
 func (w *walk) write() {
 	w.note("learner %d records", w.attempt)
 	if err := w.ledger.Write(w.t.Context()); err != nil {

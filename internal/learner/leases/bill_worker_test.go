@@ -22,8 +22,8 @@ type player struct {
 	// open are the requests without an answer, and counted those that were answered and count once.
 	open    map[string]*play
 	counted map[string]bool
-	// playing are the groups in progress, stored those that are finished, and accounts what each has used that no state
-	// covers, as far as the process knows.
+	// playing are the groups in progress, and stored the finished groups. accounts has the usage of each group that no
+	// state covers, as far as the process knows.
 	playing  map[rl.Key]*play
 	stored   map[rl.Key]bool
 	accounts map[rl.Key]int64
@@ -31,7 +31,7 @@ type player struct {
 	// order in which they were sent; others may overtake each other.
 	connected  bool
 	received   []exchange.Lease
-	crossed    bool // set if the worker has said Hello since it asked for what was received
+	crossed    bool // set if the worker has said Hello since it asked for the received leases
 	renewals   []exchange.Renewal
 	directives []exchange.Directive
 	others     []func()
@@ -53,7 +53,7 @@ func (p *player) note(format string, args ...any) {
 	p.walk.note("%s (%s): %s", p.name, p.process, fmt.Sprintf(format, args...))
 }
 
-// spent returns what the process reports now.
+// spent returns the current report of the process.
 func (p *player) spent() (exchange.Spent, []exchange.GroupSpent) {
 	p.sequence++
 	spent := exchange.Spent{Process: p.process, Sequence: p.sequence, Used: spending.Usage{
@@ -176,7 +176,7 @@ func (p *player) acquire() {
 	}
 }
 
-// receive begins to play what was granted.
+// receive begins to play the granted leases.
 func (p *player) receive() {
 	for _, lease := range p.received {
 		switch {

@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// census is which workers are alive, and what follows from that. A run may have a thousand workers, each of which sends
-// something every second: most of what they send changes neither, so that nobody looks at all workers for it.
+// census has the workers that are alive, and values derived from them. A run may have a thousand workers, each of which
+// sends a message every second. Most messages change nothing, so that they need no look at all workers.
 type census struct {
 	// outdated is set once a worker may have become alive, or its connection broke. Otherwise alive holds from taken until
 	// the first of its workers may be lost.

@@ -87,7 +87,7 @@ func TestWorkOfARenewalDoesNotGrow(t *testing.T) {
 				c := newCrowd(t, workers)
 				c.state = tc.state
 				for _, name := range c.names {
-					c.renew(name) // what it reports is new
+					c.renew(name) // its report is new
 				}
 				c.workers.census.looked, c.demands.looked = 0, 0
 				for range rounds {
@@ -133,8 +133,8 @@ func BenchmarkWorkers(b *testing.B) {
 	}
 }
 
-// TestCensus compares the census with what is true of each worker, while workers come, fall silent, lose their
-// connections and return.
+// TestCensus compares the census with the state of each worker, while workers come, fall silent, lose their connections
+// and return.
 func TestCensus(t *testing.T) {
 	ws := newWorkers(30 * time.Second)
 	now := epoch

@@ -14,15 +14,14 @@ import (
 // maxDownloads bounds the workers of a run that download data sets at once: a hub limits the requests of an address.
 const maxDownloads = 4
 
-// data is what is known of a worker's data sets.
+// data is the known state of a worker's data sets.
 type data struct {
 	state exchange.DataState
 	// permitted says that the worker may download.
 	permitted bool
 }
 
-// renew takes over what a worker reports. A worker that downloads had its permit from a learner, perhaps an earlier
-// one.
+// renew takes over a worker's report. A worker that downloads has a permit from a learner, perhaps an earlier one.
 func (d *data) renew(state *exchange.WorkerState) {
 	d.state = state.GetDataState()
 	switch d.state {
@@ -33,8 +32,8 @@ func (d *data) renew(state *exchange.WorkerState) {
 	}
 }
 
-// Problems returns what live workers and their episodes wait for besides the endpoint, by one problem of each code:
-// data if no worker can read them, and everything else that a worker reports.
+// Problems returns the problems of live workers and their episodes other than problems of the endpoint, one of each
+// code: data that no worker can read, and every other problem that a worker reports.
 func (t *Table) Problems() []problem.Problem {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -64,8 +63,8 @@ func (t *Table) Problems() []problem.Problem {
 	return append(data, others...)
 }
 
-// Remarks describe for people what makes sampling slow: groups that are played alone, and calls of environments that
-// have not returned.
+// Remarks describes for people why sampling is slow: groups that are played alone, and calls of environments that have
+// not returned.
 func (t *Table) Remarks() []string {
 	t.mu.Lock()
 	defer t.mu.Unlock()

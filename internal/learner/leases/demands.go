@@ -13,8 +13,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/rl"
 )
 
-// demands is what consumers want, and what is known of each group that a consumer wants. Its owner's lock
-// guards it.
+// demands has the groups that consumers want, and the known state of each. Its owner's lock guards it.
 type demands struct {
 	// lists are in the order in which their consumers came.
 	lists   []demand
@@ -26,7 +25,7 @@ type demands struct {
 	looked int64
 }
 
-// demand is what one consumer wants, in order: groups of one kind.
+// demand lists the groups that one consumer wants, in order. They are of one kind.
 type demand struct {
 	consumer string
 	keys     []rl.Key
@@ -184,7 +183,7 @@ func (d *demands) leasedTo(worker string) map[rl.Key]*entry {
 	return entries
 }
 
-// revoked lists what the worker plays without a lease.
+// revoked lists the groups that the worker plays without a lease.
 func (d *demands) revoked(name string, w *worker) []rl.Key {
 	var keys []rl.Key
 	for key := range w.playing {

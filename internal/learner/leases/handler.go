@@ -15,15 +15,15 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/wait"
 )
 
-// Handler is an exchange.Handler: what workers do with a Table.
+// Handler is an exchange.Handler: the workers' view of a Table.
 type Handler struct{ table *Table }
 
 var _ exchange.Handler = (*Handler)(nil)
 
 var errClosed = errors.New("the learner is stopping")
 
-// Hello takes over what a worker has. It waits until the table is open: before that nobody knows which groups
-// are needed, and the worker continues to play.
+// Hello takes over the groups that a worker has. It waits until the table is open: before that the needed groups are
+// not known, and the worker continues to play.
 func (h *Handler) Hello(ctx context.Context, name string, request exchange.HelloRequest) (exchange.HelloReply, error) {
 	t := h.table
 	select {
@@ -79,7 +79,7 @@ func (h *Handler) hear(name string) {
 	h.table.workers.observe(name, h.table.now())
 }
 
-// grant leases what fits to a live worker, in order of demand but for the share of evaluations.
+// grant leases as many groups as fit to a live worker, in order of demand except for the share of evaluations.
 func (h *Handler) grant(name string, free int) []exchange.Lease {
 	t := h.table
 	t.mu.Lock()
@@ -131,7 +131,7 @@ func (h *Handler) lease(e *entry, name string, w *worker, now time.Time) exchang
 	return t.suspects.leaseOf(e)
 }
 
-// Renew takes over what the worker reports and gives it a directive.
+// Renew takes over the worker's report and returns a directive.
 func (h *Handler) Renew(name string, renewal exchange.Renewal) exchange.Directive {
 	t := h.table
 	t.mu.Lock()
@@ -187,7 +187,7 @@ func (h *Handler) Release(name string, keys []rl.Key, reason string) {
 			t.holders.end(name, key) // it was not played
 		}
 		delete(w.playing, key)
-		// A worker releases what it has not stored any more, too.
+		// A worker also releases groups that it no longer stores.
 		w.drop(key)
 		delete(w.requested, key)
 		e := t.demands.entries[key]

@@ -56,8 +56,8 @@ func (h *holders) lose(worker string, key rl.Key) {
 	h.unclear = fmt.Sprintf("worker %s has not ended all samples of slot %d", worker, key.Slot)
 }
 
-// hello takes over what a worker plays. Its other leases ended without a report, perhaps with the process that had
-// them.
+// hello takes over the groups that a worker plays. Its other leases ended without a report, perhaps with the process
+// that had them.
 func (h *holders) hello(worker string, request exchange.HelloRequest) {
 	playing := map[rl.Key]bool{}
 	for _, key := range request.Playing {
@@ -88,7 +88,7 @@ func (t *Table) BeginModel() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.holders = newHolders()
-	clear(t.missing) // what was missing is found elsewhere, or made again; and a worker may have been told so once
+	clear(t.missing) // missing groups are found elsewhere or made again; a worker may have been told so once
 }
 
 // CheckNotSampled returns ErrSampled, with the worker, unless each lease since BeginModel has ended with all its

@@ -12,7 +12,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/rl"
 )
 
-// beginModel does what a source does before it demands the groups of a new model.
+// beginModel begins a model, as a source does before it demands the groups of a new model.
 func beginModel(f *fixture) { f.BeginModel() }
 
 // TestCheckNotSampled leases slot 0 to w0 and then has slot 0 known, by way of w1 if w0 does not submit it.

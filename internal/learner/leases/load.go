@@ -11,19 +11,19 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/tinker"
 )
 
-// load is what workers report of the endpoint's load, and how many requests they may send because of it. Its
-// owner's lock guards it.
+// load has the workers' reports of the endpoint's load, and the number of requests that they may send because of it.
+// Its owner's lock guards it.
 type load struct {
 	credits credits
-	// problem is what workers reported last, at the time reported.
+	// problem is the problem that workers reported last, at the time reported.
 	problem  problem.Code
 	reported time.Time
 }
 
 func newLoad(concurrency int) load { return load{credits: newCredits(concurrency)} }
 
-// observe takes over what a worker reports. The endpoint processes a paused queue by itself, and fewer
-// requests do not help.
+// observe takes over a worker's report. The endpoint processes a paused queue by itself, and fewer requests do not
+// help.
 func (l *load) observe(state *exchange.WorkerState, now time.Time) {
 	switch tinker.QueueState(state.GetQueueState()) {
 	case tinker.QueuePausedCapacity:
@@ -37,7 +37,7 @@ func (l *load) observe(state *exchange.WorkerState, now time.Time) {
 	}
 }
 
-// currentProblem is what was reported lately, and empty when that was nothing.
+// currentProblem is the problem that was reported lately; empty for none.
 func (l *load) currentProblem(now time.Time) problem.Code {
 	const lately = 10 * time.Second
 	if now.Sub(l.reported) > lately {
@@ -49,10 +49,10 @@ func (l *load) currentProblem(now time.Time) problem.Code {
 // share is how many requests each of so many workers may have in flight.
 func (l *load) share(workers int) int { return l.credits.total() / max(1, workers) }
 
-// credits bounds how many sample requests the run has in flight. Rate limits belong to the API key, so one
-// number serves all workers: it is halved when the endpoint asks to slow down, at most once in a while
-// since replies to what was sent before still arrive, and grows by a fixed share each second. A few refusals among many
-// requests take no credits, because an endpoint may refuse some at any load; those requests are repeated.
+// credits bounds how many sample requests the run has in flight. Rate limits belong to the API key, so one number
+// serves all workers: it is halved when the endpoint asks to slow down, but at most once in a while, since replies to
+// earlier requests still arrive, and grows by a fixed share each second. A few refusals among many requests take no
+// credits, because an endpoint may refuse some at any load; those requests are repeated.
 type credits struct {
 	limit, most       float64
 	lastCut, lastRise time.Time
@@ -96,7 +96,7 @@ func (c *credits) cut(now time.Time) {
 	c.lastCut, c.lastRise = now, now
 }
 
-// grow raises the limit by what the time that passed allows.
+// grow raises the limit by the growth of the elapsed time.
 func (c *credits) grow(now time.Time) {
 	if c.limit >= c.most || now.Sub(c.lastRise) < growPause {
 		return

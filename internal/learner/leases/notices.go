@@ -9,7 +9,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/exchange"
 )
 
-// notices is what all workers have to know. Its owner's lock guards it.
+// notices are the values that all workers have to know. Its owner's lock guards it.
 type notices struct {
 	play    []byte
 	session string

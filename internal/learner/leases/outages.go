@@ -27,8 +27,8 @@ type outage struct {
 	skipped bool
 }
 
-// refresh finds the outages from what live workers reported last. Whether an environment is skipped is decided here
-// alone; what the workers make of it are tombstones, which the manifest of the step records.
+// refresh finds the outages in the last reports of live workers. Only refresh decides whether an environment is
+// skipped; workers then make tombstones, which the manifest of the step records.
 func (o *outages) refresh(workers *workers, now time.Time) {
 	problems := workers.commonProblems(now)
 	known := o.current

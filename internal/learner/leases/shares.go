@@ -16,14 +16,14 @@ import (
 type shares struct {
 	// evaluation is Config.EvaluationShare.
 	evaluation float64
-	// due is how many episodes of evaluations should have been leased and were not; it is negative where one of their
-	// groups was larger than what was due.
+	// due is the number of evaluation episodes that should have been leased and were not. It is negative if a group of an
+	// evaluation was larger than the number due.
 	due float64
 }
 
 // pick returns which group is leased next. One that is nil has none to lease.
 func (s *shares) pick(training, evaluation *entry) *entry {
-	const rounding = 1e-9 // what sums of fractions may be off by
+	const rounding = 1e-9 // the error of sums of fractions
 	if training == nil || evaluation != nil && s.due > rounding {
 		return evaluation
 	}
@@ -40,7 +40,7 @@ func (s *shares) charge(leased *entry) {
 	}
 }
 
-// queues has what a worker can be leased, the most urgent first.
+// queues has the groups that a worker can be leased, the most urgent first.
 type queues struct {
 	shares               *shares
 	training, evaluation queue
@@ -53,7 +53,7 @@ type queue struct {
 	stop func()
 }
 
-// queues returns what a worker can be leased. The lock is held until stop.
+// queues returns the groups that a worker can be leased. The lock is held until stop.
 func (h *Handler) queues(w *worker, now time.Time) *queues {
 	return &queues{
 		shares: &h.table.shares, training: newQueue(h.leasable(rl.Train, w, now)),

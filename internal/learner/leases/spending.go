@@ -13,16 +13,16 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/rl"
 )
 
-// Spending adds up what workers spend. Its methods are called with the lock of the table.
+// Spending adds up the spending of workers. Its methods are called with the lock of the table.
 type Spending interface {
-	// Report receives what a worker has spent, and the groups that it had ended by then. Hello and Renew also receive on
-	// which groups, and the open leases: those of all groups that the worker may play, with what each may cost until the
-	// worker reports again.
+	// Report receives the spending of a worker, and the groups that had ended by then. Hello and Renew also receive the
+	// spending of each group, and the open leases: all groups that the worker may play, each with its maximum cost until
+	// the worker reports again.
 	Report(worker string, spent exchange.Spent, ended []rl.Key)
 	Hello(worker string, spent exchange.Spent, groups []exchange.GroupSpent, open []exchange.Progress)
 	Renew(worker string, renewal exchange.Renewal)
-	// Lease is called when a process of a worker is to play a group, which it may play already, and OpenLease when the
-	// lease is sent to it, with what the group may cost until the process reports.
+	// Lease is called when a process of a worker is to play a group, which it may already play. OpenLease is called when
+	// the lease is sent to the process, with the maximum cost of the group until the process reports.
 	Lease(worker, process string, key rl.Key)
 	OpenLease(process string, key rl.Key, most int64)
 	// Cover is called when the training slots below an index are covered, and CoverEvaluation when an evaluation is.
@@ -30,8 +30,8 @@ type Spending interface {
 	CoverEvaluation(e exchange.Evaluation)
 	// Lose is called when a worker is lost.
 	Lose(worker string)
-	// Settle is called once no worker of an earlier attempt is waited for any longer, with what all leases together may
-	// have cost that no record knows of.
+	// Settle is called once no worker of an earlier attempt is awaited any longer, with the maximum cost of all leases
+	// that no record has.
 	Settle(unrecorded int64)
 }
 
@@ -60,7 +60,7 @@ func (h *Handler) Report(name string, spent exchange.Spent, ended []rl.Key) {
 	t.config.Spending.Report(name, spent, ended)
 }
 
-// helloSpending hands over what a worker that says Hello has spent, and its open leases. A group that is both in
+// helloSpending hands over the spending of a worker that says Hello, and its open leases. A group that is both in
 // progress and stored has ended before the message was made.
 func (t *Table) helloSpending(name string, w *worker, request exchange.HelloRequest, now time.Time) {
 	var open []exchange.Progress
@@ -73,7 +73,7 @@ func (t *Table) helloSpending(name string, w *worker, request exchange.HelloRequ
 	t.config.Spending.Hello(name, request.Spent, request.Groups, open)
 }
 
-// renewSpending hands over what a worker has spent, and its open leases. What a lease may cost next is not known before
+// renewSpending hands over the spending of a worker, and its open leases. The next cost of a lease is not known before
 // the first request of its group. A group whose submission has arrived may still be listed.
 func (t *Table) renewSpending(name string, w *worker, renewal exchange.Renewal, now time.Time) {
 	var open []exchange.Progress
@@ -110,7 +110,7 @@ func (w *worker) withGranted(listed []exchange.Progress, now time.Time, patience
 	return listed
 }
 
-// mostNext is what the next requests of each member of a group that is not done may cost.
+// mostNext is the maximum cost of the next request of each member of a group that is not done.
 func (t *Table) mostNext(key rl.Key, done int) int64 {
 	if e := t.demands.entries[key]; e != nil {
 		return exchange.UnreportedRequests * int64(e.lease.GroupSize-done) * t.config.Request[e.lease.Environment]
@@ -118,7 +118,7 @@ func (t *Table) mostNext(key rl.Key, done int) int64 {
 	return exchange.UnreportedRequests * t.config.LargestGroup // nobody demands it any more
 }
 
-// mostLeased is what the next requests of all leases that workers may have had may cost.
+// mostLeased is the maximum cost of the next requests of all leases that workers may have had.
 func (t *Table) mostLeased() int64 {
 	most := int64(0)
 	for _, request := range t.config.Request {
@@ -139,8 +139,8 @@ func (t *Table) loseWorkers(now time.Time) {
 	}
 }
 
-// AwaitBarrier waits until the barrier is over, which it is at once when all workers of the attempt before have said
-// Hello. What the others may have spent is unconfirmed from then on. It does nothing before Open.
+// AwaitBarrier waits until the barrier is over, which happens at once when all workers of the attempt before have said
+// Hello. From then on, the possible spending of all other workers is unconfirmed. It does nothing before Open.
 func (t *Table) AwaitBarrier(ctx context.Context) error {
 	for {
 		changed := t.Changed()

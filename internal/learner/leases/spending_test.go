@@ -16,7 +16,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/rl"
 )
 
-// recorded lists what a Spending is told.
+// recorded lists the calls of a Spending.
 type recorded struct{ calls []string }
 
 func (r *recorded) add(format string, args ...any) {
@@ -35,7 +35,7 @@ func (r *recorded) Renew(worker string, renewal exchange.Renewal) {
 	r.add("%s renews with %d, open %v", worker, renewal.Spent.Used.SampledTokens, mostOf(renewal.Progress))
 }
 
-// mostOf returns what open leases may cost, by slot.
+// mostOf returns the maximum cost of open leases, by slot.
 func mostOf(open []exchange.Progress) map[int64]int64 {
 	most := map[int64]int64{}
 	for _, lease := range open {
@@ -74,7 +74,7 @@ func spent(sampled int64) exchange.Spent {
 	return exchange.Spent{Process: "p", Used: spending.Usage{SampledTokens: sampled}}
 }
 
-// TestSpendingOfWorkers expects the calls that follow from what workers do.
+// TestSpendingOfWorkers expects the calls that follow from the messages of workers.
 func TestSpendingOfWorkers(t *testing.T) {
 	f, c := open(t, 0)
 	r := &recorded{}

@@ -12,7 +12,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/rl"
 )
 
-// Counters counts what became of groups since the table was made.
+// Counters counts the outcomes of groups since the table was made.
 type Counters struct {
 	Accepted int64
 	// Outcomes counts how often the outcome of a group became known or changed.
@@ -82,7 +82,7 @@ func (t *Table) kept(group rl.Group) *rl.Group {
 	return &group
 }
 
-// decide says what becomes of a submitted group. Its entry is nil when nobody demands it.
+// decide accepts or refuses a submitted group. Its entry is nil when nobody demands it.
 func (t *Table) decide(e *entry, group rl.Group) *exchange.SubmitReply {
 	key := group.Key
 	switch {

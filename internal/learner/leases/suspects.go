@@ -18,7 +18,7 @@ import (
 
 const (
 	// suspectDeaths is how many workers die while they play a group before the group is a suspect. One death says little:
-	// most have nothing to do with what was played, and a suspect is played slowly.
+	// most deaths have nothing to do with the group, and a suspect is played slowly.
 	suspectDeaths = 2
 	// faultyDeaths is how many workers die while one member of a suspect is alone in play before that member is a fault.
 	faultyDeaths = 2
@@ -97,7 +97,7 @@ func (s *suspects) died(dead process, e *entry) {
 	}
 }
 
-// lives takes back what died noted: a process is heard of that was only cut off.
+// lives takes back the notes of died: the process is heard of again, and was only cut off.
 func (s *suspects) lives(alive process) {
 	for key, known := range s.byKey {
 		delete(known.deaths, alive)
@@ -216,7 +216,7 @@ func (t *Table) meet(name string, w *worker, named string) {
 }
 
 // suspectFor returns the suspect that a worker is to play alone, and whether it may play other groups. The worker that
-// plays suspects ends what it plays first.
+// plays suspects first ends its other groups.
 func (h *Handler) suspectFor(name string, w *worker, now time.Time) (alone *entry, others bool) {
 	t := h.table
 	if t.demands.isAlone(name) {

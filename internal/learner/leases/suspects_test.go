@@ -168,8 +168,7 @@ func TestSecondDeathAloneIsAFault(t *testing.T) {
 	}
 }
 
-// TestDeathsAloneOfDifferentMembersAreNoFault checks that deaths which have nothing to do with what is played make no
-// fault.
+// TestDeathsAloneOfDifferentMembersAreNoFault checks that deaths which have nothing to do with the group make no fault.
 func TestDeathsAloneOfDifferentMembersAreNoFault(t *testing.T) {
 	f, c := suspected(t)
 	for done, worker := range []string{"c", "d", "e", "f"} {
@@ -196,8 +195,8 @@ func TestSilenceMakesNoSuspects(t *testing.T) {
 	}
 }
 
-// TestWorkersThatWereCutOffAreNotDead checks that a worker which is heard of again takes back what its death was taken
-// for.
+// TestWorkersThatWereCutOffAreNotDead checks that a worker which is heard of again takes back the conclusions from its
+// death.
 func TestWorkersThatWereCutOffAreNotDead(t *testing.T) {
 	f, c := open(t, 0)
 	f.Demand("train", leases(0))
@@ -210,7 +209,7 @@ func TestWorkersThatWereCutOffAreNotDead(t *testing.T) {
 	wantLeases(t, acquire(t, f, "a"), false, 0)
 }
 
-// TestDrainedWorkersMakeNoSuspects checks that leases which are released say nothing about what was played.
+// TestDrainedWorkersMakeNoSuspects checks that leases which are released say nothing about their groups.
 func TestDrainedWorkersMakeNoSuspects(t *testing.T) {
 	f, c := open(t, 0)
 	f.Demand("train", leases(0))
@@ -250,7 +249,7 @@ func TestSuspectsOfAnEarlierLearner(t *testing.T) {
 }
 
 // TestSuspectAtAWorkerThatWasSilent checks that a worker which was taken for dead while it played a suspect continues
-// to get permits, and all of them once its own death was what made the group a suspect.
+// to get permits, and all of them if its own death made the group a suspect.
 func TestSuspectAtAWorkerThatWasSilent(t *testing.T) {
 	f, c := suspected(t)
 	wantLeases(t, acquire(t, f, "c"), true, 0)

@@ -1,21 +1,21 @@
 // Copyright 2026 The tinker-operator authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package leases decides which worker plays which group: it leases groups in slot order, receives the groups
-// that workers submit, and knows what each worker stores and plays. It is the learner's side of the exchange,
-// and does not depend on Tinker, optimizer steps or files.
+// Package leases decides which worker plays which group: it leases groups in slot order, receives the groups that
+// workers submit, and knows the groups that each worker stores and plays. It is the learner's side of the exchange, and
+// does not depend on Tinker, optimizer steps or files.
 //
 // Consumers demand groups, each a list of leases in order; the demand that was made first is served first, but
-// evaluations have a share while training has groups to lease, too. A group that is demanded and not known yet is, in
+// evaluations have a share while training also has groups to lease. A group that is demanded and not known yet is, in
 // this order: requested from a live worker that stores it, awaited from the worker that plays it, or leased to a worker
 // that has room. So a group is sampled again only when no live worker has it. Nothing is leased before the workers that
-// a former learner left behind had time to report what they have.
+// a former learner left behind had time to report their groups.
 //
 // Whether a group is accepted depends on its key alone, never on which of several groups of one key came
 // first: a group is a function of its key, and a second one is a duplicate.
 //
-// A Table is the learner's view and guards all state with one lock; its Handler is the workers' view. What
-// they share has an owner each, without a lock of its own: demands, workers, notices and load.
+// A Table is the learner's view and guards all state with one lock; its Handler is the workers' view. Shared state is
+// divided among demands, workers, notices and load, which have no locks of their own.
 package leases
 
 import (
@@ -32,22 +32,22 @@ import (
 
 // Config configures a Table.
 type Config struct {
-	// Play is the JSON of contract.Play: what workers must know.
+	// Play is the JSON of contract.Play, the settings that workers need.
 	Play []byte
 	// Concurrency is how many episodes may be in progress.
 	Concurrency int
-	// EvaluationShare is the share of the leased episodes that evaluations have while training has groups to lease, too:
-	// from 0, with which they have what training leaves, to 1.
+	// EvaluationShare is the share of evaluations in the leased episodes while training also has groups to lease. It is
+	// from 0, with which evaluations use only idle capacity, to 1.
 	EvaluationShare float64
 	// Silence is how long a worker may send nothing before its leases are given to others.
 	Silence time.Duration
-	// Barrier is how long nothing is leased after Open, so that workers can report what they have.
+	// Barrier is how long nothing is leased after Open, so that workers can report their groups.
 	Barrier time.Duration
 	// DropConstant makes a tombstone of a training group from which nothing can be learned, by the grouping of the
 	// run; nil keeps all groups.
 	DropConstant func(rl.Group) bool
-	// Environments are those of training; the value says whether their groups are dropped while no worker can play
-	// them and other environments can be played.
+	// Environments are the environments of training. The value says whether an environment's groups are dropped while no
+	// worker can play it and other environments can be played.
 	Environments map[string]bool
 	// SkipAfter is how long that has to last.
 	SkipAfter time.Duration
@@ -57,8 +57,8 @@ type Config struct {
 	References bool
 	// Teachers are the environments whose training groups have log-probabilities of a teacher.
 	Teachers map[string]bool
-	// Spending receives what workers have spent; nil for nobody. Request is what one request of an environment may cost at
-	// most, and LargestGroup what one request of each member of a group may.
+	// Spending receives the spending of workers; nil for nobody. Request is the maximum cost of one request of an
+	// environment, and LargestGroup of one request of each member of a group.
 	Spending     Spending
 	Request      map[string]int64
 	LargestGroup int64
@@ -147,7 +147,7 @@ func (t *Table) Open() {
 	close(t.opened)
 }
 
-// raiseBarrier has nothing leased for a while, in which workers can report what they have.
+// raiseBarrier stops leases for a while, in which workers can report their groups.
 func (t *Table) raiseBarrier(now time.Time) {
 	t.leaseAfter = now.Add(t.config.Barrier)
 	if t.config.Barrier <= 0 {
@@ -204,8 +204,8 @@ func (t *Table) Tick() {
 	t.changes.notifyAll()
 }
 
-// Demand replaces what the named consumer wants; a new consumer is served after all others. Groups that no
-// consumer demands any more are dropped, and workers that play them are asked to stop.
+// Demand replaces the demand of the named consumer. A new consumer is served after all others. Groups that no consumer
+// demands any more are dropped, and workers that play them are asked to stop.
 func (t *Table) Demand(name string, leases []exchange.Lease) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -265,7 +265,7 @@ func (t *Table) Reject(key rl.Key, outcome rl.Outcome, reason string) {
 	t.changes.notify(&t.demands.tally)
 }
 
-// SetPlay sets what workers must know to play, before the table is opened.
+// SetPlay sets the settings that workers need to play. It is called before the table is opened.
 func (t *Table) SetPlay(play []byte) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -310,14 +310,14 @@ func (t *Table) IsMissing(sampler string) bool {
 	return t.missing[sampler]
 }
 
-// Counters counts what became of groups so far.
+// Counters returns the outcomes of groups so far.
 func (t *Table) Counters() Counters {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.counters
 }
 
-// Problem is what workers lately reported of the endpoint; its code is empty when there was nothing.
+// Problem returns the problem of the endpoint that workers reported lately. Its code is empty if there is none.
 func (t *Table) Problem() *exchange.EndpointProblem {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -37,7 +37,7 @@ func (t *tally) add(e *entry, sign int) {
 	}
 }
 
-// index adds an entry to those of its worker, or removes it.
+// index adds an entry to the entries of its worker, or removes it.
 func (t *tally) index(e *entry, has bool) {
 	if has && t.entries[e.worker] == nil {
 		t.entries[e.worker] = map[rl.Key]*entry{}
@@ -67,7 +67,7 @@ func (d *demands) complete(e *entry, group *rl.Group) {
 	e.group = group
 }
 
-// demand adds a lease to the entries, or replaces that of its entry.
+// demand adds a lease to the entries, or replaces the lease of its entry.
 func (d *demands) demand(lease exchange.Lease) {
 	e := d.entries[lease.Key]
 	if e == nil {

@@ -12,12 +12,12 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/rl"
 )
 
-// workers is what is known of the workers of a run. Its owner's lock guards it.
+// workers is the known state of a run's workers. Its owner's lock guards it.
 type workers struct {
 	// silence is how long a live worker may send nothing.
 	silence time.Duration
 	byName  map[string]*worker
-	// names are those of byName, sorted. storing are the workers that store a group.
+	// names are the keys of byName, sorted. storing has the workers that store each group.
 	names   []string
 	storing map[rl.Key]map[*worker]bool
 	census  census
@@ -25,19 +25,19 @@ type workers struct {
 	expected map[string]bool
 }
 
-// worker is what is known of one worker.
+// worker is the known state of one worker.
 type worker struct {
-	// storing is that of all workers, and live is whether the last census found the worker alive.
+	// storing is shared by all workers. live says whether the last census found the worker alive.
 	storing map[rl.Key]map[*worker]bool
 	live    bool
 
 	seen time.Time
-	// process is the one that said Hello; empty for a worker that does not count what it spends.
+	// process is the process that said Hello; empty for a worker that does not count its spending.
 	process string
 	// disconnected is when its connection broke, and zero while it is connected. A live worker dials again
 	// soon.
 	disconnected time.Time
-	// stored and playing are what it reported to have, and what it submitted or was leased since.
+	// stored and playing are the groups that it reported, submitted or was leased since.
 	stored  map[rl.Key]rl.Outcome
 	playing map[rl.Key]bool
 	// granted are leases that its process was sent, and that no message of the process has told of yet.
@@ -45,11 +45,11 @@ type worker struct {
 	// requested is since when a stored group is awaited.
 	requested map[rl.Key]time.Time
 	data      data
-	// state is that of its last renewal; nil before the first one.
+	// state is the state in its last renewal; nil before the first one.
 	state *exchange.WorkerState
 }
 
-// granted is a lease that was sent to a worker, and what its group may cost until the worker reports.
+// granted is a lease that was sent to a worker, with the maximum cost of its group until the worker reports.
 type granted struct {
 	at   time.Time
 	most int64
@@ -108,7 +108,7 @@ func (ws *workers) isLive(w *worker, now time.Time) bool {
 	return now.Sub(w.seen) <= ws.silence && (w.disconnected.IsZero() || now.Sub(w.disconnected) <= redial)
 }
 
-// excuse takes the workers that were alive at some time as seen now, and what they store as requested now.
+// excuse treats the workers that were alive at time then as seen now, and their stored groups as requested now.
 func (ws *workers) excuse(then, now time.Time) {
 	for _, w := range ws.byName {
 		if !ws.isLive(w, then) {
@@ -123,7 +123,7 @@ func (ws *workers) excuse(then, now time.Time) {
 }
 
 // prune forgets the workers that have been silent for so long that they will not come back: pods are replaced under
-// other names. One that does come back reports what it has.
+// other names. A worker that does come back reports its groups.
 func (ws *workers) prune(now time.Time) {
 	const periods = 10
 	for name, w := range ws.byName {
@@ -176,7 +176,7 @@ func (ws *workers) cover(index int64) {
 	}
 }
 
-// hello takes over what the worker reports to have.
+// hello takes over the groups that the worker reports.
 func (w *worker) hello(request exchange.HelloRequest) {
 	w.disconnected = time.Time{}
 	for key := range w.stored {
@@ -206,7 +206,7 @@ func (w *worker) drop(key rl.Key) {
 	}
 }
 
-// renew takes over what a worker reports.
+// renew takes over a worker's report.
 func (ws *workers) renew(w *worker, renewal exchange.Renewal) {
 	if !maps.Equal(w.state.GetUnavailable(), renewal.State.GetUnavailable()) {
 		ws.census.problemsKnown = false
@@ -214,7 +214,7 @@ func (ws *workers) renew(w *worker, renewal exchange.Renewal) {
 	w.renew(renewal)
 }
 
-// renew takes over what the worker reports to play.
+// renew takes over the groups that the worker plays by its report.
 func (w *worker) renew(renewal exchange.Renewal) {
 	w.disconnected = time.Time{}
 	keys := make([]rl.Key, 0, len(renewal.Progress))

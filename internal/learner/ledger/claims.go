@@ -17,11 +17,11 @@ type claims struct {
 	// processes, which stay when they are covered.
 	byKey  map[rl.Key][]string
 	shared map[rl.Key]bool
-	// covered is the first slot that no state covers, and first is what it was when this learner had loaded its state.
+	// covered is the first slot that no state covers, and first is its value when this learner had loaded its state.
 	covered, first int64
 	begun          bool
-	// evaluations are those that are covered, and given those of which this learner gave groups to processes that had not
-	// played them before. gave is set once it gave any group so.
+	// evaluations are the covered evaluations. given are the evaluations of which this learner gave groups to processes
+	// that had not played them before. gave is set once it gave any group to such a process.
 	evaluations, given map[exchange.Evaluation]bool
 	gave               bool
 }

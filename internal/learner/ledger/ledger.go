@@ -1,21 +1,21 @@
 // Copyright 2026 The tinker-operator authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package ledger adds up what a run has spent: what its learners and its workers asked of the endpoint and what was
-// answered, whatever became of it. All counters are monotone.
+// Package ledger adds up the spending of a run: the requests of its learners and workers to the endpoint, and the
+// answers, whether they were used or not. All counters are monotone.
 //
-// The sum is never above what was asked and executed, and with the unconfirmed tokens never below. What a learner may
-// ask is durable before it asks, so that the next attempt knows what is unconfirmed. Since its last report a worker has
-// asked at most two further requests for each member of its open leases. A lease is open from when it is granted until
-// a message arrives that the worker made after the end of the group. Open leases are unconfirmed once the worker is
-// lost, and at the end of the run. A learner that is drained does not count them, since its workers play on and report
-// to the next one, which knows them from the record.
+// The sum is never above the tokens of executed requests, and together with the unconfirmed tokens never below. The
+// maximum of a learner's next requests is durable before it sends them, so that the next attempt knows the unconfirmed
+// tokens. Since its last report a worker has asked at most two further requests for each member of its open leases. A
+// lease is open from its grant until a message arrives that the worker made after the end of the group. Open leases are
+// unconfirmed once the worker is lost, and at the end of the run. A learner that is drained does not count them, since
+// its workers play on and report to the next one, which knows them from the record.
 //
 // A worker that plays the group of another makes the same requests, which the endpoint may answer without executing
-// them again. What a process has used of a group that another was given after it is therefore held: it counts as
-// unconfirmed. A process that has not said Hello to this learner may have lost any of its groups to others, so that all
-// of them are held until it says what it has used of each. Only the groups of processes that never return stay held
-// unseen.
+// them again. If a group is given to another process, the usage of the former process for this group is therefore held:
+// it counts as unconfirmed. A process that has not said Hello to this learner may have lost any of its groups to
+// others, so that all of them are held until it reports the usage of each. Only the groups of processes that never
+// return stay held unseen.
 package ledger
 
 import (
@@ -30,7 +30,7 @@ import (
 
 // Config configures a Ledger.
 type Config struct {
-	// Own returns what this learner has used.
+	// Own returns the usage of this learner.
 	Own func() spending.Usage
 	// Durable reports whether there is an artifact store. Write writes a record to it, and Insist waits until the store
 	// takes it.
@@ -66,9 +66,9 @@ type Ledger struct {
 	ended bool
 }
 
-// End notes that the run is complete and no group is leased any more. Nobody waits for what the workers report next,
-// and what they may have asked since their last reports is unconfirmed. If another attempt continues the run, the
-// record has all leases that were given to workers.
+// End notes that the run is complete and no group is leased any more. Nobody waits for the workers' next reports, and
+// their possible requests since the last reports are unconfirmed. If another attempt continues the run, the record has
+// all leases that were given to workers.
 func (l *Ledger) End() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -87,7 +87,7 @@ func New(config Config) *Ledger {
 // next attempt would not know that leases were given to the process.
 func (l *Ledger) Joined() <-chan struct{} { return l.joined }
 
-// Usage returns what the run has spent, and the seconds of training.
+// Usage returns the usage of the run, and the seconds of training.
 func (l *Ledger) Usage() (used spending.Usage, seconds float64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -111,7 +111,7 @@ func (l *Ledger) usage() spending.Usage {
 	return used
 }
 
-// Restore takes over what the attempt before recorded. It is called before anything is asked, and does nothing when it
+// Restore takes over the record of the attempt before. It is called before anything is asked, and does nothing when it
 // is called again.
 func (l *Ledger) Restore(record artifacts.Spending) {
 	l.mu.Lock()
@@ -131,15 +131,15 @@ func (l *Ledger) Restore(record artifacts.Spending) {
 	}
 }
 
-// Restored reports whether it is known what was spent before this attempt.
+// Restored reports whether the spending before this attempt is known.
 func (l *Ledger) Restored() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.restored
 }
 
-// RestoreRow takes over what a row says of a run of which no attempt has recorded what it spent. It does nothing if one
-// has, or once a version was opened.
+// RestoreRow takes over the usage in a row, for a run without a record of spending. It does nothing if there is a
+// record, or once a version was opened.
 func (l *Ledger) RestoreRow(used spending.Usage, seconds float64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -173,16 +173,16 @@ func (l *Ledger) Open(v rl.Version, trained *int64) {
 	l.lost = max(l.lost, all-l.trained[v])
 }
 
-// Spent is what led to a version.
+// Spent is the usage and the time that led to a version.
 type Spent struct {
-	// Usage is what the run had spent by then, and Seconds the seconds of training.
+	// Usage is the usage of the run by then, and Seconds the seconds of training.
 	Usage   spending.Usage
 	Seconds float64
 	// Trained is how many tokens were trained on in the steps that led to the version.
 	Trained int64
 }
 
-// Step notes that a version was made, in so many seconds, and returns what was spent by then.
+// Step notes that a version was made in the given seconds, and returns the spending by then.
 func (l *Ledger) Step(v rl.Version, seconds float64) Spent {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -228,7 +228,7 @@ func (l *Ledger) Grant(ctx context.Context, tokens int64) error {
 	return nil
 }
 
-// Write makes durable what was spent. Nothing is granted beyond that.
+// Write makes the spending durable, and grants no further tokens.
 func (l *Ledger) Write(ctx context.Context) error {
 	l.writing.Lock()
 	defer l.writing.Unlock()
@@ -240,7 +240,7 @@ func (l *Ledger) Write(ctx context.Context) error {
 	return l.config.Write(ctx, record)
 }
 
-// record returns what is to be recorded if so many tokens are granted.
+// record returns the record for the given number of granted tokens.
 func (l *Ledger) record(granted int64) artifacts.Spending {
 	l.mu.Lock()
 	defer l.mu.Unlock()

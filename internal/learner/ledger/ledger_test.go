@@ -45,12 +45,12 @@ func start(t *testing.T, from *fixture) *fixture {
 
 func sampled(n int64) spending.Usage { return spending.Usage{SampledTokens: n} }
 
-// report is what a process reports: answered tokens and open ones.
+// report is a report of a process: answered and open tokens.
 func report(process string, answered, open int64) exchange.Spent {
 	return exchange.Spent{Process: process, Used: spending.Usage{SampledTokens: answered, UnconfirmedTokens: open}}
 }
 
-// leased is a lease that a process reports: what it has used, and what it may cost next.
+// leased is a lease in a report: its usage, and the maximum cost of its next requests.
 type leased struct{ slot, used, next int64 }
 
 // renew has a process report its counters and its leases.
@@ -63,7 +63,7 @@ func (f *fixture) renew(name string, spent exchange.Spent, leases ...leased) {
 	f.Renew(name, renewal)
 }
 
-// hello has a process say Hello with what each slot has used.
+// hello has a process say Hello with the usage of each slot.
 func (f *fixture) hello(name string, spent exchange.Spent, used map[int64]int64) {
 	var groups []exchange.GroupSpent
 	for slot, tokens := range used {
@@ -146,8 +146,8 @@ func TestGroupOfTwoProcesses(t *testing.T) {
 	f.expect(t, "a group that its own process is given again", 119, 7)
 }
 
-// TestWorkerThatDiesBeforeItListsItsGroups counts the tokens of a group once: the worker reported what it had asked,
-// died before it said for which group, and another was given the group, which is covered then.
+// TestWorkerThatDiesBeforeItListsItsGroups counts the tokens of a group once: the worker reported its requests, and
+// died before it named their group. Another worker was given the group, which was then covered.
 func TestWorkerThatDiesBeforeItListsItsGroups(t *testing.T) {
 	f := start(t, nil)
 	f.hello("w0", report("p0", 0, 0), nil)
@@ -458,7 +458,7 @@ func TestBoughtTwice(t *testing.T) {
 	}
 }
 
-// TestRecord compares what is recorded with what the next attempt records.
+// TestRecord compares a record with the record of the next attempt.
 func TestRecord(t *testing.T) {
 	f := start(t, nil)
 	f.own = spending.Usage{TrainedTokens: 5, UnconfirmedTokens: 2}

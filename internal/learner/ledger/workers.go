@@ -16,17 +16,17 @@ import (
 type worker struct {
 	name string
 	used spending.Usage
-	// met is set once it has said Hello to this learner. listed is used when it last listed its groups, and groups is what
-	// each of them had used then.
+	// met is set once it has said Hello to this learner. listed is the value of used when it last listed its groups, and
+	// groups has the usage of each group at that time.
 	met    bool
 	listed spending.Usage
 	groups map[rl.Key]spending.Usage
-	// leases are the open ones, with what the group of each may have cost since the worker's last report.
+	// leases are the open leases, each with the maximum cost of its group since the worker's last report.
 	leases map[rl.Key]int64
 	// reported and renewed are the sequence numbers of the last message, and of the last one that lists all leases.
 	reported, renewed int64
 	// away is set while a worker of an earlier attempt has not reported to this one, and lost once it is not expected any
-	// more. recorded is what the earlier attempt knew of it, and next what leases of that attempt may have cost.
+	// more. recorded is the earlier attempt's record of it, and next the maximum cost of the leases of that attempt.
 	away, lost bool
 	recorded   artifacts.WorkerSpending
 	next       int64
@@ -41,7 +41,7 @@ func (w *worker) held(contested []claimed) spending.Usage {
 	if !w.met {
 		return w.recorded.Held.Add(w.recorded.Uncovered).Min(w.used)
 	}
-	// A worker that has died lists no more: what it used since it listed its groups stays held when they are covered.
+	// A worker that has died lists no more groups: its usage since the last list stays held when they are covered.
 	held, open := w.kept, w.isLost() && len(contested) > 0
 	for _, c := range contested {
 		held, open = held.Add(w.groups[c.key]), open || !c.covered
@@ -54,7 +54,7 @@ func (w *worker) held(contested []claimed) spending.Usage {
 	return held.Min(w.used)
 }
 
-// mostNext returns what the worker may have asked since its last report.
+// mostNext returns the maximum cost of the worker's requests since its last report.
 func (w *worker) mostNext() int64 {
 	next := w.next
 	for _, most := range w.leases {
@@ -66,8 +66,8 @@ func (w *worker) mostNext() int64 {
 // isLost reports whether the worker is lost, or was when the attempt before recorded it and has not reported since.
 func (w *worker) isLost() bool { return w.lost || w.away && w.recorded.Lost }
 
-// record returns what the next attempt has to know of the worker. covered reports whether a state covers all groups of
-// the worker that this learner knows, and gave whether it gave any group to a process that had not played it.
+// record returns the worker's record for the next attempt. covered reports whether a state covers all groups of the
+// worker that this learner knows, and gave whether it gave any group to a process that had not played it.
 func (w *worker) record(contested []claimed, covered, gave bool) artifacts.WorkerSpending {
 	record := artifacts.WorkerSpending{
 		Name: w.name, Used: w.used, Uncovered: w.uncovered, Next: w.mostNext(), Lost: w.isLost(),
@@ -83,7 +83,7 @@ func (w *worker) record(contested []claimed, covered, gave bool) artifacts.Worke
 	return record
 }
 
-// Report receives what a worker has spent, and the groups that it had ended by then. Reports may come out of order.
+// Report receives the spending of a worker, and the groups that had ended by then. Reports may come out of order.
 func (l *Ledger) Report(name string, spent exchange.Spent, ended []rl.Key) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -125,10 +125,11 @@ func (l *Ledger) report(name string, spent exchange.Spent) *worker {
 	return w
 }
 
-// open takes over which leases are open after a message, and what the group of each may cost until the next one.
+// open takes over the leases that are open after a message, each with the maximum cost of its group until the next
+// message.
 func (w *worker) open(sequence int64, leases []exchange.Progress) {
 	if sequence < w.renewed {
-		return // It is older than what is known.
+		return // The message is older than the known state.
 	}
 	w.renewed = sequence
 	clear(w.leases)
@@ -137,8 +138,8 @@ func (w *worker) open(sequence int64, leases []exchange.Progress) {
 	}
 }
 
-// Hello receives what a worker has spent, on which groups that no state covers, and its open leases. From now on no
-// more of it is held than what it used of the groups that others were given.
+// Hello receives the spending of a worker, the spending of each group that no state covers, and its open leases. From
+// now on, only its usage of groups that others were given is held.
 func (l *Ledger) Hello(name string, spent exchange.Spent, groups []exchange.GroupSpent, open []exchange.Progress) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -164,10 +165,10 @@ func (l *Ledger) Hello(name string, spent exchange.Spent, groups []exchange.Grou
 	w.list(spent, groups)
 }
 
-// list takes over what groups have used.
+// list takes over the usage of groups.
 func (w *worker) list(spent exchange.Spent, groups []exchange.GroupSpent) {
 	if spent.Used.Spent() < w.listed.Spent() {
-		return // It is older than what is known.
+		return // The list is older than the known one.
 	}
 	w.listed = spent.Used
 	for _, group := range groups {
@@ -175,7 +176,7 @@ func (w *worker) list(spent exchange.Spent, groups []exchange.GroupSpent) {
 	}
 }
 
-// Renew receives what a worker has spent, its open leases, and the groups that have used more than it listed last.
+// Renew receives the spending of a worker, its open leases, and the groups whose usage has grown since its last list.
 func (l *Ledger) Renew(name string, renewal exchange.Renewal) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -189,7 +190,7 @@ func (l *Ledger) Renew(name string, renewal exchange.Renewal) {
 	}
 }
 
-// OpenLease notes that a process is sent a lease, and what its group may cost until the next report.
+// OpenLease notes that a lease is sent to a process, with the maximum cost of its group until the next report.
 func (l *Ledger) OpenLease(process string, key rl.Key, most int64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -220,7 +221,7 @@ func (l *Ledger) CoverEvaluation(e exchange.Evaluation) {
 	l.forget(l.claims.coverEvaluation(e))
 }
 
-// forget forgets what processes have used of groups. The lock is held.
+// forget forgets the usage of groups by processes. The lock is held.
 func (l *Ledger) forget(groups map[rl.Key]string) {
 	for key, process := range groups {
 		if w := l.workers[process]; w != nil {

@@ -32,7 +32,7 @@ func TestReportsThatOvertake(t *testing.T) {
 	f.expect(t, "a renewal from before the other lease", 10, 60)
 }
 
-// TestOpenLeases counts what live workers may have asked once the run is complete.
+// TestOpenLeases counts the possible requests of live workers once the run is complete.
 func TestOpenLeases(t *testing.T) {
 	for name, tt := range map[string]struct {
 		// do is done before the run is complete.

@@ -21,8 +21,8 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/tinker/client"
 )
 
-// ownModels is how many of the newest models of this attempt are listed again: what the one before the last saves late
-// is not the newest, but may still be retired.
+// ownModels is the number of this attempt's newest models that are listed again. A checkpoint that the last model but
+// one saves late is not the newest, but may still be retired.
 const ownModels = 2
 
 // Made notes that this attempt has made a model and loaded a state into it. A superseded learner has to find out by
@@ -35,9 +35,9 @@ func (o *Opener) Made(model string) {
 }
 
 // List unloads the models of earlier attempts, and reads all states and sampler weights of the run, and of the run that
-// it continues, into the book: those that the server lists, that the run file knows, and that rows name. If a model was
-// made since it was called last, it reads those of the newest own models alone, and otherwise those of the models that
-// are recorded. Where nothing is recorded, or the endpoint does not list what one model has saved, it reads those of
+// it continues, into the book: checkpoints that the server lists, that the run file has, and that rows name. If a model
+// was made since the last call, it only lists the checkpoints of the newest own models, and otherwise the checkpoints
+// of the recorded models. If no model is recorded, or the endpoint cannot list the checkpoints of one model, it lists
 // the whole account.
 func (o *Opener) List(ctx context.Context) error {
 	complete, err := false, error(nil)
@@ -56,7 +56,7 @@ func (o *Opener) List(ctx context.Context) error {
 	return o.settle(ctx)
 }
 
-// listOwn reads what the newest models of this attempt have saved into the book.
+// listOwn reads the checkpoints of the newest models of this attempt into the book.
 func (o *Opener) listOwn(ctx context.Context) error {
 	isOwn := func(e checkpoints.Entry) bool {
 		path, err := tinker.ParsePath(e.Path)
@@ -94,7 +94,7 @@ func (o *Opener) listAll(ctx context.Context) error {
 	}
 	switch {
 	case failure.CodeOf(err) == failure.Missing:
-		o.Book.Add(found) // the endpoint lists no checkpoints: what is known of it stays known
+		o.Book.Add(found) // the endpoint lists no checkpoints: known checkpoints stay known
 	case err != nil:
 		return fmt.Errorf("listing checkpoints: %w", err)
 	default:
@@ -118,8 +118,8 @@ func (o *Opener) list(ctx context.Context, found checkpoints.Index, earlier name
 	return nil
 }
 
-// unloadEarlier unloads the models of earlier attempts, and of the run that this run continues, where the endpoint can,
-// so that none of their operations is executed later. It notes what the endpoint says of each model.
+// unloadEarlier unloads the models of earlier attempts and of the run that this run continues, if the endpoint can
+// unload models, so that none of their operations is executed later. It notes the endpoint's metadata of each model.
 func (o *Opener) unloadEarlier(ctx context.Context) error {
 	o.models = map[string]tinker.Metadata{}
 	var earlier []string

@@ -20,7 +20,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/tinker"
 )
 
-// api is the part of the Tinker API that lists what earlier attempts left.
+// api is the part of the Tinker API that lists the models and checkpoints of earlier attempts.
 type api interface {
 	TrainingRuns(ctx context.Context) iter.Seq2[tinker.TrainingRun, error]
 	UnloadModel(ctx context.Context, modelID string) error
@@ -100,7 +100,7 @@ type Loaded struct {
 	Former bool
 }
 
-// Load loads the newest state, or what the run begins with. A state of a higher attempt means that this attempt is
+// Load loads the newest state, or the run's initial weights. A state of a higher attempt means that this attempt is
 // superseded.
 func (o *Opener) Load(ctx context.Context) (Loaded, error) {
 	var states []checkpoints.Entry

@@ -39,7 +39,7 @@ var errLost = failure.New(problem.NoUsableCheckpoint, errors.New("missing"), "lo
 
 var noon = time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC)
 
-// unloading guards what concurrent calls change.
+// unloading guards the fields that concurrent calls change.
 var unloading sync.Mutex
 
 // fake is an endpoint and its models.
@@ -119,7 +119,7 @@ func (f *fake) RunCheckpoints(_ context.Context, id string) (found []tinker.Chec
 
 func (f *fake) HasStore() bool { return f.store != nil }
 
-// Models returns what the newest two attempts have recorded.
+// Models returns the records of the newest two attempts.
 func (f *fake) Models(context.Context) (newest []artifacts.Models, err error) {
 	attempts := slices.Sorted(maps.Keys(f.store))
 	for _, attempt := range slices.Backward(attempts) {
@@ -320,8 +320,8 @@ func TestUnloadOnce(t *testing.T) {
 	}
 }
 
-// TestListOfOwnModels opens models one after the other. Only the first opening, and one after an opening that failed,
-// lists what belongs to others.
+// TestListOfOwnModels opens models one after the other. Only the first opening, and an opening after a failed one,
+// lists the checkpoints of others.
 func TestListOfOwnModels(t *testing.T) {
 	f := &fake{checkpoints: []tinker.Checkpoint{saved(1, 1, tinker.KindState)}}
 	o := open(f, nil)

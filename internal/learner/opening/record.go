@@ -16,29 +16,29 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/tinker"
 )
 
-// records keeps what attempts record of their models.
+// records keeps the attempts' records of their models.
 type records interface {
 	// HasStore reports whether records last.
 	HasStore() bool
-	// Models returns what the newest two attempts before have recorded, the newest first.
+	// Models returns the records of the newest two earlier attempts, the newest first.
 	Models(ctx context.Context) ([]artifacts.Models, error)
 	WriteModels(ctx context.Context, models artifacts.Models) error
 }
 
-// record is what this attempt records of its models. A model is recorded before it saves, and the records are read
-// after the attempt is claimed. So each state that is not that of a recorded model is one of a learner that will find
-// the claim, and each opening lists the checkpoints of the few models that the newest two attempts have recorded: what
-// an attempt lists after its own claim, the attempt before the last may still have saved late.
+// record is this attempt's record of its models. A model is recorded before it saves, and the records are read after
+// the attempt is claimed. A state of a model without a record therefore belongs to a learner that will find the claim.
+// Each opening lists only the checkpoints of the few models that the newest two attempts have recorded: the attempt
+// before the last may still have saved checkpoints late, after the last attempt listed them.
 type record struct {
-	// writing orders writes. mu guards what follows.
+	// writing orders writes. mu guards the fields below.
 	writing sync.Mutex
 	mu      sync.Mutex
-	// made are models of this attempt, and closed those of them that are used no more.
+	// made are models of this attempt. closed are the models among them that are no longer used.
 	made   []string
 	closed map[string]bool
 	// before are models of the attempt before.
 	before []string
-	// isRead is set once the book has what earlier attempts knew.
+	// isRead is set once the book has the checkpoints that earlier attempts knew.
 	isRead bool
 }
 
@@ -84,7 +84,7 @@ func (r *record) isListed(text string) bool {
 	return err == nil && (slices.Contains(r.made, path.Run) || slices.Contains(r.before, path.Run))
 }
 
-// writeRecord writes which models have to be listed, and what is known of all others.
+// writeRecord records the models that have to be listed, and the known checkpoints of all others.
 func (o *Opener) writeRecord(ctx context.Context) error {
 	o.record.writing.Lock()
 	defer o.record.writing.Unlock()
@@ -105,8 +105,8 @@ func (o *Opener) recorded() artifacts.Models {
 	return models
 }
 
-// settle records what was listed. Models of this attempt that are used no more, beside the newest, need not be listed
-// again.
+// settle records the listed checkpoints. Models of this attempt that are no longer used, except the newest ones, need
+// not be listed again.
 func (o *Opener) settle(ctx context.Context) error {
 	r := &o.record
 	r.mu.Lock()
@@ -116,8 +116,9 @@ func (o *Opener) settle(ctx context.Context) error {
 	return o.writeRecord(ctx)
 }
 
-// listRecorded reads what the recorded models have saved into the book, and unloads those of earlier attempts. It
-// reports whether that is all that the run has: an attempt that has recorded nothing may have saved all the same.
+// listRecorded reads the checkpoints of the recorded models into the book, and unloads the models of earlier attempts.
+// It reports whether these are all checkpoints of the run: an attempt without a record may have saved some all the
+// same.
 func (o *Opener) listRecorded(ctx context.Context) (complete bool, err error) {
 	if !o.Record.HasStore() {
 		return false, nil
@@ -160,7 +161,7 @@ func (o *Opener) listRecorded(ctx context.Context) (complete bool, err error) {
 	return true, ctx.Err()
 }
 
-// addKnown adds what an earlier attempt knew of.
+// addKnown adds the checkpoints that an earlier attempt knew.
 func (o *Opener) addKnown(found checkpoints.Index, known []artifacts.KnownCheckpoint) {
 	for _, c := range known {
 		if entry, ok := o.read(c.Path); ok {
@@ -171,7 +172,7 @@ func (o *Opener) addKnown(found checkpoints.Index, known []artifacts.KnownCheckp
 	}
 }
 
-// keep adds what the book has of other models than those that are listed.
+// keep adds the book's checkpoints of models that are not listed.
 func (o *Opener) keep(found checkpoints.Index, listed []string) {
 	for _, e := range o.Book.Entries() {
 		if path, err := tinker.ParsePath(e.Path); err == nil && !slices.Contains(listed, path.Run) {
@@ -191,7 +192,7 @@ func (o *Opener) known() checkpoints.Index {
 	return found
 }
 
-// listModel adds what a model has saved.
+// listModel adds the checkpoints of a model.
 func (o *Opener) listModel(ctx context.Context, model string, found checkpoints.Index) error {
 	saved, err := o.API.RunCheckpoints(ctx, model)
 	if err != nil {
@@ -205,7 +206,7 @@ func (o *Opener) listModel(ctx context.Context, model string, found checkpoints.
 	return nil
 }
 
-// mostModels is how many models of the account are looked at for those of earlier runs of the same name.
+// mostModels limits the search of the account for models of earlier runs with the same name.
 const mostModels = 1000
 
 // listNew is listRecorded for the first attempt of a run of which nothing is known: it has no checkpoints, unless a

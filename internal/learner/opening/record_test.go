@@ -52,7 +52,8 @@ func statesOf(o *Opener) (paths []string) {
 }
 
 // TestOpeningsOfALargeAccount opens a run 50 times, each time with another learner, in an account with 10,000
-// checkpoints of others. Each opening lists what a few models have, and all of the run's checkpoints are known.
+// checkpoints of others. Each opening lists the checkpoints of a few models, and all of the run's checkpoints are
+// known.
 func TestOpeningsOfALargeAccount(t *testing.T) {
 	const attempts = 50
 	f := foreign(10_000)
@@ -109,8 +110,8 @@ func TestLateSavesAreListed(t *testing.T) {
 	}
 }
 
-// TestOpeningThatFails lists again in the same process: what earlier attempts knew, what was retired since, and what
-// its own models have saved.
+// TestOpeningThatFails lists again in the same process: the checkpoints that earlier attempts knew, the ones retired
+// since, and the ones of its own models.
 func TestOpeningThatFails(t *testing.T) {
 	f := foreign(0)
 	old, kept := ofModel("gone", 1, 1, tinker.KindState), ofModel("gone", 1, 2, tinker.KindState)

@@ -28,7 +28,7 @@ func (e *ResumeError) Error() string {
 	return fmt.Sprintf("Run %s (spec.resumeFrom) cannot be continued: %s", e.UID, e.Problem)
 }
 
-// split separates the run's own states from those of the run that it continues. Both are in their order.
+// split separates the run's own states from the states of the run that it continues, and keeps their order.
 func (*Opener) split(states []checkpoints.Entry) (own, former []checkpoints.Entry) {
 	for _, state := range states {
 		if state.Former {
@@ -40,8 +40,8 @@ func (*Opener) split(states []checkpoints.Entry) (own, former []checkpoints.Entr
 	return own, former
 }
 
-// withFormer returns the states from which the run can resume: its own, then those of the run that it continues.
-// Without any state a run that is to continue another must not begin anew, so that this is a ResumeError.
+// withFormer returns the states from which the run can resume: its own, then the states of the run that it continues. A
+// run that is to continue another must not begin anew, so it is a ResumeError if there is no state.
 func (o *Opener) withFormer(own, former []checkpoints.Entry) ([]checkpoints.Entry, error) {
 	if o.File.ResumeFrom == "" || o.File.Fixed.Algorithm == nil {
 		return own, nil
@@ -98,7 +98,7 @@ func (o *Opener) sameOrigin(state checkpoints.Entry) (same, known bool) {
 	return digest == o.File.SpecDigest, digest != ""
 }
 
-// differing names the fields that differ from those of the former run, if its run file is known.
+// differing names the fields that differ from the former run's spec, if its run file is known.
 func (o *Opener) differing() string {
 	if o.Former == nil {
 		return ""

@@ -22,7 +22,7 @@ type SettingsError struct {
 	Changed []string
 }
 
-// Error names what was changed and the repair.
+// Error names the changed fields and the repair.
 func (e *SettingsError) Error() string {
 	fields := "what decides the weights"
 	if len(e.Changed) > 0 {
@@ -33,9 +33,9 @@ func (e *SettingsError) Error() string {
 		e.Attempt, e.Step, fields)
 }
 
-// ofOwnSettings returns the states, the newest first, that were saved with the settings of this attempt. What decides
-// the weights may be changed until a step is committed: if the newest state with other settings is of step 0, the run
-// begins anew, and if it is of a later step, that is a SettingsError.
+// ofOwnSettings returns the states, the newest first, that were saved with the settings of this attempt. The settings
+// that decide the weights may change until a step is committed: if the newest state with other settings is of step 0,
+// the run begins anew; if it is of a later step, ofOwnSettings returns a SettingsError.
 func (o *Opener) ofOwnSettings(ctx context.Context, states []checkpoints.Entry) ([]checkpoints.Entry, error) {
 	for len(states) > 0 && (o.hasOtherSettings(states[0]) || o.hasOtherOrigin(states[0])) {
 		newest := states[0]

@@ -10,14 +10,14 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/tinker/capability"
 )
 
-// CheckFeatures finds out whether the endpoint honours what the run sets. What an earlier attempt or another run found
-// is kept, unless the run was refused for it; only what is not known is checked. Package capability says what that
-// costs. The error says why the endpoint cannot serve the run; the report is complete even then.
+// CheckFeatures finds out whether the endpoint honours the run's settings. It keeps the results of an earlier attempt
+// or of another run, unless the run was refused because of them, and checks only unknown features. Package capability
+// describes the cost. The error says why the endpoint cannot serve the run; the report is complete even then.
 func (c *Checker) CheckFeatures(ctx context.Context) (capability.Report, error) {
 	needs := needsOf(c.File)
 	features := featuresOf(c.File, needs)
 	report := withoutRefusals(c.Known(), c.File, needs)
-	// What cannot be decided after so many rounds is left open.
+	// A feature that is undecided after so many rounds stays unknown.
 	const rounds = 2
 	for round := 0; round < rounds && len(report.Missing(features)) > 0; round++ {
 		found, err := c.insist(ctx, report.Missing(features))
@@ -33,8 +33,8 @@ func (c *Checker) CheckFeatures(ctx context.Context) (capability.Report, error) 
 	return report, refusal(c.File, needs, Assumed(report))
 }
 
-// withoutRefusals returns what is known, except what the run needs and the endpoint lacked: a run that was refused
-// makes another attempt only when somebody asks for it, who may have repaired the endpoint.
+// withoutRefusals returns the known features without the ones that the run needs and the endpoint lacked. A refused run
+// makes another attempt only when somebody asks for it, and this person may have repaired the endpoint.
 func withoutRefusals(known capability.Report, file contract.RunFile, needs []need) capability.Report {
 	for _, n := range needs {
 		if known.Lacks(n.feature) {
@@ -50,9 +50,9 @@ func withoutRefusals(known capability.Report, file contract.RunFile, needs []nee
 	return known
 }
 
-// Assumed returns what a run relies on. Of an endpoint that reads JSON only or averages gradients, as versions of SkyRL
-// do, it does not rely on what could not be checked and would go wrong unnoticed: that repeated submits are recognised,
-// and that sampler weights stay as they were saved.
+// Assumed returns the features that a run relies on. If an endpoint only reads JSON or averages gradients, as versions
+// of SkyRL do, a run does not rely on unchecked features whose failure would go unnoticed: that repeated submits are
+// recognised, and that sampler weights stay as they were saved.
 func Assumed(report capability.Report) capability.Report {
 	assumed := capability.Report{BaseURL: report.BaseURL, Model: report.Model,
 		Findings: map[capability.Feature]capability.Finding{}}

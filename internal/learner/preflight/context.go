@@ -74,8 +74,8 @@ func checkUse(use use, model string, context int) error {
 	return nil
 }
 
-// checkTeachers fails for a run one of whose teachers may have to read more tokens than its own context has: what the
-// policy read and sampled, the teacher's system prompt, and the one token that each request samples.
+// checkTeachers fails if a teacher of the run may have to read more tokens than fit into its context: the tokens that
+// the policy read and sampled, the teacher's system prompt, and the one token that each request samples.
 func (c *Checker) checkTeachers(ctx context.Context, known []tinker.SupportedModel) error {
 	if len(c.File.KnownCheckpoints) > 0 {
 		return nil

@@ -8,9 +8,9 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/tinker/capability"
 )
 
-// Expect returns what CheckFeatures would say of a run without asking the endpoint, by the capabilities in its file:
-// the error with which the endpoint would be refused, if any, and the features that the first attempt would have to
-// check.
+// Expect returns the result of CheckFeatures for a run without asking the endpoint, by the capabilities in the run
+// file: the features that the first attempt would have to check, and the error with which the endpoint would be
+// refused, if any.
 func Expect(file contract.RunFile) (unchecked []capability.Feature, refused error) {
 	needs, report := needsOf(file), known(file)
 	return report.Missing(featuresOf(file, needs)), refusal(file, needs, Assumed(report))

@@ -40,8 +40,8 @@ func TestUnknownGradients(t *testing.T) {
 	}
 }
 
-// TestAssumed does not rely on what could not be checked of an endpoint that reads JSON only or averages gradients, and
-// publishes it as unknown.
+// TestAssumed does not rely on unchecked features of an endpoint that only reads JSON or averages gradients, and
+// publishes them as unknown.
 func TestAssumed(t *testing.T) {
 	features := []capability.Feature{capability.Repeats, capability.SamplerSnapshot}
 	for endpoint, tc := range map[string]struct {

@@ -11,8 +11,8 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/tinker/capability"
 )
 
-// Known returns what the run file records of the endpoint, if it is the same endpoint and model: what the run's earlier
-// attempts found, and what another run found with this version of the client.
+// Known returns the features of the endpoint that the run file records, if it is the same endpoint and model: features
+// that the run's earlier attempts found, and features that another run found with this version of the client.
 func (c *Checker) Known() capability.Report {
 	file := c.File
 	if !c.shares() {
@@ -56,12 +56,12 @@ func (c *Checker) Capabilities(report capability.Report) *contract.Capabilities 
 	return found
 }
 
-// isOf reports whether capabilities are those of the endpoint and the model of a run.
+// isOf reports whether capabilities belong to the endpoint and the model of a run.
 func isOf(found *contract.Capabilities, file contract.RunFile) bool {
 	return found != nil && found.BaseURL == file.Fixed.BaseURL && found.Model == file.Fixed.Model.Name
 }
 
-// known returns what a run file records of the endpoint, by whatever version of the client it was found.
+// known returns the features of the endpoint that a run file records, found by any version of the client.
 func known(file contract.RunFile) capability.Report {
 	report := capability.Report{
 		BaseURL: file.Fixed.BaseURL, Model: file.Fixed.Model.Name, Findings: map[capability.Feature]capability.Finding{},
@@ -80,7 +80,7 @@ func known(file contract.RunFile) capability.Report {
 	add(capability.Supported, file.Capabilities.Supported)
 	add(capability.Ignored, file.Capabilities.Ignored)
 	add(capability.Unsupported, file.Capabilities.Unsupported)
-	// What versions checked that did not check the encoding, nor say which they were, was checked in protobuf.
+	// Versions that record neither the encoding nor their own version made their checks in protobuf.
 	if file.Capabilities.ClientVersion == "" && report.Of(capability.Protobuf) == capability.Unknown &&
 		report.Of(capability.OptimizerRestore) != capability.Unknown {
 		report.Findings[capability.Protobuf] = capability.Finding{Support: capability.Supported}

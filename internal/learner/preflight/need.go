@@ -21,7 +21,7 @@ import (
 // need is a setting of the run that an endpoint must not ignore.
 type need struct {
 	feature capability.Feature
-	// setting is its field, and remedy is what helps besides another endpoint.
+	// setting is its field, and remedy names the repair other than another endpoint.
 	setting, remedy string
 }
 
@@ -34,7 +34,7 @@ var published = []capability.Feature{
 // lossFields are the fields of the spec by the setting of a loss.
 var lossFields = map[string]string{client.SettingClipLow: "clipLow", client.SettingClipHigh: "clipHigh"}
 
-// needsOf lists what the run's settings rely on. Settings that change nothing at their value are left out.
+// needsOf lists the features that the run's settings rely on. Settings whose value has no effect are left out.
 func needsOf(file contract.RunFile) []need {
 	needs := samplingNeeds(file)
 	alg := file.Fixed.Algorithm
@@ -69,7 +69,7 @@ func needsOf(file contract.RunFile) []need {
 	return needs
 }
 
-// lossNeeds lists what a loss relies on; path is that of its field.
+// lossNeeds lists the features that a loss relies on; path is the path of its field.
 func lossNeeds(loss algorithm.Loss, path string) []need {
 	wire, remedy := client.LossOf(loss), fmt.Sprintf("choose another %s.name", path)
 	needs := []need{{capability.Loss(wire.Name), path + ".name " + string(loss.Name), remedy}}

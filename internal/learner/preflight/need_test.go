@@ -237,7 +237,7 @@ func TestKnownCapabilities(t *testing.T) {
 	}
 }
 
-// TestExpect compares with what a check of the endpoint says once it has found the same.
+// TestExpect compares the expectation with a check of the endpoint that found the same features.
 func TestExpect(t *testing.T) {
 	clipped := plain(func(f *contract.RunFile) {
 		f.Fixed.Algorithm.Optimizer.GradClipNorm = 1

@@ -2,8 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package preflight finds out, before anything is bought, whether the endpoint can serve a run as its spec says. It
-// keeps how long the learner has waited for a user to repair how the run reaches its endpoint, or what the endpoint
-// offers.
+// also measures the wait for a user who has to repair the connection to the endpoint or the endpoint itself.
 package preflight
 
 import (
@@ -78,7 +77,7 @@ type Config struct {
 	Pause  func(ctx context.Context, failures int) error
 	Logger *slog.Logger
 	Now    func() time.Time
-	// ClientVersion is the version of this client: what another found is checked again.
+	// ClientVersion is the version of this client. Features that another version found are checked again.
 	ClientVersion string
 }
 

@@ -205,8 +205,8 @@ func TestCheckFeatures(t *testing.T) {
 	}
 }
 
-// TestUnknownFeatureIsCheckedAgain checks that what cannot be decided is neither a reason to refuse the run nor
-// reported to the manager, so that the next attempt checks it again.
+// TestUnknownFeatureIsCheckedAgain checks that an undecided feature is neither a reason to refuse the run nor reported
+// to the manager, so that the next attempt checks it again.
 func TestUnknownFeatureIsCheckedAgain(t *testing.T) {
 	undecided := capability.Temperature
 	sampled := func(f *contract.RunFile) { f.Evaluation.Environments[0].Sampling.Temperature = new(0.6) }

@@ -19,7 +19,7 @@ type status interface {
 	RemoveProblem(code problem.Code)
 }
 
-// RepairWait is what a learner knows of such a problem.
+// RepairWait is a learner's wait for the repair of such a problem.
 type RepairWait struct {
 	Status status
 	// Patience is how long a problem is tried again before the learner ends.
@@ -63,7 +63,7 @@ func (w *RepairWait) Left(longest time.Duration) time.Duration {
 	return min(longest, max(0, w.since.Add(w.Patience).Sub(w.Now())))
 }
 
-// evidenceOf returns what shows such a problem: the request that failed, or what the check of the endpoint found.
+// evidenceOf returns the evidence of such a problem: the failed request, or the finding of the endpoint's check.
 func evidenceOf(err error) string {
 	if found, ok := errors.AsType[*RejectedError](err); ok {
 		return found.Message
@@ -79,8 +79,8 @@ func (w *RepairWait) Accept() {
 	}
 }
 
-// Opened records that the run has a model and that the endpoint accepts now what it refused. A problem that is tried
-// again for a while counts until a step is committed.
+// Opened records that the run has a model and that the endpoint now accepts the settings that it refused. A problem
+// that is tried again for a while counts until a step is committed.
 func (w *RepairWait) Opened() {
 	if w.isEndless() {
 		w.Accept()

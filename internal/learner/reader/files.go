@@ -34,7 +34,7 @@ type source interface {
 	open(ctx context.Context, file delivery.File) (io.ReadCloser, int64, error)
 }
 
-// ListFiles returns which files a run has. What a person can repair is the problem of the delivery.
+// ListFiles lists the files of a run. A failure that a person can repair is the problem of the delivery.
 func ListFiles(ctx context.Context, r Request) delivery.Delivery {
 	from, closeSource, err := r.source(ctx)
 	if err != nil {
@@ -145,8 +145,8 @@ func (noFiles) open(context.Context, delivery.File) (io.ReadCloser, int64, error
 	return nil, 0, fs.ErrNotExist
 }
 
-// folderSource is a folder. Other pods may write to the claim, so that no link is followed out of the folder, and what
-// is no file is left out.
+// folderSource is a folder. Other pods may write to the claim, so no link is followed out of the folder, and only
+// regular files are listed.
 type folderSource struct{ root *os.Root }
 
 func (f folderSource) list(context.Context) ([]delivery.File, error) {
@@ -209,7 +209,7 @@ func (o objectSource) open(ctx context.Context, file delivery.File) (io.ReadClos
 	return io.NopCloser(bytes.NewReader(data)), int64(len(data)), err
 }
 
-// finished reports whether a name is that of a whole file, and can be delivered.
+// finished reports whether a name belongs to a complete file and can be delivered.
 func finished(name string) bool {
 	return utf8.ValidString(name) && !strings.HasSuffix(name, atomicfile.Extension)
 }

@@ -27,7 +27,7 @@ var runFiles = map[string]string{
 	"rows/a b.json":       "{}",
 }
 
-// names returns what is listed.
+// names returns the listed names.
 func names(t *testing.T, r reader.Request) []string {
 	t.Helper()
 	found := reader.ListFiles(t.Context(), r)
@@ -44,7 +44,7 @@ func names(t *testing.T, r reader.Request) []string {
 	return got
 }
 
-// copied returns what is copied of ranges.
+// copied returns the copied contents of ranges.
 func copied(t *testing.T, r reader.Request, ranges ...delivery.Range) (map[string]string, string) {
 	t.Helper()
 	got, problem, over := map[string]string{}, "", false

@@ -35,7 +35,7 @@ const downloads = 32
 
 // Request says where artifacts are, and which step is asked for.
 type Request struct {
-	// Dir is the folder of a claim, and URL what is read in its place if it is not empty.
+	// Dir is the folder of a claim. URL is read instead if it is not empty.
 	Dir, URL string
 	// Variable returns a variable of the environment, which has the keys of the store at URL.
 	Variable func(name string) string
@@ -48,7 +48,7 @@ type Request struct {
 	Lines int
 }
 
-// files are those of a folder or of a bucket.
+// files are the files of a folder or of a bucket.
 type files interface {
 	// List returns the names that begin with a prefix.
 	List(ctx context.Context, prefix string) ([]string, error)
@@ -56,7 +56,7 @@ type files interface {
 	Get(ctx context.Context, name string) ([]byte, error)
 }
 
-// Read reads a transcript. What a person can repair is the problem of the delivery.
+// Read reads a transcript. A failure that a person can repair is the problem of the delivery.
 func Read(ctx context.Context, r Request) delivery.Delivery {
 	from, closeFiles, err := r.open(ctx)
 	if err != nil {
@@ -180,7 +180,7 @@ func choose(names []string, committed map[string]bool, evaluations bool) []strin
 	return keys
 }
 
-// versionOf returns the version of a key, which may be that of an evaluation.
+// versionOf returns the version of a key, which may be the key of an evaluation.
 func versionOf(key string) string {
 	if version, ok := artifacts.EvaluatedVersion(key); ok {
 		return version

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package relay passes the requests of a person on to the endpoint of a run, under the token of the run, which stays in
-// the pod. The endpoint decides what the run may do.
+// the pod. The endpoint decides which requests the run may make.
 package relay
 
 import (

@@ -11,7 +11,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/rl/measure"
 )
 
-// SetStep replaces the metrics of the step, and keeps those of the newest evaluation.
+// SetStep replaces the metrics of the step, and keeps the metrics of the newest evaluation.
 func (s *Status) SetStep(metrics map[string]float64, diverged bool) {
 	s.Update(func(p *contract.Progress) {
 		p.Metrics = merge(metrics, p.Metrics, contract.IsEvaluation)
@@ -19,8 +19,8 @@ func (s *Status) SetStep(metrics map[string]float64, diverged bool) {
 	})
 }
 
-// SetEvaluation replaces the metrics of the evaluation, and keeps those of the newest step. Evaluations may end in
-// another order than that of their steps: one of an earlier step than the one that is shown is not shown.
+// SetEvaluation replaces the metrics of the evaluation, and keeps the metrics of the newest step. Evaluations may end
+// in another order than their steps: an evaluation of an earlier step than the shown one is not shown.
 func (s *Status) SetEvaluation(file contract.RunFile, step int64, metrics map[string]float64) {
 	s.Update(func(p *contract.Progress) {
 		if shown := p.EvaluatedStep; shown != nil && step < *shown && *shown <= p.Step {
@@ -34,7 +34,7 @@ func (s *Status) SetEvaluation(file contract.RunFile, step int64, metrics map[st
 	})
 }
 
-// merge adds to metrics those of before that are kept.
+// merge adds the former metrics that are kept.
 func merge(metrics, before map[string]float64, keep func(name string) bool) map[string]float64 {
 	merged := map[string]float64{}
 	for name, value := range before {

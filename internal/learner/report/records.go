@@ -21,7 +21,7 @@ const maxKept = 1024
 // records are those that the manager has not stored yet.
 type records struct {
 	kept []contract.Record
-	// newest is the number of the newest record, known that of the newest that the manager has stored.
+	// newest is the number of the newest record, and known the number of the newest record that the manager has stored.
 	newest, known int64
 	// asked is when the manager asked for records last.
 	asked time.Time

@@ -21,7 +21,7 @@ type Server struct {
 	RunUID      string
 	Credentials contract.Credentials
 	Status      *Status
-	// Beat answers a heartbeat, and does what it asks for.
+	// Beat answers a heartbeat and follows its orders.
 	Beat   func(contract.HeartbeatRequest) contract.HeartbeatReply
 	Logger *slog.Logger
 }

@@ -1,7 +1,7 @@
 // Copyright 2026 The tinker-operator authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package report is what a learner reports of itself: the replies to heartbeats, and its metrics.
+// Package report has the learner's reports: the replies to heartbeats, and its metrics.
 package report
 
 import (
@@ -16,7 +16,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/tinker/client"
 )
 
-// Work is what a learner does again after a failure that no person has to repair.
+// Work is work that a learner repeats after a failure that no person has to repair.
 type Work string
 
 // The work of a learner: a model that takes the place of one that was thrown away, until a step succeeds, and an
@@ -116,8 +116,8 @@ func (s *Status) Progress() contract.Progress {
 	return progress
 }
 
-// Reply returns the reply to a heartbeat; waiting is what the loop waits for, and observed are the problems of the
-// workers and their environments.
+// Reply returns the reply to a heartbeat; waiting is the reason of the loop's wait, and observed are the problems of
+// the workers and their environments.
 func (s *Status) Reply(waiting string, observed ...problem.Problem) contract.HeartbeatReply {
 	progress := s.Progress()
 	s.mu.Lock()

@@ -14,9 +14,9 @@ import (
 const (
 	// problemLasts is how long a problem counts that was not reported to be over. Retries come every 30 s at the latest.
 	problemLasts = 90 * time.Second
-	// workersProblemLasts is the same for what workers report every few seconds while it lasts.
+	// workersProblemLasts is the same for problems that workers report every few seconds.
 	workersProblemLasts = 15 * time.Second
-	// maxEvidence bounds what a worker reports of a failed request, in bytes.
+	// maxEvidence bounds a worker's evidence of a failed request, in bytes.
 	maxEvidence = 512
 )
 
@@ -44,7 +44,7 @@ func (s *Status) RemoveProblem(code problem.Code) {
 	s.problems.Remove(code)
 }
 
-// AddWorkersProblem records what a worker reports of its requests to the endpoint.
+// AddWorkersProblem records a problem that a worker reports of its requests to the endpoint.
 func (s *Status) AddWorkersProblem(found client.Problem) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

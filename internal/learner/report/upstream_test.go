@@ -14,7 +14,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/tinker/client"
 )
 
-// TestProblemOfWorkers reports what a worker reports, in one line of bounded length, while the learner itself has no
+// TestProblemOfWorkers reports the problem of a worker, in one line of bounded length, while the learner itself has no
 // other problem.
 func TestProblemOfWorkers(t *testing.T) {
 	now := time.Unix(0, 0)

@@ -23,15 +23,15 @@ import (
 const (
 	// requestTimeout bounds one request.
 	requestTimeout = time.Minute
-	// maxAnswerBytes bounds what is read of an answer.
+	// maxAnswerBytes bounds the bytes that are read of an answer.
 	maxAnswerBytes = 8 << 20
-	// maxQuotedBytes bounds what a problem quotes of an answer.
+	// maxQuotedBytes bounds the quotation of an answer in a problem.
 	maxQuotedBytes = 160
 )
 
 // service sends JSON to a service.
 type service struct {
-	// field is that of the service in the spec, and keyField that of its key.
+	// field is the path of the service in the spec, and keyField the path of its key.
 	field, keyField string
 	baseURL         string
 	client          *http.Client

@@ -219,8 +219,8 @@ func (m *mlflow) addParams(ctx context.Context, known []mlflowPair) error {
 	return nil
 }
 
-// restore makes the state that of a run which exists, and returns the newest step that the service certainly has as a
-// whole: of the newest one, a request that was not answered may have added a part of the metrics.
+// restore sets the state to an existing run, and returns the newest step that the service certainly has as a whole: an
+// unanswered request may have added a part of the metrics of the very newest step.
 func (m *mlflow) restore(metrics []mlflowMetric) int64 {
 	m.known = map[string]int64{}
 	newest := int64(-1)

@@ -33,7 +33,7 @@ type openReward struct {
 	service
 
 	settings contracttracking.OpenReward
-	// ids are the service's ids of environments, by what was asked for.
+	// ids are the service's ids of environments, by deployment.
 	ids map[openreward.Deployment]deploymentIDs
 	// lookups counts requests for ids.
 	lookups map[openreward.Deployment]int
@@ -97,15 +97,15 @@ func (o *openReward) lookUp(ctx context.Context, deployment openreward.Deploymen
 	return ids
 }
 
-// startState is what is known of the event that begins a rollout.
+// startState is the known state of the event that begins a rollout.
 type startState int
 
 const (
 	notSent startState = iota
 	accepted
-	// refused is that of a rollout of which nothing is sent any more.
+	// refused means that no more events of the rollout are sent.
 	refused
-	// unknown is that of an event whose answer did not arrive or did not come from the service.
+	// unknown means that the answer to the event did not arrive or did not come from the service.
 	unknown
 )
 
@@ -128,7 +128,7 @@ type sending struct {
 	progress *progress
 }
 
-// sendBatch sends what is left of a step.
+// sendBatch sends the rest of a step.
 func (u *Uploads) sendBatch(ctx context.Context, batch *waitingBatch) error {
 	if batch.progress == nil {
 		sent, err := u.readProgress(batch)
@@ -166,8 +166,8 @@ func (u *Uploads) setSent(batch *waitingBatch) error {
 	return nil
 }
 
-// readProgress reads how far an earlier attempt sent a step, and whether it sent all. What that attempt did not learn
-// the outcome of is not sent again.
+// readProgress reads an earlier attempt's progress in sending a step, and whether it sent all. Events whose outcome
+// that attempt did not learn are not sent again.
 func (u *Uploads) readProgress(batch *waitingBatch) (sent bool, err error) {
 	found := &progress{}
 	if files := u.files(); files != nil {

@@ -12,7 +12,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/learner/tracking/openreward"
 )
 
-// RunInfo returns what services show of the run of a file.
+// RunInfo returns the description of a file's run for services.
 func RunInfo(file contract.RunFile) (Run, error) {
 	config, err := configOf(file)
 	return Run{
@@ -32,8 +32,8 @@ func deploymentsOf(file contract.RunFile) map[string]openreward.Deployment {
 	return deployments
 }
 
-// configOf returns what services show as the run's configuration: the spec as it runs, without the definitions of
-// environments, of which the digests suffice.
+// configOf returns the run's configuration for services: the spec as it runs, without the definitions of environments,
+// of which the digests suffice.
 func configOf(file contract.RunFile) (map[string]any, error) {
 	type environment struct {
 		Name       string                `json:"name"`

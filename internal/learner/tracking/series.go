@@ -36,8 +36,8 @@ type series struct {
 	mu sync.Mutex
 	// entries are the committed steps on the chain of the newest version, in order.
 	entries []entry
-	// results are those of evaluations. waiting are the versions of evaluations that have begun, and settled those of
-	// evaluations that this process knows to have ended.
+	// results are the metrics of evaluations. waiting are the versions whose evaluations have begun, and settled the
+	// versions whose evaluations have ended as this process knows.
 	results          map[rl.Version]map[string]float64
 	waiting, settled map[rl.Version]bool
 	// newest is the version that is saved, and up to which lines are available.
@@ -78,9 +78,8 @@ func (s *series) change(do func()) {
 	s.changes.Notify()
 }
 
-// resume makes the series that of a version which was loaded. chain has the rows that led to it, the newest first, and
-// may be empty without a store: then the steps up to that version stay as they are known. No line is available before
-// advance.
+// resume sets the series to a version that was loaded. chain has the rows that led to it, the newest first. Without a
+// store it may be empty: then the known steps up to that version stay. No line is available before advance.
 func (s *series) resume(at rl.Version, chain []artifacts.Row) {
 	s.change(func() {
 		if at.Step < s.reached.Step || at.Step == s.reached.Step && at.Lineage != s.reached.Lineage {

@@ -24,8 +24,8 @@ const TensorBoardDir = "tensorboard"
 const maxFileLines = 256
 
 // tensorBoard writes lines into event files among the artifacts. TensorBoard reads the files of a folder in the order
-// of their names, and takes what it has read of a file for final. So each attempt writes files of its own, behind those
-// of the attempts before, of which it keeps as much as has the lines that the run has now.
+// of their names, and never reads a part of a file again. So each attempt writes files of its own after the files of
+// earlier attempts, and keeps of those only the lines that the run has now.
 type tensorBoard struct {
 	open   func() *artifacts.EventFiles
 	files  eventFiles
@@ -167,14 +167,14 @@ func (f *formerFile) isExhausted() bool {
 	return f.same == len(f.records) && f.valid == len(f.data)
 }
 
-// has reports whether the next record of the file is an event. Their times may differ: that of an evaluation is not
-// recorded.
+// has reports whether the next record of the file is an event. Their times may differ, since the time of an evaluation
+// is not recorded.
 func (f *formerFile) has(e tfevents.Event) bool {
 	return f.same < len(f.records) && f.records[f.same].Step == e.Step && maps.Equal(f.records[f.same].Scalars, e.Scalars)
 }
 
-// settle removes from the former files what the run does not have. The last file that is kept is written anew, so that
-// an earlier learner that was stopped and continues adds nothing to it.
+// settle removes lines that the run does not have from the former files. The last file that is kept is written anew, so
+// that an earlier learner that was stopped and continues adds nothing to it.
 func (b *tensorBoard) settle() error {
 	if b.settled {
 		return nil

@@ -57,7 +57,7 @@ func writeAll(t *testing.T, sink *tensorBoard, lines []Line) {
 	}
 }
 
-// checkEvents returns the steps of each event file, and demands that the files have what lines have.
+// checkEvents returns the steps of each event file, and demands that the files have the given lines.
 func checkEvents(t *testing.T, s *artifacts.Store, lines []Line) map[string][]int64 {
 	t.Helper()
 	files := s.EventFiles(1)
@@ -112,8 +112,7 @@ func TestTensorBoardFilesOfAttempts(t *testing.T) {
 	}
 }
 
-// TestTensorBoardRepairsFiles changes what an attempt has written: the next one makes the files have the run's lines
-// again.
+// TestTensorBoardRepairsFiles changes the files of an attempt: the next one makes the files have the run's lines again.
 func TestTensorBoardRepairsFiles(t *testing.T) {
 	const last = "0000000256"
 	path := func(dir, step string) string {
@@ -253,8 +252,8 @@ func TestTensorBoardOfALearnerThatIsReplacedWhileItBeginsAFile(t *testing.T) {
 	checkEvents(t, s, linesOf(0, 3))
 }
 
-// TestTensorBoardAtURL has the server refuse requests for a while: the sink names the repair, and then writes what was
-// missed.
+// TestTensorBoardAtURL has the server refuse requests for a while: the sink names the repair, and then writes the
+// missed lines.
 func TestTensorBoardAtURL(t *testing.T) {
 	var down atomic.Bool
 	server := buckettest.Start(t, func(next http.Handler) http.Handler {

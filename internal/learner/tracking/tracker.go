@@ -57,7 +57,8 @@ type Tracker struct {
 	sent map[string]int64
 }
 
-// errRewound says that the run has returned to an earlier version, so that a sink has to compare what its service has.
+// errRewound says that the run has returned to an earlier version, so that a sink has to compare the steps of its
+// service.
 var errRewound = errors.New("the run has returned to an earlier version")
 
 // NewTracker returns a tracker that sends nothing yet.
@@ -68,7 +69,7 @@ func NewTracker(config Config) *Tracker {
 	}
 }
 
-// Resume makes the series that of a version which was loaded; chain has the rows that led to it, the newest first.
+// Resume sets the series to a version that was loaded; chain has the rows that led to it, the newest first.
 func (t *Tracker) Resume(at rl.Version, chain []artifacts.Row) {
 	if len(t.config.Sinks) > 0 {
 		t.series.resume(at, chain)
@@ -103,7 +104,7 @@ func (t *Tracker) Evaluated(result artifacts.Evaluation) {
 // Start has Run connect to the services, once the attempt is claimed.
 func (t *Tracker) Start() { t.start.Do(func() { close(t.started) }) }
 
-// Run sends what there is from Start on until the run has ended and everything is sent, or until ctx ends.
+// Run sends all lines from Start on until the run has ended and everything is sent, or until ctx ends.
 func (t *Tracker) Run(ctx context.Context) {
 	var sinks sync.WaitGroup
 	for _, service := range t.services() {
@@ -136,7 +137,7 @@ func (t *Tracker) awaitStart(ctx context.Context) bool {
 	return wait.IsClosed(t.started) // It may have come at the same time.
 }
 
-// End makes Run send what is left at once, and end.
+// End makes Run send the remaining lines at once, and end.
 func (t *Tracker) End(outcome Outcome) {
 	t.outcome = outcome
 	close(t.ending)
@@ -267,7 +268,7 @@ func (t *Tracker) sleep(ctx context.Context, pause time.Duration) bool {
 	return t.wait(ctx, nil, pause) && (!t.hasEnded() || wait.Sleep(ctx, first) == nil)
 }
 
-// received records which step a service has, and has the series forget what all of them have.
+// received records the newest step of a service. The series forgets steps that all services have.
 func (t *Tracker) received(service string, newest int64) {
 	t.mu.Lock()
 	t.sent[service] = newest

@@ -4,10 +4,10 @@
 // Package tracking sends the committed steps of a run to services that show its curves, or writes them into files for
 // such. Each service is a Sink with a goroutine of its own, so that none delays another, or the training.
 //
-// What is sent are lines, in order: line i has the metrics of batch i, as metrics.jsonl has them, and those of the
-// evaluation of version i, as evaluations.jsonl has them. A line is sent once its step is committed and that evaluation
-// has its result. A sink asks its service for the newest step that it has, whenever it connects, and continues behind
-// it: so each step is sent once, regardless of deaths and outages.
+// Sinks receive lines, in order: line i has the metrics of batch i, as in metrics.jsonl, and the metrics of the
+// evaluation of version i, as in evaluations.jsonl. A line is sent once its step is committed and the evaluation has
+// its result. Whenever a sink connects, it asks its service for the newest step there and continues after it, so that
+// each step is sent once, regardless of deaths and outages.
 package tracking
 
 import (
@@ -31,7 +31,7 @@ type Line struct {
 	Metrics map[string]float64
 }
 
-// Run is what services show of a run beside its lines.
+// Run is the description of a run that services show beside its lines.
 type Run struct {
 	UID, Namespace, Name string
 	// Attempt is the number of the attempt.
@@ -83,8 +83,8 @@ func New(settings *contracttracking.Settings, run Run, files func() *artifacts.E
 	return sinks
 }
 
-// NewUploads returns what sends the run's rollouts to OpenReward; nil unless the settings name it. files returns the
-// files of the artifact store, nil without one.
+// NewUploads returns the sender of the run's rollouts to OpenReward; nil unless the settings name OpenReward. files
+// returns the files of the artifact store, nil without a store.
 func NewUploads(settings *contracttracking.Settings, run Run, files func() *artifacts.UploadFiles,
 	logger *slog.Logger) *Uploads {
 	if settings == nil || settings.OpenReward == nil {
@@ -95,19 +95,19 @@ func NewUploads(settings *contracttracking.Settings, run Run, files func() *arti
 		newOpenReward(*settings.OpenReward), files, logger)
 }
 
-// serviceError is a failure with its code and what to do.
+// serviceError is a failure with its code and its repair.
 type serviceError struct {
 	code    problem.Code
 	message string
 	// retryAfter is how long the service asks to wait; 0 if it does not.
 	retryAfter time.Duration
-	// status is that of the service's answer; 0 without one.
+	// status is the status of the service's answer; 0 without an answer.
 	status int
-	// unknown says that the service may have done what it was asked for.
+	// unknown says that the service may have executed the request.
 	unknown bool
 }
 
-// isOfContent reports whether the service refused what it was sent, and not that it was sent.
+// isOfContent reports whether the service refused the content of a request, and not the request itself.
 func (p *serviceError) isOfContent() bool {
 	return p.status == http.StatusBadRequest || p.status == http.StatusRequestEntityTooLarge ||
 		p.status == http.StatusUnprocessableEntity
@@ -125,8 +125,8 @@ func problemOf(service string, err error) *contracttracking.Problem {
 	return &contracttracking.Problem{Service: service, Reason: known.code, Message: known.message}
 }
 
-// refusal returns the problem of an answer other than success. field is that of the service in the spec, and keyField
-// that of its key.
+// refusal returns the problem of an answer other than success. field is the path of the service in the spec, and
+// keyField the path of its key.
 func refusal(field, keyField, host string, status int, body string) *serviceError {
 	answer := fmt.Sprintf("%s answers %d", host, status)
 	if body != "" {

@@ -20,7 +20,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/wait"
 )
 
-// These bound what waits to be sent. maxWaitingEvents is the bound of the package openreward.
+// These bound the waiting rollouts. maxWaitingEvents is the bound of the package openreward.
 const (
 	maxWaitingEvents = 100_000
 	maxWaitingBytes  = 64 << 20
@@ -28,7 +28,7 @@ const (
 )
 
 // Uploads are the rollouts of a run that wait until their step is committed, and then until a service has received
-// them. With an artifact store they wait there, so that a later attempt sends what this one could not.
+// them. With an artifact store they wait there, so that a later attempt sends rollouts that this one could not send.
 type Uploads struct {
 	run     openreward.Run
 	service *openReward
@@ -38,7 +38,7 @@ type Uploads struct {
 	most int
 
 	mu sync.Mutex
-	// made are those of steps that are not committed, and committed the others, in their order.
+	// made are the batches of steps that are not committed, and committed the batches of committed steps, in their order.
 	made, committed []*waitingBatch
 	// sent are the steps of which this process knows that they need not be sent any more.
 	sent map[rl.Version]bool
@@ -70,7 +70,7 @@ func newUploads(run openreward.Run, service *openReward, files func() *artifacts
 		sent: map[rl.Version]bool{}}
 }
 
-// change changes what waits, and wakes those who wait for that.
+// change changes the waiting batches, and wakes the goroutines that wait for a change.
 func (u *Uploads) change(do func()) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -97,8 +97,8 @@ func (u *Uploads) Add(batch openreward.Batch) {
 	})
 }
 
-// Store writes what was added into the artifact store, before the state of its step is saved. What the store does not
-// take waits in memory, as far as there is room.
+// Store writes added batches into the artifact store, before the state of their step is saved. Batches that the store
+// does not take wait in memory, as far as there is room.
 func (u *Uploads) Store() {
 	if u == nil {
 		return
@@ -165,8 +165,8 @@ func (u *Uploads) bound() {
 	u.committed = slices.Delete(u.committed, 0, min(len(dropped), len(u.committed)))
 }
 
-// resume drops what belongs to steps that the run has returned from, and has the store searched for what earlier
-// attempts left of those that led to the version which was loaded.
+// resume drops the batches of steps that the run has returned from. It has the store searched for batches that earlier
+// attempts left, of the steps that led to the loaded version.
 func (u *Uploads) resume(at rl.Version, chain []artifacts.Row) {
 	if u == nil {
 		return
@@ -262,7 +262,7 @@ func (u *Uploads) finish(batch *waitingBatch) {
 	})
 }
 
-// send sends what waits until the run has ended and nothing is left. connected is called once the key is read, and
+// send sends waiting batches until the run has ended and nothing is left. connected is called once the key is read, and
 // whenever the service has received a step.
 func (u *Uploads) send(ctx context.Context, ended func() bool, wait func(<-chan struct{}) bool,
 	connected func(received bool)) error {

@@ -197,8 +197,8 @@ func TestOpenRewardSendsWhatThePackageSends(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := strings.Split(strings.TrimSpace(string(recorded)), "\n")
-	// The package sends what begins both rollouts before its first messages, which it collects for a second. Names of
-	// events follow from their order, so the two rollouts are compared one by one.
+	// The package sends the first events of both rollouts before its first messages, which it collects for a second. Names
+	// of events follow from their order, so the two rollouts are compared one by one.
 	if diff := cmp.Diff(byRollout(want), byRollout(got)); diff != "" {
 		t.Errorf("requests (-package +ours):\n%s", diff)
 	}
@@ -227,7 +227,8 @@ func byRollout(events []string) []string {
 	return append(first, second...)
 }
 
-// TestUploadsOfCommittedSteps sends nothing of a step before it is committed, and never what the run has returned from.
+// TestUploadsOfCommittedSteps sends nothing of a step before it is committed, and nothing of steps that the run has
+// returned from.
 func TestUploadsOfCommittedSteps(t *testing.T) {
 	for name, dir := range map[string]string{"with artifacts": t.TempDir(), "without": ""} {
 		t.Run(name, func(t *testing.T) {
@@ -389,7 +390,7 @@ func TestUploadsLeaveOutWhatIsRefused(t *testing.T) {
 	}
 }
 
-// TestUploadsWithAKeyThatIsRefused reports what to do, and sends everything once the key is right.
+// TestUploadsWithAKeyThatIsRefused reports the repair, and sends everything once the key is right.
 func TestUploadsWithAKeyThatIsRefused(t *testing.T) {
 	server := newRolloutServer(t)
 	server.Key = "another"

@@ -24,7 +24,7 @@ type wandb struct {
 
 	settings contracttracking.WandB
 	run      Run
-	// entity is the one that the service names, and path that of the run's stream.
+	// entity is the entity that the service names, and path the path of the run's stream.
 	entity, path string
 	// written counts the lines of the history.
 	written int
@@ -101,7 +101,7 @@ func (w *wandb) find(ctx context.Context) (*wandbBucket, error) {
 	return found.Model.Bucket, nil
 }
 
-// restore makes the state that of a run which exists, and returns its newest step.
+// restore sets the state to an existing run, and returns its newest step.
 func (w *wandb) restore(bucket *wandbBucket) (int64, error) {
 	w.written, w.began, w.summary = 0, time.Time{}, map[string]any{}
 	if bucket == nil {
@@ -178,11 +178,12 @@ func (w *wandb) upsert(ctx context.Context, bucket *wandbBucket) error {
 	return nil
 }
 
-// wandbConfig returns the config over what the run has, in the form of the service: each value in an object of its own.
+// wandbConfig returns the run's former config with the values of config, in the form of the service: each value in an
+// object of its own.
 func wandbConfig(config map[string]any, former string) (string, error) {
 	wrapped := map[string]any{}
 	if former != "" {
-		// What cannot be read is replaced.
+		// An unreadable config is replaced.
 		_ = json.Unmarshal([]byte(former), &wrapped)
 	}
 	for name, value := range config {

@@ -17,7 +17,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/tinker"
 )
 
-// LossesIn returns the losses of a run: those of its algorithm, or cross_entropy for a supervised run.
+// LossesIn returns the losses of a run: the losses of its algorithm, or cross_entropy for a supervised run.
 func LossesIn(fixed contract.Fixed) Losses {
 	if fixed.Supervised != nil {
 		return crossEntropy

@@ -1,9 +1,9 @@
 // Copyright 2026 The tinker-operator authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package trainee is the model that a run trains: it makes, loads, steps and saves the model through the Tinker
-// API. It says what a step submits, measures the step, finds the groups because of which the endpoint rejects a
-// batch, and recognizes a policy that has diverged. It does not depend on workers or files.
+// Package trainee is the model that a run trains: it makes, loads, steps and saves the model through the Tinker API. It
+// prepares the data of a step, measures the step, finds the groups because of which the endpoint rejects a batch, and
+// recognizes a policy that has diverged. It does not depend on workers or files.
 //
 // A step commits or its model is thrown away: the API accumulates gradients until optim_step and cannot
 // remove them. So every reply is checked, a reply counts only when it came, succeeded and belongs to the
@@ -32,7 +32,7 @@ type endpoint interface {
 
 var _ endpoint = (*client.Client)(nil)
 
-// What the endpoint's refusal of each operation, and a 404, mean.
+// The codes for the endpoint's refusal of each operation, and for a 404.
 var (
 	creating = failure.Operation{Refused: problem.SettingsRefused, Missing: failure.Outage}
 	passing  = failure.Operation{Refused: problem.DataRefused, Missing: failure.LostModel}

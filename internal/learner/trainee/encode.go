@@ -55,9 +55,9 @@ func ones(mask []bool) []float32 {
 	return values
 }
 
-// weighted returns the data such that their gradients add up on a server that averages those of each sequence over its
-// tokens, and those of an optimizer step over its sequences: advantages, or weights, are multiplied by both numbers, to
-// which all losses that a run on such a server may have are proportional.
+// weighted compensates for a server that averages the gradients of each sequence over its tokens, and the gradients of
+// an optimizer step over its sequences. It multiplies the advantages, or weights, by both numbers, so that gradients
+// add up: all losses that a run on such a server may have are proportional to them.
 func (m *Model) weighted(data iter.Seq[tinker.Datum], sequences int) iter.Seq[tinker.Datum] {
 	if !m.averages {
 		return data
@@ -72,7 +72,7 @@ func (m *Model) weighted(data iter.Seq[tinker.Datum], sequences int) iter.Seq[ti
 	}
 }
 
-// scale multiplies the advantages, or weights, of a datum by the number of sequences and by that of its tokens.
+// scale multiplies the advantages, or weights, of a datum by the number of sequences and by the number of its tokens.
 func scale(d tinker.Datum, sequences float32) {
 	factor := sequences * float32(d.LossFnInputs[tinker.InputTargetTokens].Len())
 	for _, name := range []string{tinker.InputAdvantages, tinker.InputWeights} {

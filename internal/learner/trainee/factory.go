@@ -27,7 +27,7 @@ import (
 const (
 	MetadataRun     = "run"
 	MetadataAttempt = "attempt"
-	// MetadataName is the run's namespace/name, and MetadataSpec the digest of what decides its weights.
+	// MetadataName is the run's namespace/name, and MetadataSpec the digest of the settings that decide its weights.
 	MetadataName = "name"
 	MetadataSpec = "spec"
 )
@@ -44,7 +44,7 @@ type Factory struct {
 	Session func(ctx context.Context) (string, error)
 	Run     contract.RunReference
 	Attempt int32
-	// SpecDigest is that of the run file.
+	// SpecDigest is the digest in the run file.
 	SpecDigest string
 	Base       contract.Model
 	// Described is the metadata of checkpoints, to which their step is added; nil if the server may refuse metadata.
@@ -73,7 +73,7 @@ type Factory struct {
 	failing map[string]time.Time
 }
 
-// Fresh makes the model that a run begins with: the base model, or what init names.
+// Fresh makes the model that a run begins with: the base model, or the checkpoint in init.
 func (f *Factory) Fresh(ctx context.Context, init *contract.InitFrom) (*Model, error) {
 	if init == nil {
 		return f.create(ctx)
@@ -343,7 +343,7 @@ func (f *Factory) create(ctx context.Context) (*Model, error) {
 	return made, nil
 }
 
-// metadata is what other attempts, and other runs, find a model by.
+// metadata lets other attempts and other runs find a model.
 func (f *Factory) metadata() tinker.Metadata {
 	return tinker.Metadata{
 		MetadataRun: f.Run.UID, MetadataAttempt: strconv.Itoa(int(f.Attempt)),

@@ -22,7 +22,7 @@ type Model struct {
 	model *client.Model
 	// averages says that the server averages gradients over tokens and sequences.
 	averages bool
-	// described is what checkpoints carry besides their step; nil if they carry no metadata.
+	// described is the metadata of checkpoints besides their step; nil if they carry no metadata.
 	described tinker.Metadata
 	// saved is set once a save may have been submitted, and ended is called when the model is used no more, unless it is
 	// nil.
@@ -198,8 +198,8 @@ func (m *Model) saveRequest(name rl.CheckpointName) client.SaveRequest {
 	return request
 }
 
-// Wait waits for the answer and returns the path. It checks that the answer names what was requested. A checkpoint that
-// "exists already" under the model and name is the one that was requested, once the endpoint lists it.
+// Wait waits for the answer and returns the path. It checks that the answer names the requested path. A checkpoint that
+// "exists already" under the model and name is the requested one, once the endpoint lists it.
 func (s *Save) Wait(ctx context.Context) (string, error) {
 	result, err := s.future.Wait(ctx)
 	model := s.model.model.ID()

@@ -13,7 +13,8 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/tinker/client"
 )
 
-// Losses are the losses of a run. Their order decides that of passes: the run's own loss first, then those of roles.
+// Losses are the losses of a run. Their order is also the order of passes: the run's own loss first, then the losses of
+// roles.
 type Losses struct {
 	losses []tinker.Loss
 	// roles has the place of a role's loss; the place of other roles is 0.
@@ -47,7 +48,7 @@ func (l *Losses) add(loss algorithm.Loss) int {
 type pass struct {
 	loss   tinker.Loss
 	datums []rl.Datum
-	// places are those of datums in the list that was split.
+	// places are the indexes of the datums in the list that was split.
 	places []int
 }
 

@@ -21,7 +21,7 @@ var (
 	narrow   = algorithm.Loss{Name: algorithm.LossPPO, ClipLow: new(0.9), ClipHigh: new(1.1)}
 )
 
-// ofRoles is an algorithm with a loss and with those of roles.
+// ofRoles is an algorithm with a loss and with losses of roles.
 func ofRoles(loss algorithm.Loss, roles ...algorithm.Role) algorithm.Algorithm {
 	return algorithm.Algorithm{Loss: loss, Roles: roles}
 }
@@ -90,7 +90,7 @@ func trainRoles(t *testing.T, alg algorithm.Algorithm) Replies {
 	return replies
 }
 
-// Two passes over parts of the data return what one pass over all of them returns: log-probs in the data's order, and a
+// Two passes over parts of the data return the same as one pass over all of them: log-probs in the data's order, and a
 // loss that adds up.
 func TestPassesOfTwoLosses(t *testing.T) {
 	one := trainRoles(t, ofRoles(sampling))

@@ -20,7 +20,7 @@ type SamplingAPI interface {
 	Sample(ctx context.Context, request tinker.SampleRequest) (tinker.SampleResult, error)
 }
 
-// Finding is what questions say about a version.
+// Finding is the result of questions about a version.
 type Finding int
 
 const (
@@ -35,8 +35,8 @@ const (
 // Question asks for one token of a known prompt.
 type Question struct {
 	API SamplingAPI
-	// Session is that of the sampling sessions, and Number is another one for each question, which no sampling session of
-	// the run has.
+	// Session is the session of the sampling sessions. Number returns another number for each question, which no sampling
+	// session of the run has.
 	Session string
 	Number  func(what string) int64
 	// Base is the model that the run trains.
@@ -48,8 +48,8 @@ type Question struct {
 // strikes is how often in a row a version has to fail beside a sound base model.
 const strikes = 5
 
-// Ask finds out whether the version at a path of sampler weights has diverged. The error says what the version was
-// answered.
+// Ask finds out whether the version at a path of sampler weights has diverged. The error has the endpoint's answer for
+// the version.
 func (q Question) Ask(ctx context.Context, path string) (Finding, error) {
 	var refusal error
 	for i := range strikes {

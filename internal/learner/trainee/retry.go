@@ -10,8 +10,8 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/problem"
 )
 
-// Sample returns a step that shows whether the endpoint still refuses what it refused in this one: a single sequence
-// for each loss, the longest where it refused the data, and else the shortest.
+// Sample returns a step that shows whether the endpoint still refuses this one. It has a single sequence for each loss:
+// the longest if the endpoint refused the data, and else the shortest.
 func (s Step) Sample(refused problem.Code) Step {
 	sample := Step{Substeps: 1, Losses: s.Losses, Adam: s.Adam}
 	for _, p := range s.Losses.split(s.Datums) {

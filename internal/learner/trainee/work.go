@@ -18,7 +18,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/tinker"
 )
 
-// Work is what a step submits.
+// Work is the data and settings that a step submits.
 type Work struct {
 	Datums   []rl.Datum
 	Adam     tinker.AdamParams
@@ -52,7 +52,8 @@ func Prepare(alg algorithm.Algorithm, teachers map[string]algorithm.Teacher, bat
 	return work, nil
 }
 
-// lessonsOf returns the data that teachers have scored, with what they say of it. Their advantages are spread.
+// lessonsOf returns the data that teachers have scored, with the teachers' log-probabilities. Their advantages are
+// spread.
 func lessonsOf(groups []rl.Group, datums []rl.Datum, teachers map[string]algorithm.Teacher) []distill.Lesson {
 	environments := map[int64]string{}
 	for _, g := range groups {
@@ -71,7 +72,7 @@ func lessonsOf(groups []rl.Group, datums []rl.Datum, teachers map[string]algorit
 	return lessons
 }
 
-// workOf returns what a step submits, with the optimizer's settings of the step.
+// workOf returns the work of a step, with the optimizer's settings of the step.
 func workOf(alg algorithm.Algorithm, batch leases.Batch, datums []rl.Datum) Work {
 	optimizer := alg.Optimizer
 	rate := rl.LearningRate(optimizer, batch.Slots.Step, alg.Steps)

@@ -86,7 +86,7 @@ func TestPrepare(t *testing.T) {
 	}
 }
 
-// TestPrepareWithTeachers expects the advantages of an environment with a teacher to have what the teacher says, and
+// TestPrepareWithTeachers expects the advantages of an environment with a teacher to include the teacher's part, and
 // groups of equal rewards to be kept there.
 func TestPrepareWithTeachers(t *testing.T) {
 	alg := algorithm.Algorithm{

@@ -27,8 +27,8 @@ type Google struct {
 	objects map[string][]byte
 }
 
-// StartGoogle runs such a server until the test ends, and has Google's client use it. Requests first reach what change
-// returns, if it is not nil.
+// StartGoogle runs such a server until the test ends, and has Google's client use it. If change is not nil, it wraps
+// the handler of requests.
 func StartGoogle(t *testing.T, change func(http.Handler) http.Handler) {
 	t.Helper()
 	var handler http.Handler = &Google{objects: map[string][]byte{}}

@@ -15,7 +15,7 @@ import (
 	"github.com/johannesboyne/gofakes3/backend/s3mem"
 )
 
-// Name is that of the only bucket of a server.
+// Name is the name of the only bucket of a server.
 const Name = "runs"
 
 // Server has one bucket, in memory.
@@ -23,8 +23,7 @@ type Server struct {
 	address string
 }
 
-// Start runs a server until the test ends. Requests first reach what change returns, if it is not nil. Keys are not
-// needed.
+// Start runs a server until the test ends. If change is not nil, it wraps the handler of requests. Keys are not needed.
 func Start(t testing.TB, change func(http.Handler) http.Handler) *Server {
 	t.Helper()
 	backend := s3mem.New()

@@ -11,8 +11,8 @@ import (
 	"strings"
 )
 
-// Events returns the content of requests, in their order, without what differs between clients: ids and times of the
-// service, properties of the machine, and how values are divided among requests.
+// Events returns the content of requests, in their order, without the parts that differ between clients: ids and times
+// of the service, properties of the machine, and how values are divided among requests.
 func Events(requests []Request) ([]string, error) {
 	var events []string
 	for _, r := range requests {

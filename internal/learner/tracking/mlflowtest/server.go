@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package mlflowtest is a server for tests that speaks the part of MLflow's REST interface that a sink needs, and
-// records what clients send.
+// records the requests of clients.
 package mlflowtest
 
 import (
@@ -20,7 +20,7 @@ import (
 // Root is the path of the interface.
 const Root = "/api/2.0/mlflow"
 
-// Request is what a client has sent.
+// Request is a request of a client.
 type Request struct {
 	Method, Path, Query, Authorization string
 	Body                               []byte
@@ -40,7 +40,7 @@ type Pair struct {
 	Value string `json:"value"`
 }
 
-// Run is what the server has of a run.
+// Run is the server's record of a run.
 type Run struct {
 	ID, Experiment, Name, Status string
 	Params, Tags                 map[string]string

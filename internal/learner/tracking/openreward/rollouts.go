@@ -1,8 +1,8 @@
 // Copyright 2026 The tinker-operator authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package openreward makes of conversations the events that OpenReward shows as rollouts. Names and order of events are
-// those of the Python package openreward.
+// Package openreward turns conversations into the events that OpenReward shows as rollouts. Events have the names and
+// the order of the Python package openreward.
 package openreward
 
 import (
@@ -20,15 +20,15 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/transcript"
 )
 
-// Run is what the events of a run have in common.
+// Run has the values that all events of a run share.
 type Run struct {
-	// UID is the object's, and Name that of the run at the service.
+	// UID is the uid of the object, and Name the name of the run at the service.
 	UID, Name string
 	// Deployments are the environments that the service hosts, by their names in the run.
 	Deployments map[string]Deployment
 }
 
-// Batch is what a step was trained on, and what was left out of it.
+// Batch has the episodes that a step was trained on, and the episodes that were left out of it.
 type Batch struct {
 	// Version is the one that the step made.
 	Version rl.Version
@@ -53,7 +53,7 @@ type Rollout struct {
 	Messages []MessageEvent `json:"messages"`
 }
 
-// StartEvent begins a rollout. Its fields are those of the package openreward, without those that a run cannot know.
+// StartEvent begins a rollout. It has the fields of the package openreward, without fields that a run cannot know.
 type StartEvent struct {
 	EventID       string         `json:"eventId"`
 	Timestamp     int64          `json:"timestamp"`
@@ -116,8 +116,8 @@ func (r Run) Rollouts(batch Batch) []Rollout {
 	return rollouts
 }
 
-// rollout returns a conversation as a rollout. The ids of its events follow from what they are of, so that an event
-// that is sent again has the id that it had.
+// rollout returns a conversation as a rollout. The id of an event follows from its content, so that an event that is
+// sent again has the same id.
 func (r Run) rollout(batch Batch, group TaskGroup, episode transcript.Episode,
 	conversation transcript.Conversation) Rollout {
 	step := batch.Version.Step - 1
@@ -144,7 +144,7 @@ func (r Run) rollout(batch Batch, group TaskGroup, episode transcript.Episode,
 	return w.rollout
 }
 
-// metadataOf returns the metadata of the trainer of OpenReward, and what the run knows besides.
+// metadataOf returns the metadata that the trainer of OpenReward sends, and further values of the run.
 func metadataOf(step int64, episode transcript.Episode, conversation transcript.Conversation) map[string]any {
 	metadata := map[string]any{
 		"step": step, "rollout_idx": episode.Index, "stop": cmp.Or(conversation.StopReason, episode.StopReason),
@@ -170,7 +170,7 @@ func callsAnswer(message transcript.Message) bool {
 // eventWriter makes the events of a rollout.
 type eventWriter struct {
 	rollout Rollout
-	// key identifies the rollout, and time is that of its step in milliseconds.
+	// key identifies the rollout, and time is the time of its step in milliseconds.
 	key  string
 	time int64
 	// called are the calls of the last reply whose results have not come.
@@ -182,7 +182,7 @@ func (w *eventWriter) id(part string) string {
 	return uuid.NewSHA1(uuid.NameSpaceURL, []byte("tinker-operator/"+w.key+"/"+part)).String()
 }
 
-// add adds the events of a message: what a model thinks comes before what it writes, and that before its calls.
+// add adds the events of a message: a model's thoughts first, then its text, then its calls.
 func (w *eventWriter) add(message transcript.Message) {
 	text := message.Text
 	switch message.Role {
@@ -233,7 +233,7 @@ func (w *eventWriter) event(event MessageEvent) {
 	w.rollout.Messages = append(w.rollout.Messages, event)
 }
 
-// reward gives the last event what the environment gave for its message.
+// reward gives the last event the environment's reward for its message.
 func (w *eventWriter) reward(message transcript.Message) {
 	last := &w.rollout.Messages[len(w.rollout.Messages)-1]
 	last.Reward, last.IsFinished = message.Reward, message.Finished

@@ -59,7 +59,7 @@ func TestEncodeLeavesOutWhatHasNoRoom(t *testing.T) {
 }
 
 // TestCallsAndResults pairs results with the calls of their reply, of which a limit left one without a result, and
-// names events by what they are of.
+// names events by their content.
 func TestCallsAndResults(t *testing.T) {
 	call := transcript.Message{Role: "assistant",
 		Calls: []transcript.Call{{Name: "a"}, {Name: "b", Arguments: `{"x": 1}`}}}

@@ -10,8 +10,8 @@ import (
 	"strings"
 )
 
-// Events returns the content of requests, in their order, without what differs between clients: times, and ids, which
-// are replaced by the order of their first use. How messages are divided among requests is left out, too.
+// Events returns the content of requests, in their order, without the parts that differ between clients: times, and
+// ids, which are replaced by the order of their first use. How messages are divided among requests is left out, too.
 func Events(requests []Request) ([]string, error) {
 	names := map[string]string{}
 	name := func(event map[string]any, field, kind string) {

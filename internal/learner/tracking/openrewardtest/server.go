@@ -1,8 +1,8 @@
 // Copyright 2026 The tinker-operator authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package openrewardtest is a server for tests that takes the rollouts of clients of OpenReward, and records what they
-// send.
+// Package openrewardtest is a server for tests that takes the rollouts of clients of OpenReward, and records their
+// requests.
 package openrewardtest
 
 import (
@@ -17,7 +17,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/learner/tracking/trackertest"
 )
 
-// Request is what a client has sent.
+// Request is a request of a client.
 type Request struct {
 	Method, Path, Key string
 	Body              []byte
@@ -34,7 +34,7 @@ type Event struct {
 	Other map[string]any `json:"-"`
 }
 
-// Rollout is what the server has of a rollout.
+// Rollout is the server's record of a rollout.
 type Rollout struct {
 	Event
 
@@ -50,7 +50,7 @@ type Server struct {
 
 	rollouts []*Rollout
 	known    map[string]bool
-	// repeated are the ids of events that came again, and problems what no client may send.
+	// repeated are the ids of events that came again, and problems the violations of the protocol.
 	repeated, problems []string
 }
 
@@ -79,7 +79,7 @@ func (s *Server) Repeated() []string {
 	return slices.Clone(s.repeated)
 }
 
-// Problems returns what clients did that the protocol does not permit.
+// Problems returns the violations of the protocol by clients.
 func (s *Server) Problems() []string {
 	s.Lock()
 	defer s.Unlock()

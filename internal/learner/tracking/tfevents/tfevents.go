@@ -19,7 +19,7 @@ import (
 // Prefix begins the name of each event file, by which TensorBoard finds them.
 const Prefix = "events.out.tfevents."
 
-// version is what the first record of a file states.
+// version is the version in the first record of a file.
 const version = "brain.Event:2"
 
 // The numbers of fields of tensorflow.Event, tensorflow.Summary and tensorflow.Summary.Value.
@@ -73,7 +73,7 @@ func appendTime(event []byte, at time.Time) []byte {
 	return protowire.AppendFixed64(event, math.Float64bits(float64(at.UnixMicro())/1e6))
 }
 
-// The sizes of what surrounds the data of a record: its length with a checksum, and a checksum of the data.
+// The sizes of the fields around the data of a record: its length with a checksum, and a checksum of the data.
 const (
 	lengthBytes   = 8
 	checksumBytes = 4

@@ -1,8 +1,8 @@
 // Copyright 2026 The tinker-operator authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package trackertest is what servers for tests of trackers have in common: they record requests and do wrong what a
-// test asks for.
+// Package trackertest has the common part of servers for tests of trackers: they record requests and inject the faults
+// that a test asks for.
 package trackertest
 
 import (
@@ -11,7 +11,7 @@ import (
 	"sync"
 )
 
-// Server records requests of type R. A fault is chosen by what a request asks for, of type A.
+// Server records requests of type R. A fault is chosen by the operation of a request, of type A.
 type Server[R, A any] struct {
 	*httptest.Server
 	// Mutex is held while a request is answered.
@@ -21,7 +21,7 @@ type Server[R, A any] struct {
 	fault    func(A) Fault
 }
 
-// Fault is what a server does wrong with a request.
+// Fault is a fault of a server at a request.
 type Fault int
 
 // The faults.
@@ -31,9 +31,9 @@ const (
 	Refuse
 	// Reject answers 400 and does nothing.
 	Reject
-	// LoseAnswer does what is asked, and breaks the connection.
+	// LoseAnswer does the operation, and breaks the connection.
 	LoseAnswer
-	// LosePart does half of what is asked, and breaks the connection.
+	// LosePart does half of the operation, and breaks the connection.
 	LosePart
 )
 
@@ -45,7 +45,7 @@ func (s *Server[R, A]) SetFault(fault func(A) Fault) {
 	s.fault = fault
 }
 
-// Fault returns what to do wrong with a request. The lock is held.
+// Fault returns the fault for a request. The lock is held.
 func (s *Server[R, A]) Fault(asked A) Fault {
 	if s.fault == nil {
 		return None

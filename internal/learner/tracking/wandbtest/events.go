@@ -10,7 +10,7 @@ import (
 	"strings"
 )
 
-// body is that of a request to either interface.
+// body is the body of a request to either interface.
 type body struct {
 	OperationName string
 	Variables     map[string]any
@@ -22,8 +22,8 @@ type body struct {
 	}
 }
 
-// Events returns the content of requests, in their order, without what differs between clients: times, properties of
-// the machine, files, and how lines are divided among requests.
+// Events returns the content of requests, in their order, without the parts that differ between clients: times,
+// properties of the machine, files, and how lines are divided among requests.
 func Events(requests []Request) ([]string, error) {
 	var events []string
 	created, summary := false, ""
@@ -88,7 +88,7 @@ func upsertEvent(variables map[string]any) ([]string, error) {
 	return []string{"upsert " + encode(kept)}, err
 }
 
-// decode decodes an object without what depends on time and machine.
+// decode decodes an object without the values that depend on time and machine.
 func decode(text string) (map[string]any, error) {
 	var values map[string]any
 	if err := json.Unmarshal([]byte(text), &values); err != nil {

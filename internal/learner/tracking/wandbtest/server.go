@@ -1,8 +1,7 @@
 // Copyright 2026 The tinker-operator authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package wandbtest is a server that answers what clients of Weights & Biases send, keeps the runs, and records the
-// requests.
+// Package wandbtest is a server that answers clients of Weights & Biases, keeps their runs, and records their requests.
 package wandbtest
 
 import (
@@ -36,7 +35,7 @@ type Server struct {
 	runs map[string]*run
 }
 
-// run is what the server has of a run.
+// run is the server's record of a run.
 type run struct {
 	config, display, summary string
 	history                  []string
