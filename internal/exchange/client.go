@@ -22,7 +22,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/wait"
 )
 
-// ClientConfig is what a Client needs.
+// ClientConfig configures a Client.
 type ClientConfig struct {
 	// Address of the learner, host:port by the Service's name.
 	Address            string
@@ -32,7 +32,7 @@ type ClientConfig struct {
 	Version int
 	// Worker is the worker's unique name, which is stable as long as the process runs.
 	Worker string
-	// Spent returns what the worker has asked of the endpoint; nil for a worker that does not count.
+	// Spent returns the usage of the worker's requests to the endpoint; nil for a worker that does not count them.
 	Spent func() Spent
 	// Logger may be nil.
 	Logger *slog.Logger
@@ -44,7 +44,7 @@ type ClientConfig struct {
 
 const (
 	renewEvery = 2 * time.Second
-	// acquireTimeout is beyond what a learner waits.
+	// acquireTimeout is longer than a learner waits.
 	acquireTimeout = 40 * time.Second
 	callTimeout    = 20 * time.Second
 	dialTimeout    = 5 * time.Second
@@ -60,7 +60,7 @@ type Client struct {
 	mu sync.Mutex
 	// attempt is the highest attempt of a learner that is known of.
 	attempt int32
-	// proof is what the learner of that attempt proves it with.
+	// proof is the proof of that attempt's learner.
 	proof []byte
 	// current is the connection on which Hello was said, or nil.
 	current *connection

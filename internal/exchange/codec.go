@@ -10,7 +10,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/rl"
 )
 
-// decoder converts messages, and records the first field that is wrong. What it returns after that does not count.
+// decoder converts messages, and records the first invalid field. Values that it returns after that do not count.
 type decoder struct{ err error }
 
 func (d *decoder) fail(field, format string, values ...any) {

@@ -14,9 +14,9 @@ import (
 // groups have large arrays as they are.
 const maxCompact = 1 << 19
 
-// compact moves the tokens of a group, and what is known of each, into one array for each kind. The runtime rounds the
-// size of each array up, which is a tenth of the memory of groups whose segments have a few thousand tokens. Nobody
-// changes what a group has.
+// compact moves the tokens of a group, and the values of each token, into one array for each kind. The runtime rounds
+// the size of each array up, which is a tenth of the memory of groups whose segments have a few thousand tokens. The
+// values of a group do not change.
 func compact(group *rl.Group) {
 	tokens := 0
 	eachSegment(group, func(s *rl.Segment) { tokens += len(s.Tokens) })

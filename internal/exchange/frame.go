@@ -34,8 +34,8 @@ func sendFrames(header *pb.SubmitHeader, body []byte, send func(*pb.SubmitFrame)
 	return nil
 }
 
-// transferError reports that what arrived is not what was sent, or was written by a build that digests otherwise. It is
-// an error of the connection: the group itself may well be valid.
+// transferError reports that a group was damaged in transfer, or was written by a build with other digests. It is an
+// error of the connection: the group itself may well be valid.
 type transferError struct{ err *rl.FieldError }
 
 // Error implements error.

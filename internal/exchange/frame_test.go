@@ -17,7 +17,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/rl"
 )
 
-// framesOf gives what sendFrames sends.
+// framesOf returns the frames that sendFrames sends.
 func framesOf(t testing.TB, body []byte) []*pb.SubmitFrame {
 	t.Helper()
 	var frames []*pb.SubmitFrame
@@ -179,8 +179,8 @@ func TestReceiveGroupChecksTheHeader(t *testing.T) {
 	}
 }
 
-// A group that is invalid by itself is answered with its field. What does not match its header is an error of the
-// connection: the group may well be valid, and must not become a tombstone.
+// A group that is invalid by itself is answered with its field. A group that does not match its header is an error of
+// the connection: the group may well be valid, and must not become a tombstone.
 func TestSubmitTellsInvalidGroupsFromDamagedTransfers(t *testing.T) {
 	t.Parallel()
 	l := newLearner()
@@ -287,7 +287,7 @@ func TestSubmitSendsLargeGroups(t *testing.T) {
 	}
 }
 
-// FuzzBody cuts what was sent into frames of any sizes.
+// FuzzBody cuts a body into frames of any sizes.
 func FuzzBody(f *testing.F) {
 	f.Add([]byte("some body"), int64(9), uint16(3))
 	f.Add([]byte{}, int64(0), uint16(1))

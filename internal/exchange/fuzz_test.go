@@ -26,8 +26,8 @@ func reading[M proto.Message, T any](message M, from func(M) (T, error)) func([]
 	}
 }
 
-// FuzzMessages reads bytes as every message there is. What is wrong with one is said by its field, since the other
-// side is notified.
+// FuzzMessages reads bytes as every kind of message. An error names the invalid field, since the other side is
+// notified.
 func FuzzMessages(f *testing.F) {
 	seeds := []proto.Message{
 		&pb.HelloRequest{}, &pb.HelloReply{}, &pb.RenewRequest{}, &pb.RenewReply{}, &pb.SubmitReply{},

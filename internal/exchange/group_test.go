@@ -248,7 +248,7 @@ func fuzzDecode(t *testing.T, encoded []byte) {
 	if err != nil || back.Digest() != group.Digest() {
 		t.Fatalf("the second round trip changed the group: %v", err)
 	}
-	// What is trained on is what the digest covers.
+	// Training uses the values that the digest covers.
 	if _, err := rl.Datums([]rl.Group{group}, rl.Advantages([]rl.Group{group},
 		algorithm.Algorithm{Advantage: algorithm.Advantage{
 			Baseline: algorithm.BaselineGroupMean, Scale: algorithm.ScaleGroupStd}})); err != nil {

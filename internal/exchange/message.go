@@ -14,7 +14,7 @@ import (
 type (
 	// Epoch names the sender of a message. Every message has one.
 	Epoch = pb.Epoch
-	// WorkerState is what a worker waits for, and what it notices of the endpoint.
+	// WorkerState has the waits of a worker and its observations of the endpoint.
 	WorkerState = pb.WorkerState
 	// EndpointProblem describes requests to the endpoint that fail.
 	EndpointProblem = pb.EndpointProblem
@@ -24,8 +24,8 @@ type (
 	DataState = pb.DataState
 	// SubmitReply answers Submit. The server fills its epoch in.
 	SubmitReply = pb.SubmitReply
-	// SubmitStatus is what became of a submitted group. The worker stores the group until CoveredIndex passes it, with
-	// any status.
+	// SubmitStatus is the outcome of a submitted group. The worker stores the group until CoveredIndex passes it, with any
+	// status.
 	SubmitStatus = pb.SubmitReply_Status
 )
 
@@ -53,7 +53,7 @@ const (
 	DataDownloading = pb.DataState_DOWNLOADING
 )
 
-// HelloRequest lists what a worker has. It is the first message to every learner.
+// HelloRequest lists the groups of a worker. It is the first message to every learner.
 type HelloRequest struct {
 	// Stored are the finished groups and tombstones that it keeps.
 	Stored []StoredGroup
@@ -65,14 +65,14 @@ type HelloRequest struct {
 	Groups []GroupSpent
 }
 
-// GroupSpent is what one group has used. It is a part of the counters of the worker.
+// GroupSpent is the usage of one group, a part of the worker's counters.
 type GroupSpent struct {
 	Key  rl.Key
 	Used spending.Usage
 }
 
-// Spent is what a worker process has asked of the endpoint since it began. Its unconfirmed tokens are what requests
-// without an answer may cost.
+// Spent is the usage of a worker process's requests to the endpoint since it began. Its unconfirmed tokens are the
+// maximum cost of unanswered requests.
 type Spent struct {
 	// Process names the process; it is empty for a worker that does not count. Another process of the worker's name has
 	// another one, and its counters begin at zero.
@@ -117,7 +117,7 @@ type Lease struct {
 	// Sampler is the path of the weights that play the group, tinker://RUN/sampler_weights/NAME, or the name of a base
 	// model.
 	Sampler string
-	// Seed is the run's; rl.Seed derives those of samples from it.
+	// Seed is the run's; rl.Seed derives the seeds of samples from it.
 	Seed uint64
 	// SamplingSession names the policy's sampling session within the rollout session.
 	SamplingSession int64
@@ -152,7 +152,7 @@ const (
 	SamplesUnanswered = "samples_unanswered"
 )
 
-// Renewal is what a worker reports of its leases and of itself.
+// Renewal is a worker's report of its leases and of itself.
 type Renewal struct {
 	Progress []Progress
 	Spent    Spent
@@ -167,7 +167,7 @@ type Progress struct {
 	Key           rl.Key
 	MembersDone   int
 	SampledTokens int64
-	// Next is what UnreportedRequests of each member without an outcome may cost; it is 0 before the first request.
+	// Next is the maximum cost of UnreportedRequests of each member without an outcome; it is 0 before the first request.
 	Next int64
 }
 
@@ -175,8 +175,8 @@ type Progress struct {
 // lost: one for a reply, and one for the reference of a KL penalty, for a judge or for the next reply.
 const UnreportedRequests = 2
 
-// Directive is what a worker has to know. It describes the present state and not what has changed, so that the next
-// one replaces one that was lost.
+// Directive has the orders and values for a worker. It describes the current state and not the changes, so that the
+// next directive replaces a lost one.
 type Directive struct {
 	// Revoked leases are no longer the worker's, which stops playing them.
 	Revoked []rl.Key

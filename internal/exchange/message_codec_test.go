@@ -11,7 +11,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/rl"
 )
 
-// What each side sends in the examples of exchange_test.go is changed field by field; the error names it.
+// The messages in the examples of exchange_test.go are changed field by field; the error names the field.
 func TestMessagesNameTheFieldThatIsWrong(t *testing.T) {
 	badKey := &pb.GroupKey{Lineage: "none"}
 	goodKey := keyToProto(exampleKey(1))
@@ -52,7 +52,7 @@ func TestMessagesNameTheFieldThatIsWrong(t *testing.T) {
 	}
 }
 
-// TestMessagesWithoutParts reads messages of a peer that leaves out what the examples have.
+// TestMessagesWithoutParts reads messages of a peer that leaves out parts of the examples.
 func TestMessagesWithoutParts(t *testing.T) {
 	renewal, err := renewalFromProto(&pb.RenewRequest{})
 	if err != nil || renewal.Spent != (Spent{}) || renewal.State.GetEndpointProblem().GetCode() != "" ||

@@ -17,7 +17,7 @@ import (
 
 // Worker is a worker as Client.Run needs it. Its methods are called one at a time.
 type Worker interface {
-	// Hello lists what the worker has. It is called before each HelloRequest.
+	// Hello lists the groups of the worker. It is called before each HelloRequest.
 	Hello() HelloRequest
 	// HandleHello is called with the reply, before any other call of the client goes over the new connection.
 	// Of the groups that Hello listed as being played, the worker stops those that the reply does not keep. The

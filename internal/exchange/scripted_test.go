@@ -18,7 +18,7 @@ import (
 // deadline bounds everything that a test waits for.
 const deadline = 2 * time.Minute
 
-// learner is a scripted Handler that records what it receives.
+// learner is a scripted Handler that records the messages that it receives.
 type learner struct {
 	mu           sync.Mutex
 	hellos       chan HelloRequest
@@ -109,7 +109,7 @@ func (l *learner) Report(worker string, spent Spent, ended []rl.Key) {
 	}
 }
 
-// worker is a scripted Attendant that records what it receives.
+// worker is a scripted Attendant that records the messages that it receives.
 type worker struct {
 	hello      HelloRequest
 	renewal    Renewal

@@ -26,18 +26,18 @@ import (
 // Handler is the learner's lease table. Its methods are called concurrently and, except for Hello, never for a worker
 // that has not said Hello to this server.
 type Handler interface {
-	// Hello receives what a worker has. It is called at least once a minute and does not mean that the worker was
-	// restarted. A lease that the worker was given while its Hello was in flight is not in it; a lease that neither
-	// Hello nor Renew lists for some seconds was lost with the reply that carried it. After an error the worker
-	// finds the learner unreachable, and comes back.
+	// Hello receives the groups of a worker. It is called at least once a minute and does not mean that the worker was
+	// restarted. A lease that the worker was given while its Hello was in flight is not in it; a lease that neither Hello
+	// nor Renew lists for some seconds was lost with the reply that carried it. After an error the worker finds the
+	// learner unreachable, and comes back.
 	Hello(ctx context.Context, worker string, request HelloRequest) (HelloReply, error)
 	// Acquire waits until there are leases for a worker with room for free episodes. It gives none when ctx ends
 	// first, which it does after 20 s. The call means that the worker is alive as it comes, and not while it waits.
 	Acquire(ctx context.Context, worker string, free int) ([]Lease, error)
-	// Renew receives what the worker reports and gives it a directive. It does not block.
+	// Renew receives the worker's report and returns a directive. It does not block.
 	Renew(worker string, renewal Renewal) Directive
-	// Report receives what the worker has spent, which comes with Submit and Release and is received before them. The
-	// worker had ended some groups by then: it asks nothing more for them.
+	// Report receives the worker's spending, which comes with Submit and Release and is received before them. The worker
+	// had ended some groups by then: it asks nothing more for them.
 	Report(worker string, spent Spent, ended []rl.Key)
 	// Directive gives a directive when the server sends one by itself: after Notify, and once a second. The call
 	// does not mean that the worker is alive. It does not block.
@@ -51,7 +51,7 @@ type Handler interface {
 	Release(worker string, keys []rl.Key, reason string)
 }
 
-// ServerConfig is what a Server needs.
+// ServerConfig configures a Server.
 type ServerConfig struct {
 	// Epoch is this learner's, without a proof. Its version is contract.FormatVersion unless given.
 	Epoch       *Epoch
@@ -71,7 +71,7 @@ type Timing struct {
 	Acquire time.Duration
 	// Stream is how long a Renew stream lasts: 60 s.
 	Stream time.Duration
-	// Direct is how often a worker is sent what has changed without a Notify: 1 s.
+	// Direct is the interval at which a worker is sent changes without a Notify: 1 s.
 	Direct time.Duration
 	// Drain is how long Serve waits for calls in flight when it ends: 2 s.
 	Drain time.Duration
@@ -186,7 +186,7 @@ func (s *Server) Serve(ctx context.Context, listener net.Listener) error {
 	return nil
 }
 
-// Notify sends all workers what Handler.Directive gives now.
+// Notify sends all workers the result of Handler.Directive.
 func (s *Server) Notify() { s.updates.Notify() }
 
 // Fence makes the server answer nothing but FENCED: the learner knows of a higher attempt from elsewhere.

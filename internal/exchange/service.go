@@ -97,8 +97,8 @@ func (s *Server) Submit(stream grpc.ClientStreamingServer[pb.SubmitFrame, pb.Sub
 	return stream.SendAndClose(reply)
 }
 
-// awaitTurn waits until a group of so many bytes may be received, and returns what ends its turn. Small groups do not
-// wait for large ones.
+// awaitTurn waits until a group of the given size may be received, and returns the function that ends its turn. Small
+// groups do not wait for large ones.
 func (s *Server) awaitTurn(ctx context.Context, bytes int64) (done func(), err error) {
 	turns, weight := s.small, int64(1)
 	if bytes > smallSubmit {

@@ -52,7 +52,7 @@ func (d *decoder) tokens(t *pb.Tokens) spending.Usage {
 	return used.Max(spending.Usage{})
 }
 
-// spent returns what the worker has asked for so far.
+// spent returns the worker's spending so far.
 func (c *Client) spent() *pb.Spent {
 	if c.config.Spent == nil {
 		return nil
@@ -60,7 +60,7 @@ func (c *Client) spent() *pb.Spent {
 	return spentToProto(c.config.Spent())
 }
 
-// report hands over what came with another message, which says that the worker has ended some groups.
+// report hands over the spending in another message, which says that the worker has ended some groups.
 func (s *Server) report(worker string, message *pb.Spent, ended []rl.Key) {
 	var d decoder
 	if spent := d.spent(message); spent.Process != "" {
