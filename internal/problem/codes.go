@@ -35,7 +35,8 @@ const (
 	RecordsBlocked        Code = "RecordsBlocked"
 )
 
-// The problems of what a run reads and writes besides the endpoint. Learners and workers report them.
+// The problems of data, stores and services that a run reads and writes besides the endpoint. Learners and workers
+// report them.
 const (
 	ArtifactsBlocked       Code = "ArtifactsBlocked"
 	TokenizerBlocked       Code = "TokenizerBlocked"

@@ -11,8 +11,8 @@ import (
 	"testing"
 )
 
-// TestPagesNameKnownCodes checks that the codes by which the pages say what a run waits for, or fails with, are those
-// of the table, and that no page names a field of an earlier API in an advice.
+// TestPagesNameKnownCodes checks that the codes of waits and failures in the pages are in the table, and that no page
+// names a field of an earlier API in an advice.
 func TestPagesNameKnownCodes(t *testing.T) {
 	pages, err := filepath.Glob("../../docs/*.md")
 	if err != nil || len(pages) < 20 {

@@ -18,7 +18,7 @@ type Code string
 // maxCode bounds a code of another build, in bytes.
 const maxCode = 64
 
-// Bounded returns a code that fits into a status: what follows 64 bytes is cut off, and the code is then unknown.
+// Bounded returns a code that fits into a status: a code of more than 64 bytes is cut off, and is then unknown.
 func (c Code) Bounded() Code {
 	text := strings.ToValidUTF8(string(c), "?")
 	if len(text) > maxCode {
@@ -36,8 +36,8 @@ func (c *Code) UnmarshalText(text []byte) error {
 // Problem is a problem that a program observed.
 type Problem struct {
 	Code Code `json:"code"`
-	// Evidence is what shows the problem, in one line without keys, tokens and prompts: the request that failed and how
-	// it was answered, the words of a store, the name of an environment. It may be empty.
+	// Evidence shows the problem in one line without keys, tokens and prompts: the failed request and its answer, the
+	// words of a store, the name of an environment. It may be empty.
 	Evidence string `json:"evidence,omitempty"`
 	// Field names the fields by which a person repairs the problem, in place of the row's own.
 	Field string `json:"-"`
@@ -56,7 +56,7 @@ func (p Problem) Reason() string { return p.Row().Reason }
 // NeedsAction reports whether the run does not go on until a person acts. The zero value needs no action.
 func (p Problem) NeedsAction() bool { return p.Code != "" && p.Row().NeedsAction }
 
-// Row is what the operator knows of a problem.
+// Row describes a problem.
 type Row struct {
 	// Reason is the reason of the API that conditions and attempts have for the problem.
 	Reason string
@@ -67,8 +67,8 @@ type Row struct {
 	// Fact states the problem, as a sentence or more. The evidence takes the place of %s. Without %s it follows the fact
 	// as a sentence of its own. A row without a fact is of a problem whose observer writes the message.
 	Fact string
-	// Repair says what a person does about the problem, as a sentence or more; empty if nothing is to be done.
-	// $(run) stands for the name of the run, and $(field) for the fields that a person corrects.
+	// Repair tells a person how to repair the problem, in a sentence or more; empty if nothing is to be done. $(run)
+	// stands for the name of the run, and $(field) for the fields that a person corrects.
 	Repair string
 	// Field is $(field) of a problem that names no fields.
 	Field string
@@ -82,12 +82,12 @@ type Row struct {
 	Continues bool
 	// Endpoint says that the problem is at the Tinker endpoint, or on the way to it.
 	Endpoint bool
-	// Retry is what a learner does about the problem, and Next what follows an attempt that ended for it.
+	// Retry is the learner's reaction to the problem, and Next the consequence for an attempt that ended for it.
 	Retry Retry
 	Next  Next
 }
 
-// Retry is what a learner does about a problem.
+// Retry is a learner's reaction to a problem.
 type Retry int
 
 const (
@@ -99,7 +99,7 @@ const (
 	Always
 )
 
-// Next is what follows an attempt that ended for a problem.
+// Next is the consequence of an attempt that ended for a problem.
 type Next int
 
 const (
@@ -139,7 +139,7 @@ func IsKnown(code Code) bool {
 // EndsAttempts reports whether a code is the ending of an attempt that somebody asked for. No condition shows it.
 func EndsAttempts(code Code) bool { return rows[code].Conditions == noCondition }
 
-// AdviceOf returns what a person does about a code; empty if nothing is to be done, or the code is not known.
+// AdviceOf returns the repair of a code; empty if nothing is to be done, or the code is not known.
 func AdviceOf(code Code) string {
 	if !IsKnown(code) {
 		return ""
@@ -147,7 +147,7 @@ func AdviceOf(code Code) string {
 	return Lookup(code).Advice()
 }
 
-// NextOf returns what follows an attempt that ended for a problem.
+// NextOf returns the consequence of an attempt that ended for a problem.
 func NextOf(code Code) Next { return rows[code].Next }
 
 // The ends of messages: how the run goes on is said here, and in no row.
@@ -198,7 +198,7 @@ func (p Problem) Sentences() string {
 	if repair := cmp.Or(p.Repair, row.Repair); repair != "" && !strings.Contains(repair, "$(run)") {
 		text += " " + strings.ReplaceAll(repair, "$(field)", cmp.Or(p.Field, row.field()))
 	}
-	// A program of a user may report what only another observer has words for.
+	// A program of a user may report a problem for which only another observer has words.
 	return cmp.Or(strings.TrimSpace(text), row.Explanation())
 }
 
@@ -225,7 +225,7 @@ func Codes() []Code {
 	return all
 }
 
-// Explanation returns what the problem means, for people who do not see its evidence.
+// Explanation returns the meaning of the problem, for people who do not see its evidence.
 func (r Row) Explanation() string {
 	if r.Means != "" {
 		return r.Means

@@ -63,7 +63,7 @@ func TestMessage(t *testing.T) {
 	}
 }
 
-// TestRows checks what every row needs.
+// TestRows checks the fields that every row needs.
 func TestRows(t *testing.T) {
 	if len(Codes()) != len(rows) {
 		t.Errorf("the table has %d entries for %d codes: a code stands in it twice", len(Codes()), len(rows))
@@ -126,7 +126,7 @@ func TestSentences(t *testing.T) {
 	}
 }
 
-// healthy are the reasons of the API that are no problems: their conditions say what a run does.
+// healthy are the reasons of the API that are no problems: their conditions describe the run's activity.
 var healthy = []string{"Accepted", "AsExpected", "BackingOff", "BrokerStarting", "Completed", "Finished", "Probed",
 	"Probing", "Progressing", "Recording", "Running", "Serving", "Starting", "WaitingForLearner"}
 

@@ -76,7 +76,7 @@ var endpointTable = []entry{
 		Repair: "Make the checkpoint readable, or name another one before a first step is committed."}},
 }
 
-// storeTable has the problems of what a run reads and writes besides the endpoint.
+// storeTable has the problems of data, stores and services that a run reads and writes besides the endpoint.
 var storeTable = []entry{
 	{ArtifactsBlocked, Row{
 		Conditions: "Progressing, Recording", NeedsAction: true, Retry: Always,

@@ -116,7 +116,7 @@ func constants(t *testing.T, path, prefix string) map[string]string {
 	return all
 }
 
-// TestTroubleshootingPage checks that the page has each code with what it means and what to do.
+// TestTroubleshootingPage checks that the page has each code with its meaning and its repair.
 func TestTroubleshootingPage(t *testing.T) {
 	data, err := os.ReadFile("../../docs/troubleshooting.md")
 	if err != nil {
