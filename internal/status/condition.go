@@ -19,8 +19,8 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/problem"
 )
 
-// maxConditionMessage keeps a status small; the API server would take 32 KiB. A list of what there is to
-// choose from, such as the known renderers, has room in it.
+// maxConditionMessage keeps a status small; the API server would take 32 KiB. A list of choices, such as the known
+// renderers, has room in it.
 const maxConditionMessage = 1536
 
 // Condition is a condition whose generation and time Set decides.

@@ -27,8 +27,8 @@ const (
 	maxEstimateName = 128
 )
 
-// Report writes a learner's progress into the status of its run. What the CRD would refuse is left out:
-// one odd string of a learner must not keep the status from being written.
+// Report writes a learner's progress into the status of its run. It leaves out values that the CRD would refuse: one
+// odd string of a learner must not keep the status from being written.
 func Report(next *v1alpha1.TrainingRunStatus, p contract.Progress, now time.Time) {
 	p = p.Finite()
 	if p.Phase != "" && (p.Phase != contract.PhaseOpening || p.Lineage != "") {
@@ -56,7 +56,7 @@ func Report(next *v1alpha1.TrainingRunStatus, p contract.Progress, now time.Time
 	}
 }
 
-// reportMetrics keeps what a report does not mention: evaluations are rarer than steps.
+// reportMetrics keeps metrics that a report does not mention: evaluations are rarer than steps.
 func reportMetrics(next *v1alpha1.TrainingRunStatus, metrics map[string]float64) {
 	var list []v1alpha1.MetricValue
 	for _, m := range contract.Metrics {
@@ -72,7 +72,8 @@ func reportMetrics(next *v1alpha1.TrainingRunStatus, metrics map[string]float64)
 	next.Metrics = list
 }
 
-// reportCheckpoints lists what a learner reports. The best checkpoint stays in the list whatever its age.
+// reportCheckpoints lists the checkpoints that a learner reports. The best checkpoint stays in the list whatever its
+// age.
 func reportCheckpoints(next *v1alpha1.TrainingRunStatus, p contract.Progress) {
 	best := Best(next).DeepCopy()
 	if p.Best != nil && representable(*p.Best) {
@@ -168,7 +169,7 @@ func timeOf(text string) *metav1.Time {
 // maxFault is how long the newest fault of an environment is at most, in bytes.
 const maxFault = 512
 
-// reportEnvironments fills in what is known of the environments that the run has pinned.
+// reportEnvironments fills in the metrics of the environments that the run has pinned.
 func reportEnvironments(next *v1alpha1.TrainingRunStatus, environments []contract.EnvironmentMetrics) {
 	for _, e := range environments {
 		for i := range next.Environments {
@@ -188,7 +189,7 @@ func reportEnvironments(next *v1alpha1.TrainingRunStatus, environments []contrac
 	}
 }
 
-// estimatesOf leaves out what the CRD would refuse.
+// estimatesOf leaves out estimates that the CRD would refuse.
 func estimatesOf(found []contract.Estimate) []v1alpha1.Estimate {
 	var list []v1alpha1.Estimate
 	named := map[string]bool{}
@@ -235,7 +236,7 @@ func reportCapabilities(next *v1alpha1.TrainingRunStatus, found *contract.Capabi
 	}
 }
 
-// Capabilities returns what a status has of an endpoint, as run files have it.
+// Capabilities returns the capabilities in a status in the form of run files.
 func Capabilities(found *v1alpha1.Capabilities) *contract.Capabilities {
 	known := &contract.Capabilities{
 		BaseURL: found.BaseURL, Model: found.Model,
@@ -255,7 +256,7 @@ func rfc3339(at *metav1.Time) string {
 	return at.UTC().Format(time.RFC3339)
 }
 
-// capabilities sorts names, each once, and leaves out what is too long or too much.
+// capabilities sorts names, each once, and leaves out names that are too long or too many.
 func capabilities(names []string) []string {
 	names = slices.DeleteFunc(slices.Clone(names), func(name string) bool { return len(name) > maxCapability })
 	slices.Sort(names)
@@ -263,12 +264,12 @@ func capabilities(names []string) []string {
 	return names[:min(len(names), maxCapabilities)]
 }
 
-// Lacks says that the endpoint was found not to do what the name stands for.
+// Lacks reports whether a check found that the endpoint lacks the named feature.
 func Lacks(found *v1alpha1.Capabilities, name string) bool {
 	return found != nil && (slices.Contains(found.Ignored, name) || slices.Contains(found.Unsupported, name))
 }
 
-// IsUndecided says that the endpoint was checked, without finding out whether it does what the name stands for.
+// IsUndecided reports whether a check could not decide if the endpoint has the named feature.
 func IsUndecided(found *v1alpha1.Capabilities, name string) bool {
 	return found != nil && len(found.Supported) > 0 && !slices.Contains(found.Supported, name) && !Lacks(found, name)
 }
@@ -332,7 +333,7 @@ func reportOrigin(next *v1alpha1.TrainingRunStatus, p contract.Progress) {
 // maxUID is how many characters of a uid a status has.
 const maxUID = 64
 
-// reportDataset keeps what a learner has read. Other data is refused once a step is committed.
+// reportDataset keeps the data that a learner has read. Other data is refused once a step is committed.
 func reportDataset(next *v1alpha1.TrainingRunStatus, read *contract.DataContents) {
 	const most = 32
 	if read == nil || len(read.Sources) > most {

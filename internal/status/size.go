@@ -13,9 +13,8 @@ import (
 const MaxBytes = 16 << 10
 
 // Fit shortens a status to MaxBytes: messages of earlier attempts first, then faults of all environments but the first,
-// then the oldest checkpoints except the best, then the oldest attempts, what the endpoint supports, and the last
-// estimates of environments. What is newest of each
-// always stays, and so does all that is not a list.
+// then the oldest checkpoints except the best, then the oldest attempts, the capabilities of the endpoint, and the last
+// estimates of environments. The newest element of each list always stays, and so do all other fields.
 func Fit(next *v1alpha1.TrainingRunStatus) {
 	for size(next) > MaxBytes && shorten(next) {
 	}

@@ -148,7 +148,7 @@ func TestReportOfALearnerThatOpens(t *testing.T) {
 	}
 }
 
-// TestCapabilitiesRoundTrip passes what a learner found through the status to the next run file.
+// TestCapabilitiesRoundTrip passes a learner's findings through the status to the next run file.
 func TestCapabilitiesRoundTrip(t *testing.T) {
 	own := contract.Capabilities{
 		BaseURL: "u", Model: "m", Supported: []string{"seed"}, Ignored: []string{"ttl"}, Unsupported: []string{"protobuf"},

@@ -13,7 +13,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/problem"
 )
 
-// maxTrackingProblem bounds what is shown of a problem, in bytes.
+// maxTrackingProblem bounds the text of a problem in the status, in bytes.
 const maxTrackingProblem = 512
 
 // Tracking returns whether services receive the run's steps, by the problems that a learner reports.

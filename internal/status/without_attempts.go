@@ -5,8 +5,8 @@ package status
 
 import "github.com/tinker-operator/tinker-operator/api/v1alpha1"
 
-// WithoutAttempts is what a status says of the training alone: how far the run came, with which checkpoints, and what
-// it used. It is the status of a run that continues another one and has made no attempt itself.
+// WithoutAttempts returns the part of a status about the training alone: the progress of the run, its checkpoints, and
+// its usage. It is the status of a run that continues another run and has made no attempt itself.
 func WithoutAttempts(before v1alpha1.TrainingRunStatus) v1alpha1.TrainingRunStatus {
 	before = *before.DeepCopy()
 	return v1alpha1.TrainingRunStatus{

@@ -5,7 +5,7 @@ package status
 
 import "github.com/tinker-operator/tinker-operator/api/v1alpha1"
 
-// WithoutProgress is the status of a run that begins anew with other settings before its first step. What it used
+// WithoutProgress returns the status of a run that begins anew with other settings before its first step. Its usage
 // stays.
 func WithoutProgress(before v1alpha1.TrainingRunStatus, sameModel bool) v1alpha1.TrainingRunStatus {
 	next := *before.DeepCopy()
