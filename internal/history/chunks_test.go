@@ -121,8 +121,8 @@ func long(t *testing.T) (*History, Parts) {
 	return h, parts
 }
 
-// TestWholeEncodingIsDecoded decodes what managers wrote before there were chunks; what fits in a head has that form
-// still.
+// TestWholeEncodingIsDecoded decodes histories that managers wrote before there were chunks; a history that fits into a
+// head still has this form.
 func TestWholeEncodingIsDecoded(t *testing.T) {
 	old := Parts{Head: []byte(`{"version":1,"stride":2,"source":"pod","known":9,"metrics":["env/all/reward/total","x"],` +
 		`"rows":[{"step":2,"lineage":"a","attempt":1,"time":5,"values":[0.5,null]},` +

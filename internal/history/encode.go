@@ -16,13 +16,13 @@ import (
 // DataKey is the key of the ConfigMaps that have the head of a history and its chunks.
 const DataKey = "history.json"
 
-// Versions of the encoding of a head. One without chunks is what managers wrote before there were any.
+// Versions of the encoding of a head. Managers wrote a head without chunks before there were any.
 const (
 	versionWhole  = 1
 	versionChunks = 2
 )
 
-// Parts is an encoded history: its head, and chunks with the rows before those of the head.
+// Parts is an encoded history: its head, and chunks with the rows before the rows of the head.
 type Parts struct {
 	Head []byte
 	// Chunks are by their names.
@@ -154,8 +154,8 @@ func decodeHead(data []byte) (head, error) {
 	return in, nil
 }
 
-// Decode decodes what Encode has encoded. A history is without the rows of a chunk that parts lack, or that is not what
-// its name says.
+// Decode decodes the output of Encode. The history lacks the rows of a chunk that parts do not have, or whose content
+// does not match its name.
 func Decode(parts Parts) (*History, error) {
 	in, err := decodeHead(parts.Head)
 	if err != nil {

@@ -20,11 +20,11 @@ const (
 	MaxRows = 512
 	// MaxBytes is how long all parts of its encoding are at most.
 	MaxBytes = 240 << 10
-	// maxRowMetrics is how many metrics a row has at most: those of a step and of an evaluation.
+	// maxRowMetrics is the maximum number of metrics in a row: the metrics of a step and of an evaluation.
 	maxRowMetrics = 2 * contract.MaxRecordMetrics
 )
 
-// Row is what is known of one version of the policy: the figures of the step that made it, and those of its evaluation.
+// Row describes one version of the policy: the figures of the step that made it, and the figures of its evaluation.
 type Row struct {
 	// Step is the number of the version.
 	Step    int64
@@ -89,8 +89,8 @@ func (h *History) Add(source string, records []contract.Record) bool {
 	return added
 }
 
-// truncate removes the rows that do not lead to the version that was loaded: those of later steps, and that of its own
-// step where another version had that, as when a run begins anew with other settings.
+// truncate removes the rows that do not lead to the loaded version: the rows of later steps, and the row of its own
+// step if it is of another version, as when a run begins anew with other settings.
 func (h *History) truncate(record contract.Record) {
 	at, found := h.find(record.Step)
 	if found && (record.Lineage == "" || h.Rows[at].Lineage == record.Lineage) {
@@ -206,9 +206,9 @@ func (h *History) evaluated() int {
 	return n
 }
 
-// Thin returns records in their order, and leaves out those of steps that a history of all of them would not keep,
-// until at most limit are left. It keeps those that say that steps were lost. If limit is at least MaxRows, a history
-// of what is left has the rows that a history of all records would have.
+// Thin returns records in their order, at most limit of them. To get there it leaves out records of steps that a
+// history of all records would not keep. It keeps records which say that steps were lost. If limit is at least MaxRows,
+// a history of the remaining records has the same rows as a history of all records.
 func Thin(records []contract.Record, limit int) []contract.Record {
 	for stride := int64(2); len(records) > limit && stride < maxStride; stride *= 2 {
 		var newest int64

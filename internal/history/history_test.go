@@ -192,7 +192,7 @@ func TestDecodeRefuses(t *testing.T) {
 	}
 }
 
-// hostile returns what no learner of the project sends: each row has an evaluation.
+// hostile returns records that no learner of the project sends: each row has an evaluation.
 func hostile(records int64, step func(number int64) int64, metrics int, name string) []contract.Record {
 	var all []contract.Record
 	for n := int64(1); n <= records; n++ {
@@ -205,8 +205,8 @@ func hostile(records int64, step func(number int64) int64, metrics int, name str
 	return all
 }
 
-// TestEncodeEnds encodes what a learner of a tenant's own image may send. Rows with an evaluation alone are once all
-// that there is, and too much; a stride that grows without an end would overflow.
+// TestEncodeEnds encodes records that a learner of a tenant's own image may send. In one case there are only rows with
+// evaluations, and too many of them; in another, a stride that grows without end would overflow.
 func TestEncodeEnds(t *testing.T) {
 	each := func(n int64) int64 { return n }
 	for name, records := range map[string][]contract.Record{
@@ -259,8 +259,8 @@ func TestDecodeRepairsStride(t *testing.T) {
 	}
 }
 
-// TestEvaluationsLeaveRoomForSteps encodes what the project's own learner reports with 32 environments, evaluated at
-// every step: the rows of the whole run stay, not those of its end.
+// TestEvaluationsLeaveRoomForSteps encodes the reports of the project's own learner with 32 environments that are
+// evaluated at every step: rows of the whole run stay, not only rows of its end.
 func TestEvaluationsLeaveRoomForSteps(t *testing.T) {
 	var h History
 	number := int64(0)
