@@ -38,8 +38,8 @@ func algorithmOf(spec *algorithm.Algorithm, model string, environments []contrac
 	return a
 }
 
-// takeLength moves the number of steps out of what decides the weights of a run file, unless the learning rate of a
-// step depends on it. An attempt that keeps the settings of an earlier one has the number that the spec has now.
+// takeLength moves the number of steps out of the settings that decide the weights, unless the learning rate of a step
+// depends on it. An attempt that keeps the settings of an earlier one has the number that the spec has now.
 func takeLength(file *contract.RunFile, spec *algorithm.Algorithm) {
 	fixed := file.Fixed.Algorithm
 	if fixed == nil || fixed.Optimizer.Schedule.Falls() {

@@ -13,8 +13,8 @@ import (
 	"github.com/tinker-operator/tinker-operator/test/admit"
 )
 
-// TestArtifactsOfLearner checks what the learner is given for each kind of store, and that workers are given none of
-// it.
+// TestArtifactsOfLearner checks the learner's variables and volumes for each kind of store, and that workers have none
+// of them.
 func TestArtifactsOfLearner(t *testing.T) {
 	cases := map[string]struct {
 		artifacts *v1alpha1.Artifacts

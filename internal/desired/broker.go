@@ -22,13 +22,13 @@ import (
 
 // BrokerSettings are the manager's own settings for brokers.
 type BrokerSettings struct {
-	// Pod is what the pods of brokers have, such as imagePullSecrets and tolerations.
+	// Pod has the settings of the pods of brokers, such as imagePullSecrets and tolerations.
 	Pod v1alpha1.PodOverrides
 	// StorageClass is the storage class of the records' claims; empty for the cluster's default.
 	StorageClass string
 	// AccessMode is the access mode of the records' claims. With ReadWriteOnce the replicas prefer one node.
 	AccessMode corev1.PersistentVolumeAccessMode
-	// StorageSize is what the records' claims request.
+	// StorageSize is the size that the records' claims request.
 	StorageSize resource.Quantity
 }
 
@@ -53,7 +53,7 @@ const (
 // BrokerContainer is the name of the container of a broker's pod.
 const BrokerContainer = "broker"
 
-// BrokerKeys are what a broker's pods have besides the API key.
+// BrokerKeys are the secrets of a broker's pods other than the API key.
 type BrokerKeys struct {
 	// Certificate and PrivateKey are contract.DeriveBrokerCertificate's, and TokenKey is contract.DeriveEndpointKey's.
 	Certificate, PrivateKey, TokenKey []byte
@@ -118,7 +118,7 @@ func BrokerSettingsMap(of *v1alpha1.TinkerEndpoint, encoded []byte, settings Set
 		Data: map[string]string{endpoint.SettingsKey: string(encoded)}}
 }
 
-// BrokerObjects are the objects of a broker that are kept as they are here: its account, what the account may do, its
+// BrokerObjects are the objects of a broker that are kept as they are here: its account, the account's permissions, its
 // Service and its Deployment. Each has the digest of its contents as an annotation.
 func BrokerObjects(of *v1alpha1.TinkerEndpoint, keys BrokerKeys, settings Settings, now time.Time) []client.Object {
 	name := endpoint.ObjectName(of.Name)

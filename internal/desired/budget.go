@@ -17,7 +17,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/prices"
 )
 
-// BudgetOf returns what a run may use; nil means that tokens and dollars are not limited.
+// BudgetOf returns the budget of a run; nil means that tokens and dollars are not limited.
 func BudgetOf(run *v1alpha1.TrainingRun) *spending.Budget {
 	b := run.Spec.Budget
 	if b == nil || b.Tokens == nil && b.USD == nil {
@@ -28,7 +28,7 @@ func BudgetOf(run *v1alpha1.TrainingRun) *spending.Budget {
 
 // AddBudget adds the budget to a run file, and the prices of all models of the run where they are known. A budget in
 // dollars needs them: an error says why dollars cannot be counted. endpoint are the prices of the run's TinkerEndpoint,
-// which come before those of the operator.
+// which take precedence over the operator's prices.
 func AddBudget(file *contract.RunFile, run *v1alpha1.TrainingRun, endpoint map[string]spending.Price) error {
 	file.Budget = BudgetOf(run)
 	found, err := pricesOf(*file, run.Spec.Budget, endpoint)

@@ -19,8 +19,8 @@ import (
 // ReadKey returns the text of a ConfigMap's key, or why there is none, as in "ConfigMap "a" has no key "b"".
 type ReadKey func(key ref.ConfigMapKey) (text, missing string, err error)
 
-// FillCode puts the code of ConfigMaps in the place of their names, so that nothing else has to know of them. It
-// returns the digests of what it has read, or the problem of code that cannot be read.
+// FillCode replaces the names of ConfigMaps by their code, so that nothing else has to know of them. It returns the
+// digests of the code, or the problem of code that cannot be read.
 func FillCode(reward *environment.Reward, interaction *environment.Interaction,
 	read ReadKey) ([]v1alpha1.CodeStatus, *problem.Problem, error) {
 	var digests []v1alpha1.CodeStatus

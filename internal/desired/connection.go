@@ -11,7 +11,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
 )
 
-// Folders and volumes of what the learner and the workers need to connect to the endpoint.
+// Folders and volumes with which the learner and the workers connect to the endpoint.
 const (
 	authorityDir   = "/etc/tinker-operator/endpoint-ca"
 	certificateDir = "/etc/tinker-operator/endpoint-certificate"
@@ -58,7 +58,7 @@ func (p *pod) connect(run *v1alpha1.TrainingRun, attempt int32) {
 	}
 }
 
-// connection is what digests of templates know of the settings above; nil if the spec has no such settings.
+// connection is the part of the settings above in digests of templates; nil if the spec has no such settings.
 type connection struct {
 	ProxyURL    string            `json:",omitempty"`
 	Authorities *ref.ConfigMapKey `json:",omitempty"`

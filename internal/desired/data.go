@@ -23,7 +23,8 @@ import (
 const (
 	dataBytes = 16 << 30
 	dataLimit = "17Gi"
-	// dataRequest is what a pod requests of the node's disk for them. Most data sets are far smaller than the limit.
+	// dataRequest is the part of the node's disk that a pod requests for them. Most data sets are far smaller than the
+	// limit.
 	dataRequest = 256 << 20
 )
 
@@ -51,8 +52,8 @@ func PinnedDefinition(env *v1alpha1.RewardEnvironment) contract.Definition {
 	return definition
 }
 
-// Data lists what the data sets of a run have mounted in the pods that read them, sorted, with commas between. It is
-// empty if none is read.
+// Data lists the mounts of a run's data sets in the pods that read them, sorted, with commas between. It is empty if
+// none is read.
 func (p Pins) Data() string {
 	var all []string
 	for _, pin := range p {
@@ -62,10 +63,10 @@ func (p Pins) Data() string {
 	return strings.Join(slices.Compact(all), ",")
 }
 
-// disk stands for the disk that the rows take, among what is mounted.
+// disk stands for the disk of the rows, among the mounts.
 const disk = "disk"
 
-// dataMounts lists what a definition has mounted; nil if it reads nothing.
+// dataMounts lists the mounts of a definition; nil if it reads nothing.
 func dataMounts(definition contract.Definition) []string {
 	if definition.ORS != nil {
 		return orsMounts(*definition.ORS)
@@ -85,19 +86,19 @@ func dataMounts(definition contract.Definition) []string {
 	return mounts
 }
 
-// DataOf returns what a Job's pods have mounted for data sets, as Pins.Data lists it. The Job of a learner, which
-// may have rows of its own mounted, says what its workers need.
+// DataOf returns the mounts of a Job's pods for data sets, as in Pins.Data. The Job of a learner, which may have rows
+// of its own mounted, has the list of its workers.
 func DataOf(job *batchv1.Job) string { return job.Annotations[v1alpha1.AnnotationData] }
 
-// AnnotateData notes in a Job what the data sets of its run have mounted.
+// AnnotateData notes the mounts of a run's data sets in a Job.
 func AnnotateData(job *batchv1.Job, data string) {
 	if data != "" {
 		job.Annotations = merged(job.Annotations, map[string]string{v1alpha1.AnnotationData: data})
 	}
 }
 
-// MountData mounts in the pods of a Job what data sets refer to, and a disk for their rows. The pods request a part of
-// it, unless a user gives them another request.
+// MountData mounts the ConfigMaps, Secrets and volumes of data sets in the pods of a Job, and a disk for their rows.
+// The pods request a part of it, unless a user gives them another request.
 func MountData(job *batchv1.Job, data string, by v1alpha1.PodOverrides, settings Settings) {
 	AnnotateData(job, data)
 	mountData(job, data, by, settings)
@@ -122,8 +123,8 @@ func mountData(job *batchv1.Job, data string, by v1alpha1.PodOverrides, settings
 	container.Resources = withResources(container.Resources, WithPodDefaults(by, settings.PodDefaults).Resources)
 }
 
-// dataVolumeOf returns the volume of what is mounted, and its folder. ConfigMaps and Secrets are optional, so that the
-// program can report what is missing: the kubelet would keep the pod waiting.
+// dataVolumeOf returns the volume of a mount, and its folder. ConfigMaps and Secrets are optional, so that the program
+// can report a missing one: the kubelet would keep the pod waiting.
 func dataVolumeOf(name, mount string) (volume corev1.Volume, folder string) {
 	folder = path.Join(contract.DataDir, mount)
 	switch kind, object := path.Split(mount); kind {

@@ -36,7 +36,7 @@ func BrokerHosts(name, operatorNamespace string) []string {
 	return []string{host, host + ".cluster.local", strings.TrimSuffix(host, ".svc"), endpoint.ObjectName(name)}
 }
 
-// BaseURL returns the address of a run that names none: that of the broker of its TinkerEndpoint, or the operator's
+// BaseURL returns the address of a run that names none: the address of its TinkerEndpoint's broker, or the operator's
 // default.
 func (s Settings) BaseURL(run *v1alpha1.TrainingRun) string {
 	if named := run.Spec.Tinker.EndpointRef; named != nil {

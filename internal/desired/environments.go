@@ -40,8 +40,8 @@ func checkPrompts(list string, environment contract.Environment) error {
 	return nil
 }
 
-// Definition returns what the spec of a RewardEnvironment says, as programs read it. The spec has the defaults of
-// the schema.
+// Definition returns the spec of a RewardEnvironment in the form that programs read. The spec has the defaults of the
+// schema.
 func Definition(spec v1alpha1.RewardEnvironmentSpec) contract.Definition {
 	made := contract.Definition{Interaction: spec.Interaction.DeepCopy()}
 	if agent := made.Agent(); agent != nil {
@@ -80,8 +80,8 @@ func References(run *v1alpha1.TrainingRun) []string {
 	return slices.Sorted(maps.Keys(names))
 }
 
-// EvaluationUses are the entries to evaluate on, with what they inherit from training filled in. Without
-// entries they are the training environments.
+// EvaluationUses are the entries to evaluate on, with the settings that they inherit from training. Without entries
+// they are the training environments.
 func EvaluationUses(run *v1alpha1.TrainingRun) []v1alpha1.EvaluationEnvironment {
 	if run.Spec.Evaluation == nil {
 		return nil

@@ -27,7 +27,7 @@ type packageIndex struct {
 	wheels map[string][]byte
 }
 
-// add adds a wheel of a package, whose module says what VALUE is. It needs other packages.
+// add adds a wheel of a package, whose module has the variable VALUE. It needs other packages.
 func (p *packageIndex) add(t *testing.T, name, version, value string, needs ...string) {
 	t.Helper()
 	made := wheel.Make(t, name, version, value, needs...)
@@ -64,7 +64,7 @@ func (p *packageIndex) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	_, _ = w.Write([]byte("<!DOCTYPE html><html><body>" + strings.Join(links, "\n") + "</body></html>"))
 }
 
-// installed is what the container that installs packages leaves behind.
+// installed is the result of the container that installs packages.
 type installed struct {
 	directory, message, stderr string
 	err                        error
@@ -92,7 +92,7 @@ func install(t *testing.T, requirements, lock string, variables ...string) insta
 	return got
 }
 
-// value returns what a module among the installed packages says.
+// value returns VALUE of a module among the installed packages.
 func (i installed) value(t *testing.T, module string) string {
 	t.Helper()
 	command := exec.CommandContext(t.Context(), "python3", "-c", "import "+module+"; print("+module+".VALUE)")
@@ -104,7 +104,7 @@ func (i installed) value(t *testing.T, module string) string {
 	return strings.TrimSpace(string(output))
 }
 
-// TestInstallPackages pins packages with what they need by real pip, and installs the same ones again although the
+// TestInstallPackages pins packages and their dependencies with real pip, and installs the same ones again although the
 // index has newer ones since.
 func TestInstallPackages(t *testing.T) {
 	if err := exec.CommandContext(t.Context(), "python3", "-m", "pip", "--version").Run(); err != nil {

@@ -96,7 +96,7 @@ type Scale struct {
 	Suspended bool
 }
 
-// RolloutScale is what the run wants.
+// RolloutScale is the scale that the run wants.
 func RolloutScale(run *v1alpha1.TrainingRun) Scale {
 	workers := *run.Spec.Rollouts.Workers
 	return Scale{Workers: max(workers, 1), Suspended: workers == 0}
@@ -143,8 +143,8 @@ func credentialsSource(job *batchv1.Job) corev1.SecretVolumeSource {
 	return corev1.SecretVolumeSource{}
 }
 
-// RolloutTemplateDigest digests what a user can change about worker pods. The manager's own settings are
-// not part of it: an upgrade of the operator leaves workers alone until the next attempt.
+// RolloutTemplateDigest digests the settings of worker pods that a user can change. The manager's own settings are not
+// part of it: an upgrade of the operator leaves workers alone until the next attempt.
 func RolloutTemplateDigest(run *v1alpha1.TrainingRun) string {
 	return templateDigest(struct {
 		Pod v1alpha1.PodOverrides
@@ -156,7 +156,7 @@ func RolloutTemplateDigest(run *v1alpha1.TrainingRun) string {
 		run.Spec.Tinker.EndpointRef})
 }
 
-// ProbeTemplateDigest digests what a user can change about a probe's pod.
+// ProbeTemplateDigest digests the settings of a probe's pod that a user can change.
 func ProbeTemplateDigest(env *v1alpha1.RewardEnvironment) string { return templateDigest(env.Spec.Pod) }
 
 func templateDigest(settings any) string {
@@ -179,7 +179,7 @@ func ProbeJob(env *v1alpha1.RewardEnvironment, definitionDigest string, try int3
 		MountData(job, data, env.Spec.Pod, settings)
 	}
 	if err := RunServers(job, pins.Servers(), "", settings); err != nil {
-		// It is what Servers has written.
+		// It is the output of Servers.
 		panic("desired: running the servers of a probe: " + err.Error())
 	}
 	return job

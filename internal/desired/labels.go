@@ -112,7 +112,7 @@ func probeLabels(env *v1alpha1.RewardEnvironment, definitionDigest string, try i
 	})
 }
 
-// merged gives base and what overrides it.
+// merged returns base with the entries of over, which take precedence.
 func merged(base, over map[string]string) map[string]string {
 	merged := maps.Clone(base)
 	if merged == nil {

@@ -46,8 +46,8 @@ func TestLengthDecidesTheWeightsWhereTheLearningRateFalls(t *testing.T) {
 	}
 }
 
-// TestAnAttemptHasTheLengthOfTheSpec keeps the settings of an earlier attempt, also those of a build that had the
-// length among them.
+// TestAnAttemptHasTheLengthOfTheSpec keeps the settings of an earlier attempt, even if its build had the length among
+// them.
 func TestAnAttemptHasTheLengthOfTheSpec(t *testing.T) {
 	kept := lengthFile(t, nil, func(a *algorithm.Algorithm) { a.Steps = 6 }).Fixed
 	earlier := kept

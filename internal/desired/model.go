@@ -18,10 +18,10 @@ import (
 // datedFormat is the prefix of the names of renderers whose prompts contain the date.
 const datedFormat = "gpt_oss"
 
-// ModelOf fills in what the table of models knows of the name: ids that are nearly right train a model on
-// other text, so that nothing is guessed. A model that is not in the table has its own chat template and tokenizer.
-// created is the day that formats with a date write into prompts, and text the template of the ConfigMap that the spec
-// names; nil if it has not been read.
+// ModelOf fills in the entry of the name in the table of models. Nothing is guessed, since token ids that are nearly
+// right train a model on other text. A model that is not in the table has its own chat template and tokenizer. created
+// is the day that formats with a date write into prompts, and text the template of the ConfigMap that the spec names;
+// nil if it has not been read.
 func ModelOf(m v1alpha1.Model, created time.Time, text *string) (contract.Model, error) {
 	known, unknown := models.Lookup(m.Name)
 	tokenizer := tokenizerOf(m.Tokenizer, known.Tokenizer)

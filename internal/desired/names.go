@@ -22,9 +22,9 @@ const (
 
 // Settings are the manager's own, the same for all runs.
 type Settings struct {
-	// Image is that of learner, workers and probes.
+	// Image is the image of learner, workers and probes.
 	Image string
-	// PythonImage is that of functions of users whose environment names no image.
+	// PythonImage is the image of users' functions whose environment names no image.
 	PythonImage string
 	// PackageIndex is the address of the package index of environments that name none; empty for pip's own.
 	PackageIndex string
@@ -34,7 +34,7 @@ type Settings struct {
 	Namespace string `json:"-"`
 	// Broker are the settings for brokers.
 	Broker BrokerSettings `json:"-"`
-	// PodDefaults are what pods have unless their spec says otherwise.
+	// PodDefaults are the defaults of podOverrides.
 	PodDefaults v1alpha1.PodOverrides
 	// AssignedUsers leaves the user and the group of pods to the cluster, which assigns them.
 	AssignedUsers bool

@@ -20,7 +20,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/contract"
 )
 
-// serverLimit bounds what a server writes to its /tmp.
+// serverLimit bounds the size of a server's /tmp.
 const serverLimit = "2Gi"
 
 // maxContainerName is how long the name of a container is at most.
@@ -91,7 +91,7 @@ func (p Pins) CheckPorts() error {
 	return nil
 }
 
-// servers returns what environments run as containers, by the names of the environments.
+// servers returns the servers that environments run as containers, by the names of the environments.
 func (p Pins) servers() map[string]*contract.Server {
 	servers := map[string]*contract.Server{}
 	for name, pin := range p {
@@ -102,8 +102,8 @@ func (p Pins) servers() map[string]*contract.Server {
 	return servers
 }
 
-// sidecar is what runs beside the workers of a run for an environment: a server or, with Program, functions, with
-// Agent, an agent, and, with Sandbox, what a policy wrote.
+// sidecar is a container beside the workers of a run for an environment: a server or, with Program, functions, with
+// Agent, an agent, and, with Sandbox, programs that a policy wrote.
 type sidecar struct {
 	contract.Server
 	Program *program `json:"program,omitempty"`
@@ -111,7 +111,7 @@ type sidecar struct {
 	Sandbox *program `json:"sandbox,omitempty"`
 }
 
-// Servers lists, as JSON, what runs beside the workers, by the names of the environments. It is empty if no environment
+// Servers lists, as JSON, the sidecars of the workers, by the names of the environments. It is empty if no environment
 // has a server or functions.
 func (p Pins) Servers() string {
 	sidecars := map[string]sidecar{}
@@ -133,18 +133,18 @@ func (p Pins) Servers() string {
 	return string(encode(sidecars))
 }
 
-// ServersOf returns what runs beside the workers of a Job, as Pins.Servers lists it. The Job of a learner says what its
-// workers need.
+// ServersOf returns the sidecars of a Job's workers, as in Pins.Servers. The Job of a learner has the list of its
+// workers.
 func ServersOf(job *batchv1.Job) string { return job.Annotations[v1alpha1.AnnotationServers] }
 
-// AnnotateServers notes in a Job what runs beside the workers of its run.
+// AnnotateServers notes the sidecars of a run's workers in a Job.
 func AnnotateServers(job *batchv1.Job, servers string) {
 	if servers != "" {
 		job.Annotations = merged(job.Annotations, map[string]string{v1alpha1.AnnotationServers: servers})
 	}
 }
 
-// decodeServers reads what Pins.Servers has written.
+// decodeServers decodes the output of Pins.Servers.
 func decodeServers(list string) (map[string]sidecar, error) {
 	if list == "" {
 		return nil, nil
@@ -195,14 +195,14 @@ func RunServers(job *batchv1.Job, list, prefix string, settings Settings) error 
 	return nil
 }
 
-// leadTo tells the main container of a pod the prefix of the names of what runs elsewhere.
+// leadTo tells the main container of a pod the prefix of the names of programs that run elsewhere.
 func leadTo(spec *corev1.PodSpec, prefix string) {
 	spec.Containers[0].Env = withEnv(spec.Containers[0].Env,
 		[]corev1.EnvVar{{Name: contract.SharedServersVariable, Value: prefix}})
 }
 
-// serverContainerName is that of an environment's server. One of a long name ends with a digest of it, so that no two
-// are alike and none ends with a hyphen.
+// serverContainerName is the container name of an environment's server. The name for a long name ends with a digest of
+// it, so that no two are alike and none ends with a hyphen.
 func serverContainerName(environment string) string {
 	name := v1alpha1.ServerContainerPrefix + environment
 	if len(name) <= maxContainerName {
@@ -232,7 +232,7 @@ func serverContainer(name string, server contract.Server, volume corev1.Volume) 
 	return container, err
 }
 
-// give gives a container what a user says of it.
+// give applies a user's settings to a container.
 func give(container *corev1.Container, name string, by contract.Container) error {
 	var env []corev1.EnvVar
 	var given corev1.ResourceRequirements

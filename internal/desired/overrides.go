@@ -14,8 +14,9 @@ import (
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
 )
 
-// applyOverrides merges a user's changes into a pod, which inherits labels of its owner. Labels, variables and volumes
-// of the operator's own win over those of the same name; everything else that a user gives wins.
+// applyOverrides merges a user's changes into a pod, which inherits labels of its owner. The operator's own labels,
+// variables and volumes take precedence over a user's of the same name; everything else that a user gives takes
+// precedence.
 func applyOverrides(made *corev1.PodTemplateSpec, container *corev1.Container, inherited map[string]string,
 	by v1alpha1.PodOverrides) {
 	labels := map[string]string{}
@@ -79,7 +80,7 @@ func volumeMounts(given []v1alpha1.VolumeMount) []corev1.VolumeMount {
 	return mounts
 }
 
-// overrideScheduling merges what decides where a pod runs, and by whom it is scheduled.
+// overrideScheduling merges the settings of where a pod runs and who schedules it.
 func overrideScheduling(spec *corev1.PodSpec, by v1alpha1.PodOverrides) {
 	spec.NodeSelector = by.NodeSelector
 	spec.Tolerations = overrideTolerations(spec.Tolerations, by.Tolerations)
@@ -135,7 +136,7 @@ func overrideList(own, given corev1.ResourceList) corev1.ResourceList {
 	return merged
 }
 
-// withEnv adds variables to a container's own, which win over those of the same name.
+// withEnv adds variables to a container's own, which take precedence over variables of the same name.
 func withEnv(own, given []corev1.EnvVar) []corev1.EnvVar {
 	merged := slices.Clone(own)
 	for _, variable := range given {

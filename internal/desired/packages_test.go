@@ -81,8 +81,8 @@ func TestProbeLooksForPackages(t *testing.T) {
 	}
 }
 
-// TestWorkersInstallPinnedPackages has workers install what the probe has pinned, for functions and for what a policy
-// wrote in volumes of their own, which neither can write.
+// TestWorkersInstallPinnedPackages has workers install the packages that the probe has pinned, for functions and for
+// the policy's programs in volumes of their own, which neither can write.
 func TestWorkersInstallPinnedPackages(t *testing.T) {
 	settings := Settings{Image: "operator:dev", PythonImage: "python:dev"}
 	env := packagedEnvironment()
@@ -143,7 +143,7 @@ func TestWithoutRequirements(t *testing.T) {
 	}
 }
 
-// TestPackagesOfProbe reads what an image, which may be anyone's, says that it has pinned.
+// TestPackagesOfProbe reads the list of pinned packages from an image, which may be anyone's.
 func TestPackagesOfProbe(t *testing.T) {
 	requires := contract.Definition{Execution: &contract.Execution{FunctionImage: environment.FunctionImage{
 		Requirements: []environment.Requirement{"one==1.0"}}}}

@@ -37,8 +37,8 @@ func (p *pod) mount(volume corev1.Volume, path string) {
 		ReadOnly: readOnly})
 }
 
-// template finishes the pod: the restricted security profile, no API token, never restarted in place, and
-// what a user changes on top.
+// template finishes the pod: the restricted security profile, no API token, never restarted in place, and the user's
+// overrides on top.
 func (p *pod) template(labels, inherited map[string]string, by v1alpha1.PodOverrides,
 	settings Settings) corev1.PodTemplateSpec {
 	p.container.SecurityContext = &corev1.SecurityContext{
@@ -64,8 +64,8 @@ func (p *pod) template(labels, inherited map[string]string, by v1alpha1.PodOverr
 	return made
 }
 
-// securityContext is what the restricted Pod Security profile asks of a pod, with the user of the image unless the
-// cluster assigns one.
+// securityContext is the security context that the restricted Pod Security profile requires, with the user of the image
+// unless the cluster assigns one.
 func (s Settings) securityContext() *corev1.PodSecurityContext {
 	restricted := &corev1.PodSecurityContext{
 		RunAsNonRoot:   ptr.To(true),
@@ -91,7 +91,7 @@ func silentNodeTolerations() []corev1.Toleration {
 	return tolerations
 }
 
-// antiAffinity prefers other nodes than those of pods with any of the label sets.
+// antiAffinity prefers nodes without pods that have any of the label sets.
 func antiAffinity(labelSets ...map[string]string) *corev1.Affinity {
 	terms := make([]corev1.WeightedPodAffinityTerm, 0, len(labelSets))
 	for _, labels := range labelSets {
@@ -146,18 +146,18 @@ func emptyVolume(name, limit string) corev1.Volume {
 	}}
 }
 
-// storageShare is the part of a volume on the node's disk that a container requests: an eighth of what the volume may
-// take at most.
+// storageShare is the part of a volume on the node's disk that a container requests: an eighth of the volume's maximum
+// size.
 const storageShare = 8
 
-// requestStorage adds the share of a volume to what a container requests of the node's disk.
+// requestStorage adds the share of a volume to a container's request of the node's disk.
 func requestStorage(container *corev1.Container, volume corev1.Volume) {
 	if volume.EmptyDir != nil && volume.EmptyDir.SizeLimit != nil {
 		requestBytes(container, volume.EmptyDir.SizeLimit.Value()/storageShare)
 	}
 }
 
-// requestBytes adds to what a container requests of the node's disk.
+// requestBytes adds to a container's request of the node's disk.
 func requestBytes(container *corev1.Container, size int64) {
 	request := container.Resources.Requests[corev1.ResourceEphemeralStorage]
 	request.Add(*resource.NewQuantity(size, resource.BinarySI))

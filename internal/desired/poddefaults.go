@@ -19,7 +19,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
 )
 
-// DecodePodDefaults decodes what all pods of runs and probes have unless their spec says otherwise.
+// DecodePodDefaults decodes the defaults of podOverrides for all pods of runs and probes.
 func DecodePodDefaults(data string) (v1alpha1.PodOverrides, error) {
 	var defaults v1alpha1.PodOverrides
 	decoder := json.NewDecoder(bytes.NewReader([]byte(data)))
@@ -138,7 +138,7 @@ func mergedMap[V any](defaults, given map[string]V) map[string]V {
 	return all
 }
 
-// mergedBy gives the defaults whose key is not given, and then what is given.
+// mergedBy returns the defaults whose key is not given, and then the given elements.
 func mergedBy[T any](defaults, given []T, key func(T) string) []T {
 	kept := slices.DeleteFunc(slices.Clone(defaults), func(d T) bool {
 		return slices.ContainsFunc(given, func(g T) bool { return key(g) == key(d) })

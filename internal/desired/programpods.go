@@ -24,7 +24,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/runner/protocol"
 )
 
-// programGraceSeconds is how long the pod of a program may take to end: what it has is done again elsewhere.
+// programGraceSeconds is the time that the pod of a program has to end. Its work is done again elsewhere.
 const programGraceSeconds = 5
 
 // HasPods reports whether some program runs in pods of its own, and the name of the first environment with such a
@@ -41,7 +41,7 @@ func (p Pins) HasPods() (name string, ok bool) {
 // inPods reports whether a program runs in pods of its own.
 func (p program) inPods() bool { return p.Placement == environment.PlacementPods }
 
-// pods returns what an environment says of the pods of a program.
+// pods returns an environment's settings for the pods of a program.
 func (p program) pods() (v1alpha1.ExecutionPods, error) {
 	pods := v1alpha1.ExecutionPods{Replicas: 1, Network: environment.PodNetworkNone}
 	if len(p.Pods) == 0 {
@@ -53,7 +53,7 @@ func (p program) pods() (v1alpha1.ExecutionPods, error) {
 	return pods, nil
 }
 
-// all returns the programs of a sidecar, by what the names of their containers begin with.
+// all returns the programs of a sidecar, by the prefixes of their containers' names.
 func (s sidecar) all() map[string]*program {
 	programs := map[string]*program{"": s.Program, "-agent-": s.Agent, "-sandbox-": s.Sandbox}
 	maps.DeleteFunc(programs, func(_ string, p *program) bool { return p == nil })
@@ -166,8 +166,8 @@ func ProgramSecretName(run *v1alpha1.TrainingRun, id, suffix string) string {
 	return contract.ProgramName(ServiceName(run), id) + "-" + suffix
 }
 
-// ProgramSecret is what the pods of a program show and ask of workers: the secrets that derive from the token of the
-// run's workers, and not that token.
+// ProgramSecret has the secrets with which the pods of a program and the workers authenticate to each other. They
+// derive from the token of the run's workers and do not include that token.
 func ProgramSecret(run *v1alpha1.TrainingRun, id, token, suffix string) (*corev1.Secret, error) {
 	secrets, err := contract.DeriveProgramCredentials(token, id)
 	if err != nil {

@@ -42,8 +42,7 @@ func programPodsOf(t *testing.T, run *v1alpha1.TrainingRun, pins Pins, settings 
 	return made[0]
 }
 
-// TestProgramsInPods expects a Deployment with what the environment says, and with nothing of the workers' that is
-// secret.
+// TestProgramsInPods expects a Deployment with the settings of the environment, and without secrets of the workers.
 func TestProgramsInPods(t *testing.T) {
 	run := testRun(func(run *v1alpha1.TrainingRun) {
 		by := run.Spec.Override(v1alpha1.TargetWorkers)
@@ -119,7 +118,7 @@ func TestPodsBesideProgramsInPods(t *testing.T) {
 	}
 }
 
-// TestNetworkOfProgramsInPods checks who may connect to the pods, and to what they may connect.
+// TestNetworkOfProgramsInPods checks the permitted connections to and from the pods.
 func TestNetworkOfProgramsInPods(t *testing.T) {
 	run := testRun()
 	for network, want := range map[environment.PodNetwork][]networkingv1.PolicyType{

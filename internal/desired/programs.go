@@ -36,7 +36,7 @@ const (
 	socketLimit = "1Mi"
 )
 
-// What the runner itself needs of its container's memory, and the least that a process is given of the rest.
+// The memory that the runner itself needs in its container, and the minimum that a process is given of the rest.
 const (
 	runnerBytes       = 64 << 20
 	leastProcessBytes = 32 << 20
@@ -49,9 +49,9 @@ type program struct {
 	contract.Execution
 }
 
-// executionOf returns where the functions of an environment run, its agent, and what a policy wrote; nil if there is
-// none of them. The processes of functions share the memory of their container, and those of an agent the memory of its
-// own.
+// executionOf returns where an environment's functions, its agent and the policy's programs run; nil if there are none
+// of these. The processes of functions share the memory of their container, and the processes of an agent the memory of
+// its own.
 func executionOf(spec *v1alpha1.Execution, definition contract.Definition) *contract.Execution {
 	processes, agents := definition.Processes(), definition.AgentProcesses()
 	if processes == 0 && agents == 0 && !definition.RunsPrograms() {
@@ -93,8 +93,8 @@ func (p Pins) agents() map[string]program {
 	})
 }
 
-// sandboxes returns the containers of what a policy writes, by the names of their environments. Environments with equal
-// containers share one: what a policy wrote for one of them may meet what it wrote for another.
+// sandboxes returns the containers of the policy's programs, by the names of their environments. Environments with
+// equal containers share one: programs of one of them may meet programs of another.
 func (p Pins) sandboxes() map[string]program {
 	return p.containers(contract.Definition.SandboxID, func(contract.Definition) bool { return false })
 }
@@ -140,8 +140,8 @@ func runProgram(spec *corev1.PodSpec, n, name string, p program, settings Settin
 	return nil
 }
 
-// programContainer returns the container of a program, whose runner listens as its arguments say. It adds the volumes
-// of the container to the pod, and what installs its packages.
+// programContainer returns the container of a program, whose runner listens as its arguments say. It adds the
+// container's volumes to the pod, and an init container that installs its packages.
 func programContainer(spec *corev1.PodSpec, n, name string, p program, settings Settings, listen []string,
 	mounts ...corev1.VolumeMount) (corev1.Container, error) {
 	main, temporary := spec.Containers[0], emptyVolume(serverVolume+"-"+n, serverLimit)

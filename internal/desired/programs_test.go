@@ -162,7 +162,7 @@ func TestFunctionsRunBesideWorkers(t *testing.T) {
 	if diff := cmp.Diff(worker.Resources, install.Resources); diff != "" {
 		t.Errorf("resources of the container that ends (-worker +got):\n%s", diff)
 	}
-	// What worker and functions share is the socket, and nothing else; nor does the worker have the runner.
+	// Worker and functions share only the socket; the worker does not have the runner.
 	at := contract.ProgramsDir + "/" + definition.ProgramID()
 	shared := map[string]string{}
 	for path, volume := range mountsOf(worker) {
@@ -206,7 +206,7 @@ func TestFunctionsRunBesideWorkers(t *testing.T) {
 	}
 }
 
-// TestServersOfEarlierVersions decodes what a manager without functions has noted in a Job.
+// TestServersOfEarlierVersions decodes the annotation of a manager without functions.
 func TestServersOfEarlierVersions(t *testing.T) {
 	got, err := decodeServers(`{"sums":{"image":"sums:dev","port":8080}}`)
 	if diff := cmp.Diff(map[string]sidecar{"sums": {Server: contract.Server{

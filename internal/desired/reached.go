@@ -31,7 +31,7 @@ func BudgetReached(run *v1alpha1.TrainingRun, s v1alpha1.TrainingRunStatus, now 
 		int64(ActiveTime(s, now).Seconds()))
 }
 
-// usageOf returns what a status says of the usage, and what that costs.
+// usageOf returns the usage in a status, and its cost.
 func usageOf(u *v1alpha1.Usage) (contract.Usage, float64) {
 	if u == nil {
 		return contract.Usage{}, 0

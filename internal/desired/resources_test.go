@@ -15,8 +15,8 @@ import (
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
 )
 
-// TestRequestsOfEphemeralStorage expects room for a log, 256 MiB for rows of data sets, and an eighth of what other
-// volumes may take, unless a user gives another request or a lower limit.
+// TestRequestsOfEphemeralStorage expects room for a log, 256 MiB for rows of data sets, and an eighth of the maximum
+// size of other volumes, unless a user gives another request or a lower limit.
 func TestRequestsOfEphemeralStorage(t *testing.T) {
 	of := func(quantity string) corev1.ResourceList {
 		return corev1.ResourceList{corev1.ResourceEphemeralStorage: resource.MustParse(quantity)}

@@ -14,8 +14,8 @@ import (
 	"github.com/tinker-operator/tinker-operator/test/admit"
 )
 
-// TestRewardsHaveDefaults gives rewards as users write them, and requires what workers read: every default, compact
-// schemas and sorted lists.
+// TestRewardsHaveDefaults gives rewards as users write them, and requires the form that workers read: every default,
+// compact schemas and sorted lists.
 func TestRewardsHaveDefaults(t *testing.T) {
 	cases := map[string]struct{ given, want string }{
 		"normalize": {"exactMatch: {part: Text, normalize: [Space, Case]}",

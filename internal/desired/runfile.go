@@ -20,12 +20,12 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/status"
 )
 
-// FileInput is what an attempt's run file is made from.
+// FileInput is the input of an attempt's run file.
 type FileInput struct {
 	// Run has its defaults (TrainingRun.Default).
 	Run     *v1alpha1.TrainingRun
 	Attempt int32
-	// Pins are those of all environments that the run refers to.
+	// Pins are the pins of all environments that the run refers to.
 	Pins Pins
 	// DefaultBaseURL is the endpoint's, for a run that names none.
 	DefaultBaseURL string
@@ -36,7 +36,7 @@ type FileInput struct {
 	// Template is the text of the ConfigMap that the run's model names. It is nil if there is none, and for a run file
 	// that only serves to check the spec.
 	Template *string
-	// Fixed is that of an earlier attempt, which is kept as it is; nil for the first.
+	// Fixed is the value of an earlier attempt, which is kept; nil for the first attempt.
 	Fixed *contract.Fixed
 	// Version is the format version that the run began with; 0 for a run that begins now.
 	Version int
@@ -220,7 +220,7 @@ func evaluationOf(run *v1alpha1.TrainingRun, pins Pins) (*contract.Evaluation, e
 	return evaluation, nil
 }
 
-// capabilitiesOf hands on what was found of the very endpoint and model that the run is fixed to.
+// capabilitiesOf returns the found capabilities if they belong to the endpoint and model that the run is fixed to.
 func capabilitiesOf(found *v1alpha1.Capabilities, fixed contract.Fixed) *contract.Capabilities {
 	if found == nil || found.BaseURL != fixed.BaseURL || found.Model != fixed.Model.Name {
 		return nil

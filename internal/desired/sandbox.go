@@ -14,8 +14,8 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/contract"
 )
 
-// valuesOf returns the variables of a container that are values. What comes from Secrets and ConfigMaps, or from the
-// pod, is none of a policy's.
+// valuesOf returns the variables of a container that are values. A policy's programs do not get variables from Secrets,
+// ConfigMaps or the pod.
 func valuesOf(container contract.Container) json.RawMessage {
 	var env []corev1.EnvVar
 	if err := json.Unmarshal(container.Env, &env); err != nil {
@@ -28,15 +28,15 @@ func valuesOf(container contract.Container) json.RawMessage {
 	return encode(env)
 }
 
-// sandboxName is the name of the container of what a policy wrote, as that of a server is. No environment has a name
-// that begins with a hyphen.
+// sandboxName is the name for the container of the policy's programs, as for a server. No environment has a name that
+// begins with a hyphen.
 func sandboxName(environment string) string { return "-sandbox-" + environment }
 
 // agentName is the name of the container of an agent.
 func agentName(environment string) string { return "-agent-" + environment }
 
-// runPrograms adds the containers of functions, of an agent, and of what a policy wrote, to a pod. They share no
-// volume. With a prefix, those with pods of their own are not added. A probe, which has no prefix, runs them beside
+// runPrograms adds the containers of functions, of an agent and of the policy's programs to a pod. They share no
+// volume. With a prefix, programs with pods of their own are not added. A probe, which has no prefix, runs them beside
 // itself, on the nodes of such pods.
 func runPrograms(spec *corev1.PodSpec, i int, name, prefix string, of sidecar, settings Settings) error {
 	for _, each := range []struct {
@@ -64,8 +64,8 @@ func runPrograms(spec *corev1.PodSpec, i int, name, prefix string, of sidecar, s
 	return nil
 }
 
-// bytesOf returns a quantity as a number of bytes, which is how programs read it. What is no quantity stays as it is;
-// the probe reports it.
+// bytesOf returns a quantity as a number of bytes, which is the form that programs read. A text that is no quantity
+// stays as it is; the probe reports it.
 func bytesOf(quantity string) string {
 	parsed, err := resource.ParseQuantity(quantity)
 	if err != nil {

@@ -15,7 +15,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/contract"
 )
 
-// TestSandboxSharesNothing requires a container of its own for what a policy writes: it has no volume of the functions
+// TestSandboxSharesNothing requires a container of its own for the policy's programs: it has no volume of the functions
 // and of the worker but its socket, and no variable that comes from elsewhere.
 func TestSandboxSharesNothing(t *testing.T) {
 	settings := Settings{Image: "operator:dev", PythonImage: "python:dev"}

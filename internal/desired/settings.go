@@ -18,7 +18,7 @@ import (
 // fieldResumeFrom is the field that names the run to continue.
 const fieldResumeFrom = "resumeFrom"
 
-// fieldSupervised is the field of what a supervised run trains on.
+// fieldSupervised is the field with the data of a supervised run.
 const fieldSupervised = "supervised"
 
 // fieldEndpointRef is the field of the endpoint of the platform.
@@ -148,7 +148,7 @@ func learnerSettings(run *v1alpha1.TrainingRun) string {
 }
 
 // PendingChanges are the fields of the spec, sorted, whose changes since a learner's Job was created wait for the next
-// attempt; none for a Job that does not say what it was created with.
+// attempt; none for a Job without a record of its settings.
 func PendingChanges(run *v1alpha1.TrainingRun, job *batchv1.Job) []string {
 	if job == nil {
 		return nil

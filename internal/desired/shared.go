@@ -99,8 +99,8 @@ func sharedServer(run *v1alpha1.TrainingRun, name string, server contract.Server
 	}, nil
 }
 
-// sharedServerDigest digests what a server is: the environment that it belongs to, what that says of it, and what a
-// user can change about the pods of the run's workers.
+// sharedServerDigest digests the identity of a server: its environment, the environment's settings for it, and the
+// settings of the workers' pods that a user can change.
 func sharedServerDigest(run *v1alpha1.TrainingRun, name string, server contract.Server) string {
 	return templateDigest(struct {
 		Environment string

@@ -21,7 +21,7 @@ func HasWorkers(run *v1alpha1.TrainingRun) bool {
 	return run.Spec.Mode != v1alpha1.ModeSupervise || len(EvaluationUses(run)) > 0
 }
 
-// supervisedOf returns what a supervised run trains on; nil for any other run.
+// supervisedOf returns the data of a supervised run; nil for any other run.
 func supervisedOf(spec v1alpha1.TrainingRunSpec) *contract.Supervised {
 	if spec.Mode != v1alpha1.ModeSupervise {
 		return nil

@@ -26,8 +26,8 @@ func TemplateKey(m v1alpha1.Model) *ref.ConfigMapKey {
 	return nil
 }
 
-// Untested returns what of a model's format nobody has compared with the reference; "" for a known model with a
-// renderer that is built in.
+// Untested names the parts of a model's format that nobody has compared with the reference; "" for a known model with a
+// built-in renderer.
 func Untested(m v1alpha1.Model) string {
 	model, unknown := models.Lookup(m.Name)
 	template := templateAsked(m) != nil
@@ -80,7 +80,7 @@ var repositoryName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]*/[A-Za-z0-9]
 
 // ownRepository returns the repository of the hub that a model is named after.
 func ownRepository(name string, unknown error) (string, error) {
-	base, _, _ := strings.Cut(name, ":") // What follows is a variant of the same model.
+	base, _, _ := strings.Cut(name, ":") // The rest names a variant of the same model.
 	if !repositoryName.MatchString(base) || strings.EqualFold(base, nearestModel(unknown)) {
 		return "", unacceptable(problem.FormatUnknown, "%v", unknown)
 	}
