@@ -33,11 +33,11 @@ import (
 
 // Options of the controllers.
 type Options struct {
-	// ManagerKey is what the credentials of runs derive from; at least 32 bytes.
+	// ManagerKey is the key from which the credentials of runs derive; at least 32 bytes.
 	ManagerKey []byte
 	Settings   desired.Settings
-	// Identity distinguishes this manager from those of other releases; without one it acts in every namespace that it
-	// watches.
+	// Identity distinguishes this manager from the managers of other releases; without one it acts in every namespace that
+	// it watches.
 	Identity string
 	// Namespaces are those that the manager watches; empty for all.
 	Namespaces []string
@@ -63,7 +63,7 @@ type Endpoints struct {
 	TrustCreators bool
 }
 
-// reader returns what reads TinkerEndpoints, nil for a manager that serves none, and whether they are watched.
+// reader returns the reader of TinkerEndpoints, nil for a manager that serves none, and whether they are watched.
 func (e Endpoints) reader(mgr ctrl.Manager) (reads client.Reader, watches bool) {
 	switch {
 	case !e.Enabled:
@@ -106,7 +106,7 @@ func Setup(ctx context.Context, mgr ctrl.Manager, options Options) error {
 	if err := mgr.Add(learners); err != nil {
 		return fmt.Errorf("adding heartbeats: %w", err)
 	}
-	// The machine's clock: that of a test jumps.
+	// The machine's clock, since the clock of a test jumps.
 	dog := watchdog.New(time.Now)
 	if err := mgr.AddHealthzCheck("reconciles", dog.Check); err != nil {
 		return fmt.Errorf("adding the health check of reconciles: %w", err)
@@ -149,8 +149,8 @@ func Setup(ctx context.Context, mgr ctrl.Manager, options Options) error {
 	return setupEndpoints(mgr, options, dog)
 }
 
-// CacheOptions keep the manager small: of Jobs, Services and pods it caches its own alone, of pods those of
-// learners and probes, and of all of them only what is read.
+// CacheOptions keep the manager small: it caches only its own Jobs, Services and pods, of pods only learners and
+// probes, and of all of them only the fields that are read.
 func CacheOptions(namespaces []string, sharedServers bool) (cache.Options, error) {
 	own := labels.SelectorFromSet(labels.Set{v1alpha1.LabelManagedBy: v1alpha1.ManagedByValue})
 	roles, err := labels.NewRequirement(v1alpha1.LabelRole, selection.In,
@@ -179,7 +179,7 @@ func CacheOptions(namespaces []string, sharedServers bool) (cache.Options, error
 	return options, nil
 }
 
-// strip leaves out of pods and Jobs what nobody reads: most of a pod's spec. Of a Job's template the Secrets stay.
+// strip removes the unused fields of pods and Jobs: most of a pod's spec. The Secrets of a Job's template stay.
 func strip(object any) (any, error) {
 	switch o := object.(type) {
 	case *corev1.Pod:

@@ -1,8 +1,8 @@
 // Copyright 2026 The tinker-operator authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package attempt has the attempts of a run: that one starts, what its learner reports, how it ended, by its pod, its
-// Job and the verdict that it left, whether that ends the run, and how long the next attempt waits.
+// Package attempt records the attempts of a run: an attempt's start, its learner's reports, and its ending by its pod,
+// its Job and its verdict. It decides whether an ending ends the run, and how long the next attempt waits.
 package attempt
 
 import (
@@ -24,7 +24,7 @@ import (
 // maxAttempts bounds the list of attempts.
 const maxAttempts = 10
 
-// Record records that an attempt starts, and with the first what the run is fixed to.
+// Record records the start of an attempt and, with the first attempt, the values that the run is fixed to.
 func Record(next *v1alpha1.TrainingRunStatus, spec v1alpha1.TrainingRunSpec, file *contract.RunFile, number int32,
 	now time.Time) {
 	at := metav1.NewTime(now)
@@ -76,7 +76,7 @@ func AskedToStop(s v1alpha1.TrainingRunStatus) bool {
 	return c != nil && c.Status != metav1.ConditionFalse
 }
 
-// pinnedStatus lists the environments of a run file and keeps what is known of each.
+// pinnedStatus lists the environments of a run file and keeps the known status of each.
 func pinnedStatus(before []v1alpha1.EnvironmentStatus, file *contract.RunFile) []v1alpha1.EnvironmentStatus {
 	known := map[string]v1alpha1.EnvironmentStatus{}
 	for _, e := range before {

@@ -23,11 +23,11 @@ const sameStepFailures = 3
 // barrenPauses are those between attempts that make no progress.
 var barrenPauses = wait.Backoff{First: 10 * time.Second, Longest: 5 * time.Minute}
 
-// RepairInterval is the time between two pods of attempts that await a repair, of which the next finds out whether it
-// was made. Backoff gives all of it, from which the caller takes what the former pod ran for.
+// RepairInterval is the time between two pods of attempts that await a repair. The later pod finds out whether the
+// repair was made. Backoff returns the whole interval; the caller subtracts the time for which the former pod ran.
 const RepairInterval = 45 * time.Second
 
-// AwaitsRepair says that an attempt ended for what a person can repair while the run waits.
+// AwaitsRepair reports whether an attempt ended for a problem that a person can repair while the run waits.
 func AwaitsRepair(a v1alpha1.Attempt) bool {
 	switch contract.Cause(a.Cause) {
 	case contract.CauseRefused:
@@ -35,7 +35,7 @@ func AwaitsRepair(a v1alpha1.Attempt) bool {
 	case contract.CauseUpstream:
 		return problem.NextOf(problem.Code(a.Reason)) == problem.AwaitRepair
 	case contract.CauseStartTimeout:
-		return a.Reason != "" // It names what its pod waited for.
+		return a.Reason != "" // It names the reason for which its pod waited.
 	default:
 		return false
 	}
@@ -59,8 +59,8 @@ func Join(attempts []v1alpha1.Attempt) []v1alpha1.Attempt {
 	return append([]v1alpha1.Attempt{newest}, attempts[2:]...)
 }
 
-// CountsAsFailure says whether an ending counts against failurePolicy.maxRestarts. What a node, the scheduler, the
-// endpoint or a user did to the learner does not.
+// CountsAsFailure reports whether an ending counts against failurePolicy.maxRestarts. An ending that a node, the
+// scheduler, the endpoint or a user caused does not.
 func CountsAsFailure(cause string) bool {
 	switch contract.Cause(cause) {
 	case contract.CauseCrashed, contract.CauseOOMKilled, contract.CauseUnknown:

@@ -23,7 +23,7 @@ type Ending struct {
 	// Reason is the code of the problem, and may be empty.
 	Reason  problem.Code
 	Message string
-	// Progress is what the learner's verdict reports; nil when it left none.
+	// Progress is the progress in the learner's verdict; nil without a verdict.
 	Progress *contract.Progress
 }
 

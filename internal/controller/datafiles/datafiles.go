@@ -1,8 +1,8 @@
 // Copyright 2026 The tinker-operator authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package datafiles compares the ConfigMap that a data set is read from with what a probe read of it. ConfigMaps are
-// read, not watched: a watch would need the right to list all of them, and memory for their contents.
+// Package datafiles compares the ConfigMap of a data set with the contents that a probe read. ConfigMaps are read, not
+// watched: a watch would need the right to list all of them, and memory for their contents.
 package datafiles
 
 import (
@@ -59,7 +59,8 @@ func digest(config *corev1.ConfigMap, key string) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// Digest returns the digest of a definition together with the files; it is that of the definition without files.
+// Digest returns the digest of a definition together with the files; without files it is the digest of the definition
+// alone.
 func (f Files) Digest(definition contract.Definition) (string, error) {
 	own, err := contract.DefinitionDigest(definition)
 	if err != nil || f == nil {
@@ -89,9 +90,9 @@ func (f Files) Match(read *v1alpha1.DatasetStatus) bool {
 	return true
 }
 
-// MarkChanged marks a usable environment as not probed yet if its ConfigMap is no longer what the probe read, which the
-// environment itself notices a little later. A probe that failed has read nothing to compare with, and its message is
-// the one that a run has to show.
+// MarkChanged marks a usable environment as not probed yet if its ConfigMap has changed since the probe read it, which
+// the environment itself notices a little later. A failed probe has read nothing to compare with, and a run has to show
+// its message.
 func MarkChanged(ctx context.Context, reader client.Reader, env *v1alpha1.RewardEnvironment) error {
 	if !meta.IsStatusConditionTrue(env.Status.Conditions, v1alpha1.ConditionReady) {
 		return nil

@@ -63,8 +63,8 @@ func TestDigestOfFiles(t *testing.T) {
 	}
 }
 
-// TestMarkChanged has what a run is told of its environment: that it is probed again once the ConfigMap of a usable one
-// has changed, and otherwise what the probe found, which has read no rows where it failed.
+// TestMarkChanged has the condition of an environment as a run sees it: probed again once the ConfigMap of a usable
+// environment has changed, and otherwise the result of the probe, which has read no rows if it failed.
 func TestMarkChanged(t *testing.T) {
 	config := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "n", Name: "c"},
 		Data: map[string]string{"rows.jsonl": "{}"}}

@@ -32,13 +32,13 @@ func NotTinker(tinker v1alpha1.Tinker, fixed bool, request string) problem.Probl
 	return Trimmed(problem.Problem{Code: problem.EndpointNotTinker, Evidence: request, Repair: repair + "."})
 }
 
-// firstRequest matches the path of a learner's first request, and in it what tinker.baseURL has before /api/v1.
+// firstRequest matches the path of a learner's first request, and in it the path of tinker.baseURL before /api/v1.
 var firstRequest = regexp.MustCompile(` (/\S*?)/api/v1/client/config `)
 
-// versionPath matches a path that ends as that of the API does.
+// versionPath matches a path that ends like the API's path.
 var versionPath = regexp.MustCompile(`(/api)?/v1/?$`)
 
-// repairAddress says what to do about an endpoint that is not a Tinker API, by the request that failed.
+// repairAddress returns the repair of the address of an endpoint that is not a Tinker API, by the failed request.
 func repairAddress(tinker v1alpha1.Tinker, evidence string) string {
 	has := func(words string) bool { return strings.Contains(evidence, words) }
 	switch {
@@ -68,5 +68,5 @@ func repairAddress(tinker v1alpha1.Tinker, evidence string) string {
 	return fmt.Sprintf("check the path %s of tinker.baseURL, to which /api/v1 is appended", found[1])
 }
 
-// MaxEvidence bounds what a learner reports of a failed request, in bytes.
+// MaxEvidence bounds a learner's evidence of a failed request, in bytes.
 const MaxEvidence = 512

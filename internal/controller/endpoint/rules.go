@@ -18,7 +18,8 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/problem"
 )
 
-// Use is what a run may do at its TinkerEndpoint. The zero value is the use of a run with a key of its own.
+// Use has the permissions and budgets of a run at its TinkerEndpoint. The zero value is the use of a run with a key of
+// its own.
 type Use struct {
 	// Problem is why the run may not use the endpoint; nil if it may.
 	Problem *problem.Problem
@@ -30,7 +31,7 @@ type Use struct {
 	Until time.Time
 }
 
-// UseOf returns what a run may do at an endpoint at a time. The endpoint is nil if it does not exist. namespace are the
+// UseOf returns the use of an endpoint by a run at a time. The endpoint is nil if it does not exist. namespace are the
 // labels of the run's namespace.
 func UseOf(run *v1alpha1.TrainingRun, found *v1alpha1.TinkerEndpoint, namespace map[string]string, now time.Time) Use {
 	if found == nil || found.DeletionTimestamp != nil {
@@ -63,7 +64,7 @@ func Allows(found *v1alpha1.TinkerEndpoint, run *v1alpha1.TrainingRun, namespace
 	return ""
 }
 
-// BudgetsOf returns the budgets that count what a run uses, in the order of the spec.
+// BudgetsOf returns the budgets that count the usage of a run, in the order of the spec.
 func BudgetsOf(spec v1alpha1.TinkerEndpointSpec, run *v1alpha1.TrainingRun,
 	namespace map[string]string) []v1alpha1.EndpointBudget {
 	var all []v1alpha1.EndpointBudget
@@ -97,8 +98,7 @@ func PeriodStart(period v1alpha1.BudgetPeriod, now time.Time) time.Time {
 	return time.Date(now.Year(), now.Month(), 1, 0, 0, 0, 0, time.UTC)
 }
 
-// UsageOf returns what was used of a budget in its present period. A usage that was counted in another period counts
-// nothing.
+// UsageOf returns the usage of a budget in its current period. A usage of another period counts as 0.
 func UsageOf(found *v1alpha1.TinkerEndpoint, budget v1alpha1.EndpointBudget,
 	now time.Time) (tokens int64, usd float64) {
 	for _, used := range found.Status.Usage {

@@ -100,7 +100,7 @@ func TestUseOf(t *testing.T) {
 	}
 }
 
-// TestBudgetsAndWeights checks which budgets count a run and what its weight is.
+// TestBudgetsAndWeights checks which budgets count a run, and its weight.
 func TestBudgetsAndWeights(t *testing.T) {
 	spec := v1alpha1.TinkerEndpointSpec{
 		Budgets: []v1alpha1.EndpointBudget{{Name: "all"}, {Name: "a", NamespaceSelector: teamSelector("a")},

@@ -21,13 +21,13 @@ import (
 // SharedFor is how long runs rely on the check of another run.
 const SharedFor = 24 * time.Hour
 
-// checkedAnew is what each run checks itself, whatever others found: an endpoint that has changed in it would change
-// the size of each step, and nothing would show that.
+// checkedAnew are the features that each run checks itself, whatever others found: a change of them would change the
+// size of each step, and nothing would show that.
 var checkedAnew = []string{contract.CapabilityGradientSum, contract.CapabilityRepeats}
 
-// Connection digests what the result of a check depends on besides the address, the model and the version of the
-// client: the Secrets, proxy and authorities of the connection, the matrices that are trained, and the variables of the
-// learner's pod. The contents of Secrets are not known to the manager.
+// Connection digests the inputs of a check besides the address, the model and the version of the client: the Secrets,
+// proxy and authorities of the connection, the matrices that are trained, and the variables of the learner's pod. The
+// contents of Secrets are not known to the manager.
 func Connection(run *v1alpha1.TrainingRun) string {
 	pod := desired.PodOverrides(run, v1alpha1.TargetLearner)
 	decisive := struct {
@@ -86,8 +86,9 @@ func checkedAt(run *v1alpha1.TrainingRun) time.Time {
 	return found.SharedFrom.CheckedAt.Time
 }
 
-// Share returns what another run may rely on of what a run has found; nil if that is nothing. It is what was seen to be
-// supported less than a day ago: what was not is checked again, since the endpoint may have been repaired.
+// Share returns the capabilities of a run that another run may rely on; nil if there are none. They are the features
+// that were found supported less than a day ago. All other features are checked again, since the endpoint may have been
+// repaired.
 func Share(from *v1alpha1.TrainingRun, now time.Time) *contract.Capabilities {
 	if from == nil {
 		return nil

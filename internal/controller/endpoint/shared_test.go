@@ -95,7 +95,7 @@ func TestLastChecked(t *testing.T) {
 	}
 }
 
-// TestConnection digests what decides the results of a check, and nothing else.
+// TestConnection checks that the digest depends on the inputs of a check alone.
 func TestConnection(t *testing.T) {
 	run := func(changes ...func(*v1alpha1.TrainingRun)) string {
 		r := &v1alpha1.TrainingRun{Spec: v1alpha1.TrainingRunSpec{
@@ -146,7 +146,7 @@ func TestConnection(t *testing.T) {
 	}
 }
 
-// TestShare takes what was seen to be supported within a day.
+// TestShare shares features that were found supported within a day.
 func TestShare(t *testing.T) {
 	from := func(change func(*v1alpha1.Capabilities)) *v1alpha1.TrainingRun {
 		r := &v1alpha1.TrainingRun{ObjectMeta: metav1.ObjectMeta{Name: "first", CreationTimestamp: *ago(0)}}

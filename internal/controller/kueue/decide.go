@@ -14,7 +14,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/problem"
 )
 
-// State is what Kueue says of a run. The zero value is of a run that Kueue does not manage.
+// State is Kueue's state of a run. The zero value is of a run that Kueue does not manage.
 type State struct {
 	// Managed reports whether Kueue decides when the run has pods.
 	Managed bool
@@ -90,7 +90,7 @@ func (s State) Workers(run *v1alpha1.TrainingRun) int32 {
 	return wanted
 }
 
-// Action is what is to be done about a Workload.
+// Action is an action on a Workload.
 type Action int
 
 // The actions.
@@ -107,7 +107,7 @@ const (
 	Finish
 )
 
-// Facts are what is known of a run when an Action is decided.
+// Facts are the facts about a run on which an Action depends.
 type Facts struct {
 	// Finished reports whether the run is over, and Suspended whether its user has suspended it.
 	Finished, Suspended bool
@@ -117,8 +117,7 @@ type Facts struct {
 	Due bool
 }
 
-// Decide returns what is to be done about the Workload of a run. Nothing gives a reservation back while the run has
-// pods.
+// Decide returns the action on the Workload of a run. No action gives a reservation back while the run has pods.
 func (s State) Decide(f Facts) Action {
 	w := s.Workload
 	switch {

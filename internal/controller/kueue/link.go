@@ -44,7 +44,7 @@ type Link struct {
 	controller controller.Controller
 
 	mu sync.Mutex
-	// asked is when the API server was last asked, and version what it answered: "" for no Kueue.
+	// asked is the time at which the API server was last asked, and version its answer: "" for no Kueue.
 	asked   time.Time
 	version string
 	// caches have the Workloads of runs, by version of the API.
@@ -64,7 +64,7 @@ func NewLink(manager ctrl.Manager, namespaces []string, now func() time.Time) (*
 // Watch has a controller reconcile a run when its Workload changes.
 func (l *Link) Watch(c controller.Controller) { l.controller = c }
 
-// Observe returns what Kueue says of a run.
+// Observe returns Kueue's state of a run.
 func (l *Link) Observe(ctx context.Context, run *v1alpha1.TrainingRun) (State, error) {
 	if l == nil || Queue(run) == "" && run.Status.Queue == nil {
 		return State{}, nil
@@ -271,7 +271,7 @@ func (l *Link) CheckPlaces(ctx context.Context, state State) error {
 	return nil
 }
 
-// Place adds to a template what the admission of a run adds to the pods of a set. It reads the flavors.
+// Place adds the placement of a run's admission to the pod template of a set. It reads the flavors.
 func (l *Link) Place(ctx context.Context, state State, set string, template *corev1.PodTemplateSpec) error {
 	if !state.Managed || state.Workload == nil {
 		return nil

@@ -19,7 +19,8 @@ type Flavor struct {
 	Tolerations []corev1.Toleration `json:"tolerations,omitempty"`
 }
 
-// Placement is what an admission adds to the pods of one pod set. The zero value adds nothing.
+// Placement has the labels, tolerations and selectors that an admission adds to the pods of one pod set. The zero value
+// adds nothing.
 type Placement struct {
 	Labels, Annotations, NodeSelector map[string]string
 	Tolerations                       []corev1.Toleration
@@ -38,8 +39,8 @@ func (w *Workload) Flavors() []string {
 	return slices.Sorted(maps.Keys(names))
 }
 
-// Placement returns what the admission adds to the pods of a set: node labels and tolerations of its flavors, the
-// updates of admission checks, and the labels by which Kueue counts pods. An error reports that two of these give one
+// Placement returns the additions of the admission to the pods of a set: node labels and tolerations of its flavors,
+// the updates of admission checks, and the labels by which Kueue counts pods. It is an error if two of these give one
 // key two values.
 func (w *Workload) Placement(set string, flavors map[string]Flavor) (Placement, error) {
 	var p Placement

@@ -18,8 +18,8 @@ import (
 )
 
 // LearnerSet and WorkersSet name the pod sets of the learner and of the workers. ServerSet begins the name of the pod
-// set of each shared environment server, which ends with the server's port, and ProgramSet that of each program with
-// pods of its own.
+// set of each shared environment server, which ends with the server's port, and ProgramSet begins the name of the pod
+// set of each program with pods of its own.
 const (
 	LearnerSet = "learner"
 	WorkersSet = "workers"
@@ -39,8 +39,7 @@ func SetOf(d *appsv1.Deployment) string {
 }
 
 // PodSets returns the pod sets of a run: the learner, the workers, and one for each environment server that the run has
-// once and for each program that has pods of its own. data and servers are what the attempt mounts and runs:
-// desired.Pins.Data and Servers.
+// once and for each program that has pods of its own. data and servers are the attempt's desired.Pins.Data and Servers.
 func PodSets(run *v1alpha1.TrainingRun, data, servers string, settings desired.Settings) ([]PodSet, error) {
 	sets := []PodSet{{Name: LearnerSet, Count: 1,
 		Template: quotaTemplate(desired.LearnerJob(run, 1, "", settings).Spec.Template)}}
@@ -95,8 +94,8 @@ func quotaContainers(of []corev1.Container) []corev1.Container {
 	return kept
 }
 
-// Digest digests what a Workload is made from: a run whose digest has changed needs another Workload, since pod sets
-// cannot be changed.
+// Digest digests the inputs of a Workload: a run whose digest has changed needs another Workload, since pod sets cannot
+// be changed.
 func Digest(run *v1alpha1.TrainingRun, sets []PodSet) string {
 	text, err := json.Marshal(struct {
 		Queue, Priority string

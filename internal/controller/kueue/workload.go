@@ -49,7 +49,7 @@ const (
 	labelClusterQueue = Prefix + "cluster-queue-name"
 )
 
-// annotationDigest is the digest of what a Workload was made from.
+// annotationDigest is the digest of a Workload's inputs.
 const annotationDigest = "rl.tinker-operator.dev/workload-digest"
 
 // Group is Kueue's API group. Versions lists the versions that this package writes, the preferred one first.
@@ -77,7 +77,7 @@ type Workload struct {
 	Status Status `json:"status,omitzero"`
 }
 
-// Spec is what a Workload asks for.
+// Spec is the spec of a Workload.
 type Spec struct {
 	PodSets   []PodSet `json:"podSets"`
 	QueueName string   `json:"queueName,omitempty"`
@@ -106,27 +106,27 @@ type PodSet struct {
 	Template corev1.PodTemplateSpec `json:"template"`
 }
 
-// Status is what Kueue, and the manager of the run, say of a Workload.
+// Status is the status of a Workload, which Kueue and the manager of the run write.
 type Status struct {
 	Conditions      []metav1.Condition    `json:"conditions,omitempty"`
 	Admission       *Admission            `json:"admission,omitempty"`
 	AdmissionChecks []AdmissionCheckState `json:"admissionChecks,omitempty"`
 }
 
-// Admission is what Kueue has reserved.
+// Admission is Kueue's reservation.
 type Admission struct {
 	ClusterQueue      string             `json:"clusterQueue"`
 	PodSetAssignments []PodSetAssignment `json:"podSetAssignments"`
 }
 
-// PodSetAssignment is what Kueue has reserved for a pod set: a flavor for each resource.
+// PodSetAssignment is Kueue's reservation for a pod set: a flavor for each resource.
 type PodSetAssignment struct {
 	Name    string            `json:"name"`
 	Flavors map[string]string `json:"flavors,omitempty"`
 	Count   *int32            `json:"count,omitempty"`
 }
 
-// AdmissionCheckState is what an admission check says, and how it changes the pods.
+// AdmissionCheckState is the state of an admission check, and its changes of the pods.
 type AdmissionCheckState struct {
 	Name          string         `json:"name"`
 	PodSetUpdates []PodSetUpdate `json:"podSetUpdates,omitempty"`

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package metrics serves the statuses of TrainingRuns and RewardEnvironments as metrics for Prometheus, to those whom
-// the API server lets get /metrics. It keeps no state: each scrape reads what the API server has.
+// the API server lets get /metrics. It keeps no state: each scrape reads the current statuses.
 package metrics
 
 import (

@@ -37,7 +37,7 @@ type decision struct {
 	user   string
 }
 
-// reviewer asks the API server who has a token, and what the user may do.
+// reviewer asks the API server for the user of a token and the user's permissions.
 type reviewer struct {
 	tokens  authentication.TokenReviewInterface
 	access  authorization.SubjectAccessReviewInterface
@@ -45,7 +45,7 @@ type reviewer struct {
 }
 
 // Filter is a metricsserver.Options.FilterProvider. A request needs a bearer token of a user who may use its method,
-// such as get, on its path, a non-resource URL. It does what controller-runtime's package metrics/filters does, without
+// such as get, on its path, a non-resource URL. It works like controller-runtime's package metrics/filters, but without
 // the libraries of the API server, which make up a third of a manager that links them. The manager needs the right to
 // create TokenReviews and SubjectAccessReviews.
 func Filter(config *rest.Config, client *http.Client) (metricsserver.Filter, error) {

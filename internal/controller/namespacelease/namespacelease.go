@@ -58,7 +58,7 @@ type Leases struct {
 	told objectmap.Map[string]
 }
 
-// held is what the newest look at a Lease found.
+// held is the result of the newest look at a Lease.
 type held struct {
 	// by is the other manager that holds the namespace; "" if this one does.
 	by string
@@ -129,7 +129,7 @@ func (l *Leases) Start(ctx context.Context) error {
 	}
 }
 
-// renewAll renews what this manager holds and needs, and forgets the other namespaces.
+// renewAll renews the Leases that this manager holds and needs, and forgets the other namespaces.
 func (l *Leases) renewAll(ctx context.Context) {
 	for _, namespace := range l.holding() {
 		used, err := l.inUse(ctx, namespace)
@@ -171,7 +171,7 @@ func (l *Leases) inUse(ctx context.Context, namespace string) (bool, error) {
 	return false, nil
 }
 
-// Forget drops what is known of an object that no longer exists.
+// Forget drops the state of an object that no longer exists.
 func (l *Leases) Forget(object client.ObjectKey) {
 	if l != nil {
 		l.told.Forget(object)
@@ -212,8 +212,8 @@ func (l *Leases) look(ctx context.Context, namespace string) (held, error) {
 	return l.namespaces[namespace], nil
 }
 
-// without is what holds where the Lease cannot be read or written. A namespace that is being deleted gets no Lease, and
-// a manager without the permission acts as before there were Leases.
+// without decides the holder if the Lease cannot be read or written. A namespace that is being deleted gets no Lease,
+// and a manager without the permission acts as before there were Leases.
 func (l *Leases) without(ctx context.Context, namespace string, err error, now time.Time) (held, error) {
 	if !apierrors.IsForbidden(err) {
 		return held{}, fmt.Errorf("taking the lease of namespace %s: %w", namespace, err)

@@ -1,8 +1,8 @@
 // Copyright 2026 The tinker-operator authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package objectmap keeps what a controller knows of objects beyond what the API server has of them. All of it may be
-// lost at any time, as it is when another manager takes over.
+// Package objectmap keeps a controller's state about objects that is not in the API server. All of it may be lost at
+// any time, as happens when another manager takes over.
 package objectmap
 
 import (

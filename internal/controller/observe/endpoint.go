@@ -21,7 +21,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/problem"
 )
 
-// observeEndpoint finds what a run may do at the TinkerEndpoint that it names.
+// observeEndpoint finds the use that a run may make of the TinkerEndpoint that it names.
 func (o *Observer) observeEndpoint(ctx context.Context, run *v1alpha1.TrainingRun, seen *State) error {
 	named := run.Spec.Tinker.EndpointRef
 	if named == nil {

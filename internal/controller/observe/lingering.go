@@ -27,8 +27,8 @@ type lingering struct {
 	pod string
 }
 
-// observeLingering finds a pod of a run that is being deleted and does not end, because its node does not answer: that
-// of the newest learner, or a worker's.
+// observeLingering finds a pod of a run that is being deleted and does not end, because its node does not answer: the
+// pod of the newest learner, or of a worker.
 func (o *Observer) observeLingering(ctx context.Context, run *v1alpha1.TrainingRun, seen *State) {
 	now := o.Now()
 	if l := seen.Learners[status.NewestAttempt(run)]; l.Pod != nil && l.Job != nil && l.Job.DeletionTimestamp != nil {
@@ -63,8 +63,8 @@ func lingers(pods []corev1.Pod, now time.Time) string {
 	return ""
 }
 
-// podsOfJob select the pods of a Job. The labels of the Job itself do not: those of its pods may be others by
-// podOverrides[target=Workers].labels.
+// podsOfJob select the pods of a Job. The labels of the Job itself do not: podOverrides[target=Workers].labels may
+// change the labels of its pods.
 func podsOfJob(job *batchv1.Job) map[string]string {
 	return map[string]string{batchv1.JobNameLabel: job.Name}
 }

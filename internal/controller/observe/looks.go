@@ -12,32 +12,31 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/problem"
 )
 
-// look is what keeps pods from starting, and when it was found.
+// look has the problems that keep pods from starting, and the time at which they were found.
 type look struct {
 	at      time.Time
 	learner problem.Problem
 	workers problem.Problem
-	// carried says that workers is what an earlier look found.
+	// carried says that workers was found by an earlier look.
 	carried bool
 	// replaceAt is when the workers' Job is to be replaced.
 	replaceAt time.Time
-	// learnerJob and workersJob are the Jobs that were looked at: what was found does not apply to those that replace
-	// them.
+	// learnerJob and workersJob are the Jobs that were looked at: the findings do not apply to Jobs that replace them.
 	learnerJob, workersJob types.UID
-	// program is what keeps the pods of a program from being ready, and programOf is their Deployment.
+	// program is the problem that keeps the pods of a program from being ready, and programOf is their Deployment.
 	program   problem.Problem
 	programOf types.UID
 }
 
-// lastsOver says that what kept workers from working is still to be reported: their Job was replaced, and no worker of
-// the next is ready. It stands for a while only, in case the run has no workers for another reason.
+// lastsOver reports whether the problem of former workers is still to be reported: their Job was replaced, and no
+// worker of the next Job is ready. It does so only for a while, in case the run has no workers for another reason.
 func (l look) lastsOver(seen State, now time.Time) bool {
 	const limit = time.Minute
 	awaits := l.workers.Code == problem.WorkersKeyRefused || l.workers.Code == problem.ImagePullFailed
 	return awaits && seen.WorkersReady() == 0 && now.Sub(l.at) < limit
 }
 
-// report adds what was found of the Jobs that still lack pods.
+// report adds the problems of the Jobs that still lack pods.
 func (l look) report(seen *State, lacking jobs) {
 	if lacking.learner != nil && l.learnerJob == lacking.learner.UID {
 		seen.LearnerObstacle = l.learner

@@ -24,10 +24,10 @@ import (
 // mountDelay is how long a pod may take to have its volumes before the first look at its events.
 const mountDelay = 20 * time.Second
 
-// maxMountWords bounds what a message quotes of the kubelet's words.
+// maxMountWords bounds a message's quotation of the kubelet's words.
 const maxMountWords = 512
 
-// mounts is what keeps a learner's pod from having its volumes, and when that was found.
+// mounts is the problem that keeps a learner's pod from having its volumes, and the time at which it was found.
 type mounts struct {
 	at       time.Time
 	pod      types.UID

@@ -1,8 +1,8 @@
 // Copyright 2026 The tinker-operator authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package observe reads what the cluster has of a TrainingRun, once for each reconcile: its objects, and the run files
-// of earlier attempts with what the spec changed since. It decides nothing.
+// Package observe reads the state of a TrainingRun in the cluster, once for each reconcile: its objects, and the run
+// files of earlier attempts with the changes of the spec since. It decides nothing.
 package observe
 
 import (
@@ -34,9 +34,9 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/status"
 )
 
-// State is what the cluster had when it was read, once; nothing later reads again. What is absent is nil.
+// State is the state of a run in the cluster, read once; later code does not read it again. Absent objects are nil.
 type State struct {
-	// Learners are those of the attempts, by number; an attempt without Job and pod is missing.
+	// Learners are the learners of the attempts, by number; an attempt without Job and pod is missing.
 	Learners map[int32]Learner
 	// Rollout is the workers' Job.
 	Rollout *batchv1.Job
@@ -47,25 +47,25 @@ type State struct {
 	Source *v1alpha1.TrainingRun
 	// Cycle names the runs that wait for each other by initFrom, this one first and last; empty without such.
 	Cycle string
-	// Endpoint is what the run may do at the TinkerEndpoint that it names.
+	// Endpoint is the use that the run may make of the TinkerEndpoint that it names.
 	Endpoint endpoint.Use
-	// Heartbeat is what the newest attempt's learner replied.
+	// Heartbeat is the reply of the newest attempt's learner.
 	Heartbeat poller.Result
 	// Findings are why the policy does not learn; Diagnosed is false while nothing is known. The Reconciler sets both.
 	Findings  []diagnosis.Finding
 	Diagnosed bool
-	// Queue is what Kueue says of the run; its Reconciler sets it.
+	// Queue is Kueue's state of the run; the Reconciler sets it.
 	Queue kueue.State
 	// Credentials is the name of the Secret that this manager gives to learners and workers; its Reconciler sets it.
 	Credentials string
-	// Refused is why the API server refused the newest attempt's Job, or what goes with it, and RefusedWorkers why it
-	// refused the workers'; the zero value when it did not.
+	// Refused is the API server's refusal of the newest attempt's Job or of an object that belongs to it, and
+	// RefusedWorkers its refusal of the workers' Job; the zero value for none.
 	Refused, RefusedWorkers refusal.Try
-	// LearnerObstacle and WorkersObstacle are what keeps pods from being created, from starting or, of workers, from being
-	// ready, besides what the learner's pod shows; the zero value where nothing is known to.
+	// LearnerObstacle and WorkersObstacle are the problems that keep pods from being created or from starting, or workers
+	// from being ready, apart from problems that the learner's pod shows; the zero value for none.
 	LearnerObstacle, WorkersObstacle problem.Problem
-	// ProgramsObstacle is that a program with pods of its own has none that is ready, or what keeps its pods from
-	// starting; the zero value where there is none such.
+	// ProgramsObstacle is the problem of a program with pods of its own of which none is ready, or the problem that keeps
+	// its pods from starting; the zero value for none.
 	ProgramsObstacle problem.Problem
 	// WorkersReplaceAt is when the workers' Job is replaced because none of its workers can work: workers.ReplaceAt.
 	WorkersReplaceAt time.Time
@@ -150,7 +150,7 @@ func New(o Observer) *Observer {
 	return &o
 }
 
-// Forget drops what is known of a run that no longer exists.
+// Forget drops the state of a run that no longer exists.
 func (o *Observer) Forget(run types.NamespacedName) {
 	o.looks.Forget(run)
 	o.lingers.Forget(run)
@@ -258,7 +258,7 @@ func (o *Observer) confirmMissing(ctx context.Context, run *v1alpha1.TrainingRun
 	return nil
 }
 
-// Confirm reads the learner of the newest attempt from the API server: what the cache has of it may be old.
+// Confirm reads the learner of the newest attempt from the API server, since the cache may be old.
 func (o *Observer) Confirm(ctx context.Context, run *v1alpha1.TrainingRun, seen *State) error {
 	newest := status.NewestAttempt(run)
 	delete(seen.Learners, newest)

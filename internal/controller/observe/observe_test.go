@@ -152,7 +152,7 @@ func TestWorkersWithARefusedKey(t *testing.T) {
 	}
 }
 
-// TestWorkersWithLabelsOfTheirOwn finds the pods of workers whose labels differ from those of their Job.
+// TestWorkersWithLabelsOfTheirOwn finds the pods of workers whose labels differ from the labels of their Job.
 func TestWorkersWithLabelsOfTheirOwn(t *testing.T) {
 	run := startedRun()
 	run.Labels = map[string]string{"team": "a"}

@@ -24,14 +24,15 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/status"
 )
 
-// LookInterval is the time between two looks at what keeps pods from starting that the cache does not have: the events
-// of Jobs, and the pods of workers.
+// LookInterval is the time between two looks for problems of pods that the cache does not have: the events of Jobs, and
+// the pods of workers.
 const LookInterval = 10 * time.Second
 
 // lookDelay is how long a Job may take to have its pods before the first look.
 const lookDelay = 3 * time.Second
 
-// observeObstacles finds what keeps the learner's pod from being created, and the workers' pods from running.
+// observeObstacles finds the problems that keep the learner's pod from being created, and the workers' pods from
+// running.
 func (o *Observer) observeObstacles(ctx context.Context, run *v1alpha1.TrainingRun, seen *State) {
 	if status.RunFinished(run) {
 		return

@@ -49,7 +49,7 @@ func (o *Observer) lacksProgram(ctx context.Context, run *v1alpha1.TrainingRun) 
 	return nil
 }
 
-// programObstacle says what keeps the pods of a program from starting; nothing where that is not known.
+// programObstacle returns the problem that keeps the pods of a program from starting; the zero value if unknown.
 func (o *Observer) programObstacle(ctx context.Context, d *appsv1.Deployment) problem.Problem {
 	var pods corev1.PodList
 	if err := o.Live.List(ctx, &pods, client.InNamespace(d.Namespace), client.Limit(20),

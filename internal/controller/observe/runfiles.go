@@ -27,7 +27,7 @@ type RunFile struct {
 	object *corev1.ConfigMap
 }
 
-// RunFiles are those of earlier attempts that still exist, the newest first.
+// RunFiles are the existing run files of earlier attempts, the newest first.
 type RunFiles []RunFile
 
 // RunFileError says that the run file of an earlier attempt cannot be used, which trying again does not change.
@@ -80,13 +80,13 @@ func decode(config *corev1.ConfigMap) (RunFile, error) {
 	return RunFile{RunFile: file, Pins: pins, object: config}, nil
 }
 
-// SettingsFixed says that what decides the weights can no longer be changed. The status of a run that a former version
-// of the operator started does not say so until this one has written it.
+// SettingsFixed reports whether the settings that decide the weights can no longer be changed. If a former version of
+// the operator started the run, the status does not say so until this version has written it.
 func SettingsFixed(run *v1alpha1.TrainingRun) bool {
 	return run.Status.StartTime != nil && ptr.Deref(run.Status.SettingsFixed, true)
 }
 
-// HasStep says that a step is committed, though perhaps with other settings than those of the spec, which are not fixed
+// HasStep reports whether a step is committed, perhaps with other settings than the spec has now. These are not fixed
 // then: only the settings of that step can continue the run.
 func HasStep(run *v1alpha1.TrainingRun) bool {
 	attempts := run.Status.Attempts
@@ -145,8 +145,8 @@ func (f RunFiles) Former(run *v1alpha1.TrainingRun, next contract.RunFile) contr
 	return history
 }
 
-// RunFilesToKeep names the files that a run still needs: the newest two and, until its settings are fixed, those of the
-// attempts that the status lists.
+// RunFilesToKeep names the files that a run still needs: the newest two and, until its settings are fixed, the files of
+// the attempts that the status lists.
 func RunFilesToKeep(run *v1alpha1.TrainingRun, newest int32) []string {
 	keep := []string{desired.RunFileName(run, newest), desired.RunFileName(run, newest-1)}
 	if SettingsFixed(run) {

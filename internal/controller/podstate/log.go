@@ -10,8 +10,9 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/contract"
 )
 
-// credentials match what a log must not show to those who read a status: values of fields that are named after
-// credentials, keys by the prefixes of well-known services, and passwords in URLs. What their groups match stays.
+// credentials match texts that a log must not show to the readers of a status: values of fields that are named after
+// credentials, keys by the prefixes of well-known services, and passwords in URLs. The text that their groups match
+// stays.
 var credentials = []*regexp.Regexp{
 	regexp.MustCompile(
 		`(?i)((?:api[-_ ]?key|authorization|password|passwd|secret|token)["']?\s*[:=]\s*["']?(?:bearer\s+)?)[^\s"',;&]+`),

@@ -88,7 +88,7 @@ func waiting(pod *corev1.Pod, c *corev1.ContainerStatus, fields Fields) problem.
 	}
 }
 
-// imageFailures are what a container waits for while its image cannot be pulled and is pulled again.
+// imageFailures are the reasons of a container that waits while its image cannot be pulled and is pulled again.
 var imageFailures = []string{"ErrImagePull", "ImagePullBackOff", "RegistryUnavailable", "SignatureValidationFailed"}
 
 // ReplaceAfter is the age at which a pod is replaced that waits for an image: the kubelet tries to pull it ever more

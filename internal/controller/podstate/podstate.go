@@ -1,8 +1,7 @@
 // Copyright 2026 The tinker-operator authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package podstate reads what a pod's status says about its main container, and whether a Job has ended. It decides
-// nothing.
+// Package podstate reads the state of a pod's main container, and whether a Job has ended. It decides nothing.
 package podstate
 
 import (
@@ -117,7 +116,7 @@ const (
 	deletedByGC    = "DeletionByPodGC"
 )
 
-// Disruption is what something else than its program did to a pod.
+// Disruption is an end of a pod that its program did not cause.
 type Disruption int
 
 // The disruptions.

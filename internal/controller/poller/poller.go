@@ -3,7 +3,7 @@
 
 // Package poller polls learners in the background, so that no reconcile ever waits for a pod. It posts a heartbeat to
 // each learner that it tracks, keeps the newest reply, and sends an event for a run whose replies changed; if only
-// figures of steps did, at every third heartbeat at most. The controller decides what a reply means.
+// figures of steps did, at every third heartbeat at most. The controller interprets the replies.
 package poller
 
 import (
@@ -26,13 +26,13 @@ type Target struct {
 	Pod types.UID
 	// Address is host:port.
 	Address string
-	// WorkerToken says that the learner has no token of the manager's own, as earlier managers made it: it takes that of
-	// the workers.
+	// WorkerToken says that an earlier manager made the learner without a token for the manager: it accepts the workers'
+	// token.
 	WorkerToken bool
 	Request     contract.HeartbeatRequest
 }
 
-// Result is what heartbeats have shown of a learner.
+// Result is the result of a learner's heartbeats.
 type Result struct {
 	// Reply is the newest; nil before the first.
 	Reply *contract.HeartbeatReply
@@ -42,7 +42,7 @@ type Result struct {
 	Err error
 	// Since is when this manager sent its first heartbeat; the zero time before.
 	Since time.Time
-	// Excess says what the newest reply had beyond what the manager keeps; empty for a learner of the project.
+	// Excess describes the parts of the newest reply that the manager did not keep; empty for a learner of the project.
 	Excess string
 }
 
@@ -92,11 +92,11 @@ type Poller struct {
 	inFlight map[types.UID]bool
 	// sent is the newest request that each learner was sent.
 	sent map[types.UID]Target
-	// pending is what has come from each learner since the newest event of its run.
+	// pending has the heartbeats of each learner since the newest event of its run.
 	pending map[types.UID]pending
 }
 
-// pending is what has come from a learner since the newest event of its run.
+// pending has the heartbeats of a learner since the newest event of its run.
 type pending struct {
 	// heartbeats counts those that have ended, with a reply or without one.
 	heartbeats int
@@ -157,7 +157,7 @@ func (p *Poller) Track(run types.NamespacedName, targets []Target) {
 	}
 }
 
-// Latest is what is known of a learner.
+// Latest returns the latest result of a learner.
 func (p *Poller) Latest(pod types.UID) Result {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -312,7 +312,8 @@ func TestUnusedClientsAreDropped(t *testing.T) {
 	}
 }
 
-// TestReplyIsKeptBounded keeps no more of a reply than the project's own learner sends, and says what it leaves out.
+// TestReplyIsKeptBounded keeps no more of a reply than the project's own learner sends, and names the parts that it
+// leaves out.
 func TestReplyIsKeptBounded(t *testing.T) {
 	reply := contract.HeartbeatReply{Attempt: 1}
 	for n := range int64(2 * contract.MaxRecords) {

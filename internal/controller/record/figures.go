@@ -15,7 +15,7 @@ import (
 // The least times between two writes that have nothing new but the figures of steps.
 const (
 	writeFigures = 30 * time.Second
-	// writeNewHistory is that of the history of a learner that is new.
+	// writeNewHistory is the interval for the history of a new learner.
 	writeNewHistory = 10 * time.Second
 	// newLearner is for how long after the start of its container a learner's figures are written as often as everything
 	// else, so that people see a run start, and a short run proceed.
@@ -30,7 +30,7 @@ func HistoryEvery(since, now time.Time) time.Duration {
 	return writeFigures
 }
 
-// Pace is what Due knows of a run.
+// Pace has the facts about a run that Due depends on.
 type Pace struct {
 	// everySteps is checkpoints.everySteps.
 	everySteps int64
@@ -51,8 +51,8 @@ func PaceFor(run *v1alpha1.TrainingRun, since, now time.Time) Pace {
 	return rule
 }
 
-// onlyFigures says that two statuses differ in nothing but what each step changes. A lasting checkpoint, a first or
-// best one, and an evaluation are more. everySteps is checkpoints.everySteps.
+// onlyFigures reports whether two statuses differ only in figures that each step changes. A lasting checkpoint, a first
+// or best one, and an evaluation are further differences. everySteps is checkpoints.everySteps.
 func onlyFigures(everySteps int64, before, after *v1alpha1.TrainingRunStatus) bool {
 	if LastingCheckpoint(everySteps, before, after) != nil {
 		return false

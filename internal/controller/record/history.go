@@ -33,11 +33,11 @@ type HistoryWriter struct {
 	client client.Client
 	live   client.Reader
 	now    func() time.Time
-	// runs has what is known of the ConfigMaps.
+	// runs has the known state of the ConfigMaps.
 	runs objectmap.Map[known]
 }
 
-// known is what the ConfigMap of a run has.
+// known is the known state of a run's ConfigMap.
 type known struct {
 	// read says that the next two are known.
 	read   bool

@@ -13,8 +13,9 @@ import (
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
 )
 
-// The least times between two writes of one status, where the newer could wait. What changes the state that people see
-// is written sooner than the rest, but not at once: an endpoint that answers 429 now and then would cause many writes.
+// The least times between two writes of one status, if the newer write can wait. Changes of the state that people see
+// are written sooner than other changes, but not at once: an endpoint that answers 429 now and then would cause many
+// writes.
 const (
 	writeEvery = 5 * time.Second
 	writeSoon  = 2 * time.Second

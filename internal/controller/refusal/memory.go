@@ -63,5 +63,5 @@ func (m *Memory) Record(owner client.Object, role, name string, err error, now t
 // Latest is the newest refusal of a role; the zero Try without one.
 func (m *Memory) Latest(owner client.Object, role string) Try { return m.byRole.Get(owner)[role] }
 
-// Forget drops what is known of an owner.
+// Forget drops the state of an owner.
 func (m *Memory) Forget(owner types.NamespacedName) { m.byRole.Forget(owner) }

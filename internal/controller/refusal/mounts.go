@@ -19,7 +19,7 @@ import (
 // mention it.
 var mountFailures = []string{"FailedMount", "FailedAttachVolume", "FailedMapVolume"}
 
-// vague begins the notes in which the kubelet says that it has waited, but not for what.
+// vague begins the kubelet's notes about a wait whose reason they do not name.
 const vague = "Unable to attach or mount volumes"
 
 // OfMounts returns the words of the newest event about a volume that a pod does not get; empty where there is none.

@@ -69,8 +69,8 @@ func lastSeen(e eventsv1.Event) time.Time {
 // generatedName is a pod's name as the API server quotes it, with the suffix that differs at each try.
 var generatedName = regexp.MustCompile(`(pods? "[^"]*)-[a-z0-9]{5}"`)
 
-// podWords are the API server's words in a note, without what differs from one try to the next: a status should not
-// change with each.
+// podWords are the API server's words in a note, without the parts that differ between tries: a status should not
+// change with each try.
 func podWords(note string) string {
 	note = strings.TrimPrefix(note, "(combined from similar events): ")
 	note = strings.TrimPrefix(note, "Error creating: ")

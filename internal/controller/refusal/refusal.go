@@ -1,7 +1,7 @@
 // Copyright 2026 The tinker-operator authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package refusal reads what Kubernetes refuses: objects that the API server does not accept, and pods that it does not
+// Package refusal reads refusals by Kubernetes: objects that the API server does not accept, and pods that it does not
 // accept from the controller of a Job.
 package refusal
 
@@ -17,8 +17,8 @@ import (
 )
 
 // Of returns the problem that an answer of the API server to a create shows, with its words as evidence: CreateRefused
-// for what may pass later, as with a quota, SpecRefused for what cannot pass until the object is another one, and
-// NamespaceTerminating for what cannot pass at all. It returns false for an answer that is uncertain, or that refuses
+// if the object may pass later, as with a quota, SpecRefused if it cannot pass without a change, and
+// NamespaceTerminating if it cannot pass at all. It returns false for an answer that is uncertain, or that refuses
 // nothing.
 func Of(err error) (problem.Problem, bool) {
 	switch {

@@ -33,7 +33,7 @@ func webhook(code int32, reason metav1.StatusReason) error {
 	}}
 }
 
-// terminating is how the API server refuses what is created in a namespace that is being deleted.
+// terminating is the API server's refusal to create an object in a namespace that is being deleted.
 func terminating() error {
 	err := apierrors.NewForbidden(jobs, "j", errors.New("unable to create new content in namespace n because it is "+
 		"being terminated"))

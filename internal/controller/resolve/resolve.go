@@ -1,8 +1,8 @@
 // Copyright 2026 The tinker-operator authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package resolve finds what a run refers to: the environments to pin, and the checkpoint to begin from. If something
-// is missing, it returns the problem that keeps the next attempt from starting.
+// Package resolve finds the objects that a run refers to: the environments to pin, and the checkpoint to begin from. If
+// something is missing, it returns the problem that keeps the next attempt from starting.
 package resolve
 
 import (
@@ -24,8 +24,8 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/status"
 )
 
-// Environments gives the pins of all environments that a run refers to. What the run has pinned
-// already stays as it is; pinned is nil when there is no run file to read that from.
+// Environments gives the pins of all environments that a run refers to. Existing pins stay as they are; pinned is nil
+// if there is no run file to read them from.
 func Environments(run *v1alpha1.TrainingRun, pinned desired.Pins,
 	environments map[string]*v1alpha1.RewardEnvironment) (desired.Pins, *problem.Problem) {
 	pins := desired.Pins{}

@@ -23,7 +23,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/problem"
 )
 
-// observed is what the cluster had when it was read, once.
+// observed is the state of an environment in the cluster, read once.
 type observed struct {
 	// filled is the environment with the code of ConfigMaps in its spec, of which the definition is made.
 	filled     *v1alpha1.RewardEnvironment

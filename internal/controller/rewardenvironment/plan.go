@@ -38,7 +38,7 @@ const dataInterval = 15 * time.Second
 // lookInterval is the time between two looks at why a probe has no pod.
 const lookInterval = 10 * time.Second
 
-// plan is what is to be done about an environment, and its condition.
+// plan has the actions on an environment, and its condition.
 type plan struct {
 	// ready is the condition; its zero value leaves it as it is.
 	ready status.Condition
@@ -52,7 +52,7 @@ type plan struct {
 	requeue time.Duration
 }
 
-// found is what goes into the status.
+// found is the result that goes into the status.
 type found struct {
 	digest string
 	result contract.ProbeResult
@@ -144,7 +144,7 @@ func hasAnswer(env *v1alpha1.RewardEnvironment, seen observed) bool {
 	return ready.Reason == v1alpha1.ReasonSpecInvalid
 }
 
-// withResult reads what a probe left.
+// withResult reads the result of a probe.
 func (p plan) withResult(env *v1alpha1.RewardEnvironment, seen observed, t *corev1.ContainerStateTerminated,
 	now time.Time) plan {
 	result, err := contract.DecodeProbeResult(t.Message)
@@ -241,8 +241,8 @@ func refusedPod(refused problem.Problem) status.Condition {
 	return notStarting(refusal.OfObject(refused, "pod", "pod"))
 }
 
-// waitingProbe says what a probe that has not ended waits for. A probe that follows on a failure says nothing
-// of its own while all is well, so that the failure stays to be seen.
+// waitingProbe returns the condition of a probe that has not ended, with the reason of its wait. While a probe after a
+// failure has no problem itself, it does not change the condition, so that the failure stays visible.
 func waitingProbe(pod *corev1.Pod) status.Condition {
 	if _, running := podstate.Running(pod, desired.ProbeContainer); running {
 		return probing()

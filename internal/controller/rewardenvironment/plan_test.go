@@ -75,7 +75,7 @@ func terminatedPod(message string, since time.Duration) *corev1.Pod {
 	}})
 }
 
-// hasCode gives the status the digest of the code of reward.python, and readsCode is what there is now.
+// hasCode gives the status the digest of the code of reward.python, and readsCode has the current code.
 func hasCode(digest string) func(*v1alpha1.RewardEnvironment) {
 	return func(env *v1alpha1.RewardEnvironment) {
 		env.Status.Code = []v1alpha1.CodeStatus{{Function: "reward.python", SHA256: digest}}

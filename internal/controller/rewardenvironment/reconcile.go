@@ -1,8 +1,8 @@
 // Copyright 2026 The tinker-operator authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package rewardenvironment has each RewardEnvironment probed by a Job of its own: what it finds goes into
-// the status, which runs pin. It never loads data and never plays an episode itself.
+// Package rewardenvironment has each RewardEnvironment probed by a Job of its own: the probe's result goes into the
+// status, which runs pin. It never loads data and never plays an episode itself.
 package rewardenvironment
 
 import (
@@ -106,7 +106,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 	return ctrl.Result{RequeueAfter: p.requeue}, r.apply(ctx, env, p)
 }
 
-// startProbe makes a probe's Job and what it reads.
+// startProbe makes a probe's Job and the objects that it reads.
 func (r *Reconciler) startProbe(ctx context.Context, seen observed, try int32) error {
 	definition, err := contract.EncodeDefinition(seen.definition)
 	if err != nil {

@@ -88,7 +88,7 @@ func environmentDigest(definition contract.Definition, result contract.ProbeResu
 	return hex.EncodeToString(sum[:]), nil
 }
 
-// datasetStatus returns what a probe read as the status has it; nil for nothing.
+// datasetStatus returns the data that a probe read in the form of the status; nil for none.
 func datasetStatus(contents *contract.DataContents) *v1alpha1.DatasetStatus {
 	if contents == nil {
 		return nil

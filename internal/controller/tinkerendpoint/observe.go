@@ -27,14 +27,14 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/problem"
 )
 
-// observed is what the cluster had when it was read, once.
+// observed is the state of an endpoint in the cluster, read once.
 type observed struct {
 	// runs are those that name the endpoint, with the labels of their namespaces.
 	runs []namespacedRun
 	// ready is how many pods of the broker serve, and obstacle why none starts; the zero value where nothing is known.
 	ready    int32
 	obstacle problem.Problem
-	// report is what the broker says; nil before its first.
+	// report is the broker's report; nil before the first.
 	report *endpoint.Report
 	// former are the settings that the ConfigMap has, encoded; empty if it does not exist.
 	former string
@@ -85,7 +85,7 @@ func (r *Reconciler) observe(ctx context.Context, of *v1alpha1.TinkerEndpoint) (
 // observeRuns finds the runs that name the endpoint.
 func (r *Reconciler) observeRuns(ctx context.Context, of *v1alpha1.TinkerEndpoint) ([]namespacedRun, error) {
 	var runs v1alpha1.TrainingRunList
-	// The runs are those of the cache itself, and are only read.
+	// The runs are the cache's own objects, and must not be changed.
 	if err := r.Client.List(ctx, &runs, client.UnsafeDisableDeepCopy); err != nil {
 		return nil, fmt.Errorf("listing runs: %w", err)
 	}
@@ -115,7 +115,7 @@ func (r *Reconciler) observeRuns(ctx context.Context, of *v1alpha1.TinkerEndpoin
 	return found, nil
 }
 
-// observeBroker finds how many pods of the broker serve, and what keeps them from starting.
+// observeBroker counts the broker's pods that serve, and finds the problem that keeps them from starting.
 func (r *Reconciler) observeBroker(ctx context.Context, of *v1alpha1.TinkerEndpoint, seen *observed) error {
 	deployment, err := observe.Find(ctx, r.Live, r.Settings.Namespace, endpoint.ObjectName(of.Name),
 		&appsv1.Deployment{})
@@ -141,7 +141,7 @@ func (r *Reconciler) observeBroker(ctx context.Context, of *v1alpha1.TinkerEndpo
 	return nil
 }
 
-// obstacleOf says what keeps a pod of the broker from starting.
+// obstacleOf returns the problem that keeps a pod of the broker from starting.
 func (r *Reconciler) obstacleOf(ctx context.Context, pod *corev1.Pod) (problem.Problem, error) {
 	if pod.DeletionTimestamp != nil {
 		return problem.Problem{}, nil

@@ -31,16 +31,16 @@ const lookInterval = 10 * time.Second
 // maxSettings bounds the encoded settings: a ConfigMap has at most 1 MiB.
 const maxSettings = 900 << 10
 
-// plan is what is to be done about an endpoint.
+// plan has the actions on an endpoint.
 type plan struct {
-	// settings are those of the broker, encoded.
+	// settings are the broker's settings, encoded.
 	settings       []byte
 	ready, stalled status.Condition
 	runs           int32
 	usage          []v1alpha1.EndpointBudgetUsage
 }
 
-// makePlan decides what the broker is told, and what the status says. known are the prices of the operator.
+// makePlan decides the settings of the broker, and the status. known are the prices of the operator.
 func makePlan(of *v1alpha1.TinkerEndpoint, seen observed, known map[string]spending.Price,
 	now time.Time) (plan, error) {
 	settings := settingsOf(of, seen, known)
@@ -167,7 +167,7 @@ func withoutOldest(all []endpoint.Run, runs []namespacedRun, save int) ([]endpoi
 	return slices.DeleteFunc(slices.Clone(all), func(run endpoint.Run) bool { return left[run.UID] }), nil
 }
 
-// usageOf returns what the report says of the budgets that the spec has; without a report what the status said before.
+// usageOf returns the reported usage of the budgets in the spec; without a report, the usage in the former status.
 func usageOf(of *v1alpha1.TinkerEndpoint, report *endpoint.Report) []v1alpha1.EndpointBudgetUsage {
 	if report == nil {
 		return of.Status.Usage

@@ -65,8 +65,8 @@ func planned(t *testing.T, of *v1alpha1.TinkerEndpoint, seen observed) (plan, en
 	return p, settings
 }
 
-// TestSettings checks what a broker is told: the runs that are allowed, those that are over too, with former, weight
-// and budgets, and the prices of the endpoint before those of the operator.
+// TestSettings checks the settings of a broker: the allowed runs, including finished ones, with former, weight and
+// budgets, and the prices of the endpoint before the operator's.
 func TestSettings(t *testing.T) {
 	of := newEndpoint(func(e *v1alpha1.TinkerEndpoint) {
 		e.Spec.ProxyURL, e.Spec.ProjectID, e.Spec.Allowed.Models = "http://proxy", "p", []string{"m"}
@@ -106,7 +106,7 @@ func TestSettings(t *testing.T) {
 	}
 }
 
-// TestPricesThatCannotBeReadStay keeps what the broker had.
+// TestPricesThatCannotBeReadStay keeps the broker's former prices.
 func TestPricesThatCannotBeReadStay(t *testing.T) {
 	seen := observed{unreadable: "row 0 has no tinker_id", former: `{"prices":{"m":{"prompt":9}}}`, ready: 1}
 	p, got := planned(t, newEndpoint(), seen)
@@ -158,7 +158,7 @@ func TestSettingsFitIntoAConfigMap(t *testing.T) {
 	}
 }
 
-// TestConditions checks Ready and Stalled for what is seen.
+// TestConditions checks Ready and Stalled for each observation.
 func TestConditions(t *testing.T) {
 	report := func(change func(*endpoint.Report)) *endpoint.Report {
 		r := &endpoint.Report{}
@@ -217,7 +217,7 @@ func TestConditions(t *testing.T) {
 	}
 }
 
-// TestUsage shows what the report says of the budgets of the spec, and keeps it while there is no report.
+// TestUsage shows the reported usage of the budgets in the spec, and keeps it while there is no report.
 func TestUsage(t *testing.T) {
 	of := newEndpoint(func(e *v1alpha1.TinkerEndpoint) {
 		e.Spec.Budgets = []v1alpha1.EndpointBudget{{Name: "b"}, {Name: "new"}}
@@ -236,7 +236,7 @@ func TestUsage(t *testing.T) {
 	}
 }
 
-// TestMountCode distinguishes what the platform has to create from a volume that is not ready.
+// TestMountCode distinguishes objects that the platform has to create from a volume that is not ready.
 func TestMountCode(t *testing.T) {
 	for words, want := range map[string]problem.Code{
 		`SetUp failed for volume "key" : secret "tinker" not found`:                problem.EndpointObjectNotFound,

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package tinkerendpoint runs the broker of each TinkerEndpoint in the operator's namespace, tells it which runs it
-// serves, and shows what it reports. It never reads a Secret: the broker alone has the API key.
+// serves, and shows its reports. It never reads a Secret: only the broker has the API key.
 package tinkerendpoint
 
 import (
@@ -38,7 +38,7 @@ type Reconciler struct {
 	// Names are the endpoints that the manager may read, where it may not watch all; empty for all.
 	Names    []string
 	Recorder events.EventRecorder
-	// ManagerKey is what the keys of brokers derive from.
+	// ManagerKey is the key from which the keys of brokers derive.
 	ManagerKey []byte
 	Settings   desired.Settings
 	Now        func() time.Time
@@ -65,7 +65,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 		return ctrl.Result{}, fmt.Errorf("reading endpoint: %w", err)
 	}
 	if of == nil || of.DeletionTimestamp != nil {
-		// What belongs to the endpoint goes with it, by its owner references.
+		// Owner references delete the endpoint's objects with it.
 		r.created.Forget(request.NamespacedName)
 		r.pruned.Forget(request.NamespacedName)
 		return ctrl.Result{}, nil
@@ -111,7 +111,7 @@ func (r *Reconciler) apply(ctx context.Context, of *v1alpha1.TinkerEndpoint, see
 	return nil
 }
 
-// keys derives what a broker has besides the API key.
+// keys derives the secrets of a broker other than the API key.
 func (r *Reconciler) keys(of *v1alpha1.TinkerEndpoint) (desired.BrokerKeys, error) {
 	keys := desired.BrokerKeys{Suffix: contract.SecretSuffix(r.ManagerKey, string(of.UID))}
 	var err error
@@ -123,7 +123,7 @@ func (r *Reconciler) keys(of *v1alpha1.TinkerEndpoint) (desired.BrokerKeys, erro
 	return keys, err
 }
 
-// createInterval is the time between two attempts to create what the manager cannot read, or does not change.
+// createInterval is the time between two attempts to create objects that the manager cannot read or does not change.
 const createInterval = time.Minute
 
 // create makes the Secret and the claim of a broker, which are never changed.

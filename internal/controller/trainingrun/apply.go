@@ -40,11 +40,12 @@ const (
 	eventSettingsChanged   = "SettingsChanged"
 )
 
-// reportRefusal is when to reconcile a run again, so that its status has what the API server has just refused.
+// reportRefusal is the delay after which a run is reconciled again, so that its status shows a new refusal by the API
+// server.
 const reportRefusal = time.Second
 
-// apply executes a plan after its status is written. What the API server refuses is not an error: it returns when to
-// reconcile again, and the status reports it.
+// apply executes a plan after its status is written. A refusal by the API server is not an error: the status reports
+// it, and apply returns when to reconcile again.
 func (r *Reconciler) apply(ctx context.Context, run *v1alpha1.TrainingRun, seen observe.State,
 	p plan) (time.Duration, error) {
 	r.reportChanges(run, p)
@@ -141,7 +142,8 @@ func (r *Reconciler) reconcileServers(
 	return reconciler.Reconcile(ctx, run, action, workersOf(run, seen, p.pins).Servers)
 }
 
-// workersOf is what decides about the workers. pins are those of an attempt that starts; nil if none does.
+// workersOf returns the state that decides about the workers. pins are the pins of an attempt that starts; nil if none
+// does.
 func workersOf(run *v1alpha1.TrainingRun, seen observe.State, pins desired.Pins) workers.Observed {
 	o := workers.Observed{
 		Attempt: status.NewestAttempt(run), Job: seen.Rollout, Service: seen.Service, Credentials: seen.Credentials,
@@ -221,7 +223,8 @@ func (r *Reconciler) expire(ctx context.Context, run *v1alpha1.TrainingRun) erro
 	return nil
 }
 
-// targets are the learners to ask, those of earlier attempts too: the request shows them that there is a newer one.
+// targets are the learners to ask, including learners of earlier attempts: the request shows them that there is a newer
+// attempt.
 func targets(run *v1alpha1.TrainingRun, seen observe.State, want contract.Desired) []poller.Target {
 	newest := status.NewestAttempt(run)
 	var all []poller.Target

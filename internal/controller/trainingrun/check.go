@@ -22,14 +22,14 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/status"
 )
 
-// nextCheck is whether the next attempt of a run could start, and of what that was found.
+// nextCheck is the result of a check whether the next attempt of a run could start, with the inputs of the check.
 type nextCheck struct {
 	of      string
 	problem *problem.Problem
 }
 
-// checkNext makes the run file of an attempt that does not start yet, once for each version of what it is made from,
-// and returns why it cannot be made: somebody who changes a run in progress is told at once, and not when its learner
+// checkNext makes the run file of an attempt that does not start yet, once for each version of its inputs, and returns
+// why it cannot be made. Somebody who changes a run in progress sees the problem at once, and not only when its learner
 // is evicted.
 func (r *Reconciler) checkNext(ctx context.Context, run *v1alpha1.TrainingRun, seen observe.State,
 	p plan) *problem.Problem {
@@ -71,7 +71,7 @@ func (r *Reconciler) nextProblem(run *v1alpha1.TrainingRun, seen observe.State,
 	return resolve.FileProblem(err)
 }
 
-// madeFrom identifies what a run file is made from.
+// madeFrom identifies the inputs of a run file.
 func madeFrom(run *v1alpha1.TrainingRun, seen observe.State) string {
 	var of strings.Builder
 	fmt.Fprintf(&of, "%d %d %v %v %v", run.Generation, status.NewestAttempt(run), observe.SettingsFixed(run),

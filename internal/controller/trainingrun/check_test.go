@@ -26,8 +26,8 @@ import (
 	"github.com/tinker-operator/tinker-operator/test/admit"
 )
 
-// checkedRun is a run in progress with the run file of its first attempt, and a Reconciler that counts what it reads
-// from the API server.
+// checkedRun is a run in progress with the run file of its first attempt, and a Reconciler that counts its reads from
+// the API server.
 func checkedRun(t *testing.T) (*v1alpha1.TrainingRun, observe.State, *Reconciler, *int) {
 	t.Helper()
 	run := newRun(attempts(inProgress(1)), func(r *v1alpha1.TrainingRun) {
@@ -132,8 +132,7 @@ func TestUnusableChangeIsToldAtOnce(t *testing.T) {
 	}
 }
 
-// TestRunIsCheckedOnce reads the run file for each version of what the next one is made from, and not at each
-// reconcile.
+// TestRunIsCheckedOnce reads the run file once for each version of the next file's inputs, and not at each reconcile.
 func TestRunIsCheckedOnce(t *testing.T) {
 	run, seen, r, reads := checkedRun(t)
 	check := func(when string, want int) {

@@ -27,7 +27,7 @@ import (
 // firstReplyLimit is how long a learner that runs may take to answer for the first time.
 const firstReplyLimit = 30 * time.Second
 
-// view is what conditions are computed from.
+// view has the inputs of conditions.
 type view struct {
 	run  *v1alpha1.TrainingRun
 	next *v1alpha1.TrainingRunStatus
@@ -155,7 +155,8 @@ func suspendedCondition(v view) status.Condition {
 	}
 }
 
-// podsCondition has what keeps the learner from answering, and then what keeps workers from being ready.
+// podsCondition has the problem that keeps the learner from answering, or else the problem that keeps workers from
+// being ready.
 func podsCondition(v view) status.Condition {
 	if c := learnerCondition(v); c.Status != metav1.ConditionTrue {
 		return c
@@ -320,7 +321,7 @@ func reportedProblem(v view, found problem.Problem) status.Condition {
 	return not(kind, found)
 }
 
-// progressWithoutLearner names what a person has to repair before the learner runs.
+// progressWithoutLearner names the problem that a person has to repair before the learner runs.
 func progressWithoutLearner(v view) status.Condition {
 	const kind = v1alpha1.ConditionProgressing
 	switch c := learnerCondition(v); {
@@ -392,7 +393,7 @@ func keyRefused(run *v1alpha1.TrainingRun) problem.Problem {
 	return problem.Problem{Code: problem.KeyRefused, Field: fmt.Sprintf("key %q of Secret %q", key.Key, key.Name)}
 }
 
-// readyCondition holds while the run does what the spec asks: it makes progress, is complete, or is suspended.
+// readyCondition is true while the run is as the spec asks: it makes progress, is complete, or is suspended.
 func readyCondition(v view) status.Condition {
 	const kind = v1alpha1.ConditionReady
 	switch {

@@ -32,7 +32,7 @@ func TestStatusOfRandomObservations(t *testing.T) {
 			t.Fatalf("seed %d: %v", seed, err)
 		}
 		if p.start > 0 || p.ending != nil || p.final != nil {
-			continue // These change what is observed next.
+			continue // These change the next observation.
 		}
 		again := run.DeepCopy()
 		again.Status = *first.DeepCopy()

@@ -61,7 +61,7 @@ func closedReasons(t *testing.T) map[string]bool {
 	return reasons
 }
 
-// check is what holds of every status.
+// check checks the rules that hold for every status.
 func check(s v1alpha1.TrainingRunStatus, reasons map[string]bool, generation int64) error {
 	if len(s.Conditions) != len(allConditions) {
 		return fmt.Errorf("%d conditions, want %d", len(s.Conditions), len(allConditions))
@@ -97,7 +97,7 @@ func check(s v1alpha1.TrainingRunStatus, reasons map[string]bool, generation int
 	return nil
 }
 
-// run returns the status after a plan is executed, with what prepare would have made for a start.
+// planned returns the plan, with the file and pins that prepare would have made for a start.
 func planned(run *v1alpha1.TrainingRun, seen observe.State) plan {
 	p := makePlan(run, seen, now)
 	if p.start == 0 {

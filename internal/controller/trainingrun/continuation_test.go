@@ -48,7 +48,7 @@ func TestMessagesOfARunThatOnlyEvaluates(t *testing.T) {
 	}
 }
 
-// TestContinuation checks that Progressing says from which state a new attempt would continue, and what it would lack.
+// TestContinuation checks that Progressing says from which state a new attempt would continue, and its losses.
 func TestContinuation(t *testing.T) {
 	const resumes = "The run makes progress. A new attempt continues from status.latestCheckpoint"
 	artifacts := func(run *v1alpha1.TrainingRun) { run.Spec.Artifacts = &v1alpha1.Artifacts{ClaimName: "runs"} }

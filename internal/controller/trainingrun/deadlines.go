@@ -57,7 +57,7 @@ func startOverdue(run *v1alpha1.TrainingRun, newest v1alpha1.Attempt, l observe.
 	now time.Time) *attempt.Ending {
 	deadline, waits := seconds(*run.Spec.FailurePolicy.StartDeadlineSeconds), observe.LearnerWaits(run, l.Pod)
 	if l.Pod != nil && seen.LearnerObstacle.NeedsAction() {
-		waits = seen.LearnerObstacle // What it lacks may be there on another node, so that its deadline applies.
+		waits = seen.LearnerObstacle // Another node may have the missing resources, so its deadline applies.
 	}
 	switch {
 	case desired.SuspendedByOther(l.Job):
@@ -79,9 +79,8 @@ func startOverdue(run *v1alpha1.TrainingRun, newest v1alpha1.Attempt, l observe.
 	return end
 }
 
-// endsByDeadline says that a plan ends an attempt because of the time that has passed since what was observed, rather
-// than because its container has ended. A manager that was cut off from the API server for that long may have missed
-// much.
+// endsByDeadline reports whether a plan ends an attempt because of the time since an observation, rather than because
+// its container has ended. A manager that was cut off from the API server for that long may have missed much.
 func endsByDeadline(run *v1alpha1.TrainingRun, seen observe.State, p plan) bool {
 	if p.ending == nil || p.ending.Cause != contract.CauseStartTimeout && p.ending.Cause != contract.CauseNodeLost {
 		return false

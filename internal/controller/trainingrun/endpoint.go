@@ -53,7 +53,7 @@ func acceptedCondition(v view) status.Condition {
 	return status.True(kind, v1alpha1.ReasonAccepted, message)
 }
 
-// unsupported says that the run failed because the endpoint does not do what the spec asks for.
+// unsupported reports whether the run failed because the endpoint lacks a feature that the spec needs.
 func (v view) unsupported() bool {
 	attempt := v.attempt()
 	if !v.is(v1alpha1.ConditionFailed) || attempt == nil || attempt.Cause != string(contract.CauseConfigRejected) {

@@ -43,7 +43,8 @@ func TestConditionQuotesTheFailedRequest(t *testing.T) {
 	}
 }
 
-// TestAcceptedNamesWhatIsNotCertain checks that Accepted says what the capability check found or could not decide.
+// TestAcceptedNamesWhatIsNotCertain checks that Accepted names the features that the capability check found missing or
+// could not decide.
 func TestAcceptedNamesWhatIsNotCertain(t *testing.T) {
 	const sum, seed = contract.CapabilityGradientSum, contract.CapabilitySeed
 	cases := map[string]struct {

@@ -23,7 +23,7 @@ func suspendedJob() *batchv1.Job {
 	return job
 }
 
-// TestJobThatAnotherControllerSuspends checks what becomes of an attempt whose learner ran.
+// TestJobThatAnotherControllerSuspends checks the outcome of an attempt whose learner ran.
 func TestJobThatAnotherControllerSuspends(t *testing.T) {
 	type result struct {
 		Ending  contract.Cause

@@ -51,9 +51,9 @@ const (
 	hangLimit = time.Minute
 )
 
-// hostileWorld is a namespace with an honest run and with one whose owner does what an image of theirs can do: the
-// learner answers anything, and its pod ends with anything. The manager's client, its poller and its Reconciler are the
-// real ones; the API server is a fake one that refuses what the schema of a TrainingRun refuses.
+// hostileWorld is a namespace with an honest run and with one whose owner runs a hostile image: the learner may answer
+// anything, and its pod may end with anything. The manager's client, its poller and its Reconciler are the real ones;
+// the API server is a fake one with the schema of a TrainingRun.
 type hostileWorld struct {
 	t      *testing.T
 	random *rand.Rand

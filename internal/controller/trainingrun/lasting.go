@@ -19,8 +19,8 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/status"
 )
 
-// A wait whose cause nobody reports passes by itself, or lasts for ever: a NetworkPolicy drops what a pod sends, a node
-// has no driver for a volume. These waits are told by how long they last.
+// A wait whose cause nobody reports passes by itself or lasts forever: a NetworkPolicy drops a pod's packets, or a node
+// has no driver for a volume. Only the length of such a wait shows that it does not pass.
 
 // silence returns the problem of a learner that runs and has no fresh reply. It does not change while that lasts.
 func (v view) silence() problem.Problem {

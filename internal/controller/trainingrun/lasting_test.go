@@ -66,7 +66,7 @@ func creatingSince(made time.Time) observe.Learner {
 	return observe.Learner{Job: newJob("learner"), Pod: pod}
 }
 
-// waiting is what a learner replies that waits for workers.
+// waiting is the reply of a learner that waits for workers.
 func waiting(attempt int32, made time.Time) contract.HeartbeatReply {
 	return contract.HeartbeatReply{
 		Attempt: attempt, SecondsSinceProgress: now.Sub(made).Seconds(),

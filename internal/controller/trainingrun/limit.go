@@ -17,12 +17,12 @@ func suspended(run *v1alpha1.TrainingRun, seen observe.State, now time.Time) boo
 	return *run.Spec.Suspend || seen.Endpoint.BudgetReached != "" || desired.BudgetReached(run, run.Status, now) != ""
 }
 
-// suspended is that of the status that is being computed.
+// suspended reports whether the run is suspended by its spec or by a budget.
 func (v view) suspended() bool {
 	return *v.run.Spec.Suspend || v.budgetReached() != ""
 }
 
-// budgetReached says which budget is reached and what continues the run; it is empty for none.
+// budgetReached names the reached budget and its repair; it is empty for none.
 func (v view) budgetReached() string {
 	if own := desired.BudgetReached(v.run, *v.next, v.now); own != "" {
 		return own + ". Raise the limit, and the run continues from its newest checkpoint."

@@ -27,7 +27,7 @@ import (
 
 // +kubebuilder:rbac:groups="",resources=namespaces,verbs=get
 
-// namespaceTerminating is what a run says whose namespace is being deleted.
+// namespaceTerminating is the message of a run whose namespace is being deleted.
 const namespaceTerminating = "The namespace is being deleted: no further attempt is made, and the run's Jobs " +
 	"are deleted."
 
@@ -37,7 +37,7 @@ type namespaces struct {
 	active map[string]time.Time
 }
 
-// withNamespace is the plan for a run whose namespace is being deleted, where what was seen may be the work of its
+// withNamespace returns the plan for a run whose namespace is being deleted, if the observation may be a result of the
 // deletion.
 func (r *Reconciler) withNamespace(ctx context.Context, run *v1alpha1.TrainingRun, seen observe.State, p plan) plan {
 	if refusedByNamespace(seen) {
@@ -94,7 +94,7 @@ func (n *namespaces) terminating(ctx context.Context, live client.Reader, name s
 		return true, 0
 	}
 	if err != nil {
-		// The API server then refuses what is created, with the same effect.
+		// The API server then refuses to create objects, with the same effect.
 		ctrl.LoggerFrom(ctx).V(1).Info("reading namespace", "err", err)
 	}
 	n.mu.Lock()

@@ -133,8 +133,8 @@ func TestEndpointThatIsNotTinkerAPIIsTriedAgain(t *testing.T) {
 	}
 }
 
-// TestModelThatTheEndpointDoesNotOffer runs attempts whose learner finds that the endpoint does not offer what the run
-// needs. They do not count against the restart budget, begin 45 seconds apart, and share one entry; the run is stalled
+// TestModelThatTheEndpointDoesNotOffer runs attempts whose learner finds that the endpoint does not offer the run's
+// model. They do not count against the restart budget, begin 45 seconds apart, and share one entry; the run is stalled
 // after the grace period, and continues with the learner that finds the model.
 func TestModelThatTheEndpointDoesNotOffer(t *testing.T) {
 	for code, reason := range map[problem.Code]string{

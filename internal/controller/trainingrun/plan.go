@@ -25,7 +25,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/status"
 )
 
-// plan is what is to be done about a run, and why. Making one has no effect.
+// plan has the actions on a run and their reasons. Making a plan has no effect.
 type plan struct {
 	// ending of the newest attempt, when it has just ended.
 	ending *attempt.Ending
@@ -35,7 +35,7 @@ type plan struct {
 	final *attempt.Final
 	// start is the number of the attempt to record and make; 0 for none.
 	start int32
-	// file and pins are what it starts with; prepare fills them in.
+	// file and pins are the inputs of its start; prepare fills them in.
 	file *contract.RunFile
 	pins desired.Pins
 	// blocked is why an attempt that is due cannot start.
@@ -46,12 +46,12 @@ type plan struct {
 	backingOff bool
 	// queued says that an attempt is due and waits until Kueue admits the run.
 	queued bool
-	// queue is what is to be done about the run's Workload, and priority the priority of one that is made.
+	// queue is the action on the run's Workload, and priority the priority of a new Workload.
 	queue    kueue.Action
 	priority *kueue.Priority
 	// held says that the next attempt waits until another controller resumes the newest attempt's Job.
 	held bool
-	// desired is what heartbeats ask of learners.
+	// desired is the order to learners in heartbeats.
 	desired contract.Desired
 	// deletes are the Jobs and the Service to delete.
 	deletes []client.Object
@@ -65,8 +65,8 @@ type plan struct {
 	credentialsChanged bool
 	// apiKeyChanged says that the learner is restarted because tinker.apiKeySecretKeyRef has changed.
 	apiKeyChanged bool
-	// settingsChanged says that the learner is restarted because what decides the weights was changed before a first
-	// step.
+	// settingsChanged says that the learner is restarted because the settings that decide the weights changed before a
+	// first step.
 	settingsChanged bool
 	// terminating says that the run's namespace is being deleted.
 	terminating bool
@@ -177,7 +177,7 @@ func retried(run *v1alpha1.TrainingRun) bool {
 		*run.Spec.RetryGeneration > ptr.Deref(run.Status.ObservedRetryGeneration, 0)
 }
 
-// withRetry is the status of a run that was over and goes on: what it was fixed to and its attempts stay.
+// withRetry returns the status of a run that was over and continues: its fixed settings and its attempts stay.
 func withRetry(before v1alpha1.TrainingRunStatus, now time.Time) v1alpha1.TrainingRunStatus {
 	next := *before.DeepCopy()
 	next.CompletionTime, next.FailuresSinceCheckpoint = nil, ptr.To[int32](0)
@@ -214,7 +214,8 @@ func endingOf(run *v1alpha1.TrainingRun, seen observe.State, now time.Time) *att
 	return overdue(run, newest, l, seen, now)
 }
 
-// explainDrain says of a learner that has drained, or was deleted, although its run was not to stop what made it do so.
+// explainDrain adds the reason to the ending of a learner that has drained, or was deleted, although its run was not to
+// stop.
 func explainDrain(run *v1alpha1.TrainingRun, seen observe.State, end *attempt.Ending, now time.Time) *attempt.Ending {
 	if (end.Cause == contract.CauseDrained || end.Cause == contract.CauseDisrupted) && settingsChanged(run, seen) {
 		end.Reason, end.Message = problem.SettingsChanged,
@@ -233,7 +234,7 @@ func explainDrain(run *v1alpha1.TrainingRun, seen observe.State, end *attempt.En
 // a moment ago, may be about to create it.
 const createGrace = 10 * time.Second
 
-// creating is what is left of that; 0 where the Job exists, or the API server refused it.
+// creating returns the rest of that time; 0 if the Job exists, or the API server refused it.
 func creating(newest v1alpha1.Attempt, l observe.Learner, seen observe.State, now time.Time) time.Duration {
 	if l.Job != nil || l.Pod != nil || seen.Refused.Code != "" || newest.StartTime == nil {
 		return 0
@@ -355,8 +356,8 @@ func unlessDeleted(job *batchv1.Job) []client.Object {
 
 func seconds(n int32) time.Duration { return time.Duration(n) * time.Second }
 
-// backoffLeft is what is left of that at a time. A learner whose attempt awaits a repair tries by itself for a while,
-// so that what its pod ran for counts: its successor is the first that reads the Secret again.
+// backoffLeft returns the rest of that time. A learner whose attempt awaits a repair tries by itself for a while, so
+// the time for which its pod ran counts: only its successor reads the Secret again.
 func backoffLeft(run *v1alpha1.TrainingRun, seen observe.State, now time.Time) time.Duration {
 	if len(run.Status.Attempts) == 0 || run.Status.Attempts[0].CompletionTime == nil {
 		return 0

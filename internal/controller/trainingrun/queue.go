@@ -48,7 +48,7 @@ func idle(seen observe.State) bool {
 	return true
 }
 
-// observeQueue sets what Kueue says of the run, and which pods a run in progress needs.
+// observeQueue sets Kueue's state of the run, and the pods that a run in progress needs.
 func (r *Reconciler) observeQueue(ctx context.Context, run *v1alpha1.TrainingRun, seen *observe.State) error {
 	var err error
 	if seen.Queue, err = r.Kueue.Observe(ctx, run); err != nil || !seen.Queue.Managed {
@@ -67,8 +67,8 @@ func (r *Reconciler) observeQueue(ctx context.Context, run *v1alpha1.TrainingRun
 	return nil
 }
 
-// withQueue holds an attempt that is due until Kueue has admitted the pods that it needs, and decides what becomes of
-// the run's Workload.
+// withQueue holds an attempt that is due until Kueue has admitted its pods, and decides the action on the run's
+// Workload.
 func (r *Reconciler) withQueue(ctx context.Context, run *v1alpha1.TrainingRun, seen *observe.State,
 	p plan) (plan, error) {
 	if !seen.Queue.Managed && seen.Queue.Workload == nil {
@@ -147,7 +147,7 @@ func (r *Reconciler) createWorkload(ctx context.Context, run *v1alpha1.TrainingR
 	return 0, err
 }
 
-// tellQueue executes what is to be done about the Workload of a run whose status is written, and says in it whether the
+// tellQueue executes the action on the Workload of a run whose status is written, and notes in the Workload whether the
 // pods of the run are ready. It returns when to reconcile the run again; 0 for never.
 func (r *Reconciler) tellQueue(ctx context.Context, run *v1alpha1.TrainingRun, seen observe.State,
 	p plan) (time.Duration, error) {
@@ -172,7 +172,7 @@ func (r *Reconciler) tellQueue(ctx context.Context, run *v1alpha1.TrainingRun, s
 	return 0, r.Kueue.SetReady(ctx, seen.Queue, status.IsTrue(run.Status.Conditions, v1alpha1.ConditionPodsReady))
 }
 
-// place adds what Kueue's admission adds to the pods of a set.
+// place adds the placement of Kueue's admission to the pods of a set.
 func (r *Reconciler) place(ctx context.Context, seen observe.State, set string,
 	template *corev1.PodTemplateSpec) error {
 	if err := r.Kueue.Place(ctx, seen.Queue, set, template); err != nil {

@@ -1,9 +1,9 @@
 // Copyright 2026 The tinker-operator authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package trainingrun runs a TrainingRun: it makes attempts one after the other until a learner reports
-// that the last step is committed. It never calls the Tinker API and never reads a Secret; of the training
-// itself it knows what learners answer to heartbeats and leave as their verdict.
+// Package trainingrun runs a TrainingRun: it makes attempts one after the other until a learner reports that the last
+// step is committed. It never calls the Tinker API and never reads a Secret; it knows the training itself only by the
+// heartbeats and verdicts of learners.
 //
 // A reconcile reads the cluster once (observe), decides without a side effect (makePlan), writes the
 // status, and only then executes the plan: an attempt is in the status before its Job exists, so that
@@ -52,7 +52,7 @@ type Reconciler struct {
 	Kueue *kueue.Link
 	// Leases say whether this manager acts in a namespace.
 	Leases *namespacelease.Leases
-	// ManagerKey is what the credentials of runs derive from.
+	// ManagerKey is the key from which the credentials of runs derive.
 	ManagerKey []byte
 	Settings   desired.Settings
 	Now        func() time.Time
@@ -95,7 +95,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 		return ctrl.Result{}, fmt.Errorf("reading run: %w", err)
 	}
 	if !isOurs(run) {
-		// What belongs to the run goes with it, by its owner references.
+		// Owner references delete the run's objects with it.
 		r.forget(request.NamespacedName)
 		r.Leases.Forget(request.NamespacedName)
 		return ctrl.Result{}, nil
@@ -148,7 +148,7 @@ func isOurs(run *v1alpha1.TrainingRun) bool {
 		(run.Spec.ManagedBy == "" || run.Spec.ManagedBy == v1alpha1.ManagedBy)
 }
 
-// observe reads what the cluster has of a run, and what Kueue says of it.
+// observe reads the state of a run in the cluster, and Kueue's state of it.
 func (r *Reconciler) observe(ctx context.Context, run *v1alpha1.TrainingRun) (observe.State, error) {
 	seen, err := r.observer.Run(ctx, run)
 	if err != nil {
@@ -159,7 +159,7 @@ func (r *Reconciler) observe(ctx context.Context, run *v1alpha1.TrainingRun) (ob
 	return seen, r.observeQueue(ctx, run, &seen)
 }
 
-// forget drops what is known of a run that no longer exists, or is another manager's.
+// forget drops the state of a run that no longer exists or belongs to another manager.
 func (r *Reconciler) forget(run types.NamespacedName) {
 	r.Poller.Track(run, nil)
 	r.memory.Forget(run)
@@ -191,8 +191,8 @@ func (r *Reconciler) execute(ctx context.Context, run *v1alpha1.TrainingRun, see
 	return sooner(sooner(sooner(p.requeue, wait), unwritten), sooner(sooner(seen.LookAgain, refused), queued)), nil
 }
 
-// recordHistory stores what the newest attempt's learner has reported of its steps, and has the next heartbeat say how
-// much of it is stored. It returns when to store the rest.
+// recordHistory stores the steps that the newest attempt's learner has reported, and has the next heartbeat say how
+// many of them are stored. It returns when to store the rest.
 func (r *Reconciler) recordHistory(ctx context.Context, run *v1alpha1.TrainingRun, seen observe.State,
 	asked []poller.Target) time.Duration {
 	pod := seen.Learners[status.NewestAttempt(run)].Pod

@@ -32,7 +32,7 @@ func setRecording(next *v1alpha1.TrainingRunStatus, v view) {
 	status.Set(&next.Conditions, &next.Codes, v.run.Generation, v.now, c)
 }
 
-// recordingOf returns whether the artifact store and the services take what a run writes. The run waits for its store,
+// recordingOf returns whether the artifact store and the services accept a run's records. The run waits for its store,
 // and for no service.
 func recordingOf(reply contract.HeartbeatReply) status.Condition {
 	blocked := slices.IndexFunc(reply.Problems, func(p problem.Problem) bool { return p.Code == problem.ArtifactsBlocked })

@@ -16,7 +16,8 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/status"
 )
 
-// refusedLearner is the problem for which the API server refused the newest attempt's Job, or what goes with it.
+// refusedLearner is the problem for which the API server refused the newest attempt's Job or an object that belongs to
+// it.
 func refusedLearner(seen observe.State) problem.Problem {
 	return refusal.OfObject(seen.Refused.Problem, "learner", "podOverrides[target=Learner]")
 }

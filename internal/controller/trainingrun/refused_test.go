@@ -62,7 +62,7 @@ func TestRefusedJobWaitsForTheRepair(t *testing.T) {
 			t.Errorf("%s says %s %q", kind, c.Reason, c.Message)
 		}
 	}
-	// The Job is accepted: what is said of refusals ends, although the learner has not loaded a state yet.
+	// The Job is accepted: the message of the refusal ends, although the learner has not loaded a state yet.
 	if run.Status.Attempts[0].CompletionTime != nil {
 		run.Status.Attempts = append([]v1alpha1.Attempt{inProgress(status.NewestAttempt(run) + 1)}, run.Status.Attempts...)
 	}

@@ -19,8 +19,9 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/status"
 )
 
-// awaiting is the newest attempt that shows what awaits a repair, until a later one shows that it was made: by loading
-// a state, where the API server refused to create it by existing, and where its pod could not start by running.
+// awaiting returns the newest attempt that awaits a repair, until a later attempt shows that the repair was made. It
+// shows this by loading a state; if the API server refused the former attempt, by being created; and if the former pod
+// could not start, by running.
 func (v view) awaiting() *v1alpha1.Attempt {
 	attempts := v.next.Attempts
 	if len(attempts) == 0 || v.suspended() || v.finished() {
@@ -47,16 +48,16 @@ func (v view) awaiting() *v1alpha1.Attempt {
 // neverRan says that an attempt ended since its pod could not start, for example because its image was missing.
 func neverRan(a v1alpha1.Attempt) bool { return a.Cause == string(contract.CauseStartTimeout) }
 
-// isStalled says that what awaits a repair does so for longer than stalledAfterSeconds.
+// isStalled reports whether the run has awaited a repair for longer than stalledAfterSeconds.
 func (v view) isStalled() bool {
 	if endpointProblem(v) != nil {
 		return v.lasts(v1alpha1.ConditionProgressing) // The attempt may have made progress before.
 	}
-	a := v.awaiting() // It began with the first of the attempts that show what awaits the repair.
+	a := v.awaiting() // The wait began with the first of the attempts that await the repair.
 	return a != nil && a.StartTime != nil && v.lastsSince(a.StartTime.Time)
 }
 
-// stall says what the repair is.
+// stall returns the condition with the repair.
 func (v view) stall(kind string) status.Condition {
 	if c := endpointProblem(v); c != nil {
 		return c.As(kind, metav1.ConditionTrue)
@@ -67,8 +68,8 @@ func (v view) stall(kind string) status.Condition {
 	return v.as(kind, v1alpha1.ConditionProgressing, metav1.ConditionTrue)
 }
 
-// endpointProblem is what Progressing says while a person has to repair what the endpoint refuses or does not offer;
-// nil where the run does not wait for that.
+// endpointProblem is the Progressing condition of a run that waits until a person has repaired a refusal by the
+// endpoint or a missing feature; nil if the run does not wait for that.
 func endpointProblem(v view) *status.Condition {
 	a := v.awaiting()
 	if a == nil || a.Cause == string(contract.CauseRefused) || neverRan(*a) {
@@ -120,7 +121,7 @@ func (v view) learnerStarting() status.Condition {
 		"The learner's pod has not been made yet.")
 }
 
-// learnerObstacle says what keeps the newest attempt's learner from running.
+// learnerObstacle returns the problem that keeps the newest attempt's learner from running.
 func (v view) learnerObstacle() problem.Problem {
 	pod := v.seen.Learners[status.NewestAttempt(v.run)].Pod
 	if pod == nil && desired.SuspendedByOther(v.seen.Learners[status.NewestAttempt(v.run)].Job) {

@@ -42,7 +42,7 @@ func formerTag(run *v1alpha1.TrainingRun) string {
 }
 
 // detach takes the attempts out of a status that was restored with a run, since none of them is the run's own, and
-// writes that. What the former run had reached stays. A run that was over stays as it is unless it goes on.
+// writes that. The progress of the former run stays. A run that was over does not change unless it continues.
 func (r *Reconciler) detach(ctx context.Context, run *v1alpha1.TrainingRun) error {
 	former := formerUID(run)
 	over := status.RunFinished(run) && !goesOn(run)
@@ -59,8 +59,8 @@ func (r *Reconciler) detach(ctx context.Context, run *v1alpha1.TrainingRun) erro
 	return nil
 }
 
-// restored blocks a run whose status is that of another run until spec.resumeFrom names that run. To begin anew in
-// silence would buy everything again.
+// restored blocks a run whose status belongs to another run until spec.resumeFrom names that run. A silent new
+// beginning would buy everything again.
 func restored(run *v1alpha1.TrainingRun) *problem.Problem {
 	former := formerUID(run)
 	if former == "" || resumes(run, former) {

@@ -17,9 +17,9 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/status"
 )
 
-// settingsChanged says that what decides the weights, or the number of steps, was changed since the newest attempt's
-// learner was created, while both may still be changed in any way. Of a learner whose Job is deleted already, the
-// status has what was changed.
+// settingsChanged reports whether the settings that decide the weights, or the number of steps, have changed since the
+// newest attempt's learner was created, while both may still change in any way. If the learner's Job is already
+// deleted, the status has the changes.
 func settingsChanged(run *v1alpha1.TrainingRun, seen observe.State) bool {
 	if observe.SettingsFixed(run) {
 		return false
@@ -38,9 +38,9 @@ func explainFinal(run *v1alpha1.TrainingRun, seen observe.State, final *attempt.
 	}
 }
 
-// settingsFixed says whether what decides the weights can no longer be changed: the newest attempt's own learner, which
-// was created with what the spec has, reports a committed step or the end of the run. It is written under the version
-// of the run that was compared, so that a change which comes at the same time makes the write fail.
+// settingsFixed reports whether the settings that decide the weights can no longer be changed: the newest attempt's own
+// learner, which was created with the settings of the spec, reports a committed step or the end of the run. It is
+// written under the version of the run that was compared, so that the write fails if a change comes at the same time.
 func settingsFixed(run *v1alpha1.TrainingRun, next *v1alpha1.TrainingRunStatus, seen observe.State,
 	end *attempt.Ending) *bool {
 	if next.StartTime == nil {
@@ -63,9 +63,9 @@ func settingsFixed(run *v1alpha1.TrainingRun, next *v1alpha1.TrainingRunStatus, 
 	return ptr.To(known && !settingsChanged(run, seen))
 }
 
-// fixedAtStart is settingsFixed of a run that a former version of the operator started. While that version's learner
-// runs, whose Job does not say what it was created with, nothing is written before the first step: the API server then
-// refuses changes, which could not be compared with what that step was made of.
+// fixedAtStart is settingsFixed for a run that a former version of the operator started. The Job of that version's
+// learner has no record of its settings. While it runs, nothing is written before the first step. The API server then
+// refuses changes, since they could not be compared with the settings of that step.
 func fixedAtStart(run *v1alpha1.TrainingRun, next *v1alpha1.TrainingRunStatus, job *batchv1.Job) *bool {
 	if ptr.Deref(next.Step, 0) > 0 || status.RunFinished(run) {
 		return ptr.To(true)

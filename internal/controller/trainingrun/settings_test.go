@@ -79,7 +79,8 @@ func TestChangedSettingsRestartLearner(t *testing.T) {
 	}
 }
 
-// TestSettingsAreFixedByFirstStep fixes the settings with the first step that was committed with those of the spec.
+// TestSettingsAreFixedByFirstStep fixes the settings with the first step that was committed under the settings of the
+// spec.
 func TestSettingsAreFixedByFirstStep(t *testing.T) {
 	cases := map[string]struct {
 		step   int64

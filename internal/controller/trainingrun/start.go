@@ -32,8 +32,8 @@ const (
 	FaultJobCreated     = "job.created"
 )
 
-// prepare makes the run file of the attempt that is to start, or sets what blocks it. Until the settings are fixed, an
-// attempt begins with what the spec has by then and, if that has changed, with the environments as they are by then.
+// prepare makes the run file of the attempt that is to start, or sets the problem that blocks it. Until the settings
+// are fixed, an attempt begins with the current spec and, if the spec has changed, with the current environments.
 func (r *Reconciler) prepare(ctx context.Context, run *v1alpha1.TrainingRun, seen observe.State, p plan) (plan, error) {
 	if p.next != nil {
 		run = run.DeepCopy()
@@ -79,14 +79,15 @@ func (r *Reconciler) prepare(ctx context.Context, run *v1alpha1.TrainingRun, see
 	return p, nil
 }
 
-// shareCheck gives a run that knows nothing of its endpoint what another run of the namespace has found there.
+// shareCheck gives a run without capabilities of its endpoint the capabilities that another run of the namespace has
+// found there.
 func (r *Reconciler) shareCheck(ctx context.Context, run *v1alpha1.TrainingRun, file *contract.RunFile) error {
 	file.Connection = endpoint.Connection(run)
 	if file.Capabilities != nil {
 		return nil
 	}
 	var runs v1alpha1.TrainingRunList
-	// The runs are those of the cache itself, and are only read.
+	// The runs are the cache's own objects, and must not be changed.
 	if err := r.Client.List(ctx, &runs, client.InNamespace(run.Namespace), client.UnsafeDisableDeepCopy); err != nil {
 		return fmt.Errorf("listing runs: %w", err)
 	}
@@ -95,7 +96,7 @@ func (r *Reconciler) shareCheck(ctx context.Context, run *v1alpha1.TrainingRun, 
 	return nil
 }
 
-// fileInput is what a run file is made from, or why it cannot be made yet.
+// fileInput returns the input of a run file, or the problem for which it cannot be made yet.
 func (r *Reconciler) fileInput(run *v1alpha1.TrainingRun, seen observe.State, files observe.RunFiles,
 	attempt int32) (desired.FileInput, *problem.Problem) {
 	input := desired.FileInput{Run: run, Attempt: attempt, DefaultBaseURL: r.Settings.BaseURL(run),
@@ -134,7 +135,7 @@ func (r *Reconciler) fileInput(run *v1alpha1.TrainingRun, seen observe.State, fi
 	return input, r.firstProblem(blocked, seen, input.Pins)
 }
 
-// firstProblem returns what blocks a run: what the resolution of its references found, its TinkerEndpoint, or servers
+// firstProblem returns the problem that blocks a run: a problem of its references, of its TinkerEndpoint, or of servers
 // that this installation does not share.
 func (r *Reconciler) firstProblem(blocked *problem.Problem, seen observe.State, pins desired.Pins) *problem.Problem {
 	switch {
@@ -157,8 +158,8 @@ func (p plan) withBlock(by *problem.Problem, grace time.Duration) plan {
 	return p
 }
 
-// startAttempt makes what an attempt needs and then its Job. The attempt is recorded already: whatever goes
-// wrong here, no Job of this number is made later.
+// startAttempt makes the objects that an attempt needs and then its Job. The attempt is already recorded: if anything
+// fails here, no Job of this number is made later.
 func (r *Reconciler) startAttempt(ctx context.Context, run *v1alpha1.TrainingRun, seen observe.State, p plan) error {
 	if err := r.fault(FaultAttemptWritten); err != nil {
 		return err

@@ -33,7 +33,7 @@ func stateOf(v view) string {
 	}
 }
 
-// learnerState is what the learner of an attempt in progress is doing.
+// learnerState is the state of a run by the activity of its learner.
 func learnerState(v view) string {
 	reply := v.reply()
 	if reply == nil && (v.seen.Heartbeat.Reply != nil || v.answeredBefore()) {

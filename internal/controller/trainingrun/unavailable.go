@@ -36,7 +36,7 @@ func (v view) unusableEnvironments() *status.Condition {
 // maxUnavailable bounds how many unavailable environments a condition describes.
 const maxUnavailable = 4
 
-// serversUnavailable returns the problem of servers that take no sessions, with what the run does meanwhile.
+// serversUnavailable returns the problem of servers that take no sessions, with the run's reaction.
 func serversUnavailable(list []contract.UnavailableEnvironment) problem.Problem {
 	var text []string
 	for i, e := range list {

@@ -59,7 +59,7 @@ func prepareNext(t *testing.T, run *v1alpha1.TrainingRun, file string) plan {
 	return p
 }
 
-// The run file of an earlier attempt decides what the next one is fixed to, its version included.
+// The run file of an earlier attempt decides the fixed settings of the next one, including its version.
 func TestRunKeepsItsFormatVersion(t *testing.T) {
 	golden, err := os.ReadFile("../../contract/testdata/run-file.v1.json")
 	if err != nil {

@@ -22,7 +22,7 @@ import (
 // cluster.
 type simulation struct {
 	run *v1alpha1.TrainingRun
-	// seenAt is what the cluster has at a time.
+	// seenAt returns the state of the cluster at a time.
 	seenAt func(at time.Time) observe.State
 	// requeued is how often the run was reconciled.
 	requeued int

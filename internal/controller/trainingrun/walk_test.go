@@ -20,7 +20,8 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/tinker/client"
 )
 
-// reported are the codes that heartbeats report: those of the endpoint and of what a run reads and writes.
+// reported are the codes that heartbeats report: codes of the endpoint, and of data, stores and services that a run
+// reads and writes.
 func reported() []problem.Code {
 	return slices.DeleteFunc(problem.Codes(), func(code problem.Code) bool {
 		row := problem.Lookup(code)

@@ -27,7 +27,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/status"
 )
 
-// Indexes of runs by what they refer to.
+// Indexes of runs by the objects that they refer to.
 const (
 	indexEnvironment = "environments"
 	indexSource      = "source"

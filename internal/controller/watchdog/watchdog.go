@@ -40,7 +40,7 @@ func New(now func() time.Time) *Watchdog {
 	return &Watchdog{now: now, inFlight: map[int64]reconciling{}}
 }
 
-// Watch returns a Reconciler that does what another does, watched.
+// Watch returns a Reconciler that calls another one and watches its calls.
 func (w *Watchdog) Watch(controller string, r reconcile.Reconciler) reconcile.Reconciler {
 	return reconcile.Func(func(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
 		defer w.begin(reconciling{controller, request, w.now()})()
@@ -48,7 +48,7 @@ func (w *Watchdog) Watch(controller string, r reconcile.Reconciler) reconcile.Re
 	})
 }
 
-// begin notes a reconcile, and returns what ends it.
+// begin notes a reconcile, and returns the function that ends it.
 func (w *Watchdog) begin(r reconciling) func() {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -39,7 +39,7 @@ func Ended(run *v1alpha1.TrainingRun, job *batchv1.Job, pods []corev1.Pod) probl
 		if ended.ExitCode == contract.ExitVersion {
 			return ofVersion(run, podstate.LogEnd(ended.Message, maxLine))
 		}
-		// Kubernetes replaces what it disrupted, and a worker that a drained node stopped has not crashed.
+		// Kubernetes replaces pods that it disrupted, and a worker that a drained node stopped has not crashed.
 		if ended.ExitCode == 0 || podstate.DisruptionOf(pod) != podstate.NotDisrupted || ready[indexOf(pod)] {
 			continue
 		}

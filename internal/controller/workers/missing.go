@@ -20,10 +20,9 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/problem"
 )
 
-// ReplaceAt is when a Job is replaced because none of its workers can work before somebody repairs what they wait for,
-// an API key or an image; zero where one runs or starts. A pod of the next Job finds out at once whether that was done.
-// A pod of the same Job would come ever later, after up to ten minutes, and the kubelet pulls an image again after up
-// to five.
+// ReplaceAt returns when a Job is replaced because none of its workers can work before somebody repairs their API key
+// or image; zero if one runs or starts. A pod of the next Job finds out at once whether that was done. A pod of the
+// same Job would come ever later, after up to ten minutes, and the kubelet pulls an image again after up to five.
 func ReplaceAt(job *batchv1.Job, pods []corev1.Pod) time.Time {
 	var at time.Time
 	for _, pod := range newestOf(job, pods) {

@@ -22,7 +22,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/desired"
 )
 
-// ServersAction is what is to be done about the servers of a run.
+// ServersAction is an action on the servers of a run.
 type ServersAction int
 
 // The actions.
@@ -41,15 +41,14 @@ const (
 type ServersReconciler struct {
 	Client   client.Client
 	Settings desired.Settings
-	// ManagerKey is what the credentials of runs derive from.
+	// ManagerKey is the key from which the credentials of runs derive.
 	ManagerKey []byte
-	// Place adds to the template of a Deployment what the admission of a queue adds; nil for nothing.
+	// Place adds the placement of a queue's admission to the template of a Deployment; nil for none.
 	Place func(ctx context.Context, deployment *appsv1.Deployment) error
 }
 
-// Reconcile does what the action says. The list is what desired.Pins.Servers has written; RunServers alone reads it. It
-// reports whether all servers are those of the list: one that is replaced is not as long as the former one may still
-// answer.
+// Reconcile executes the action. The list is the output of desired.Pins.Servers; only RunServers reads it. Reconcile
+// reports whether all servers are as in the list: a replaced server is not, as long as the former one may still answer.
 func (r ServersReconciler) Reconcile(ctx context.Context, run *v1alpha1.TrainingRun, action ServersAction,
 	list string) (bool, error) {
 	if !r.Settings.SharedServers || action == KeepServers {
@@ -80,8 +79,8 @@ func (r ServersReconciler) Reconcile(ctx context.Context, run *v1alpha1.Training
 	return true, nil
 }
 
-// run deletes what the run no longer has, creates what is missing, starts what was stopped, and replaces what has
-// changed.
+// run deletes servers that the run no longer has, creates missing servers, starts stopped servers, and replaces changed
+// servers.
 func (r ServersReconciler) run(ctx context.Context, run *v1alpha1.TrainingRun, existing map[string]*appsv1.Deployment,
 	list string) (bool, error) {
 	suffix := contract.SecretSuffix(r.ManagerKey, string(run.UID))
@@ -118,8 +117,8 @@ func (r ServersReconciler) run(ctx context.Context, run *v1alpha1.TrainingRun, e
 	return all, nil
 }
 
-// ensure creates a Deployment with what belongs to it, or makes the existing one what is wanted. It returns the
-// Deployment as it is then.
+// ensure creates a Deployment with the objects that belong to it, or changes the existing one to the wanted state. It
+// returns the resulting Deployment.
 func (r ServersReconciler) ensure(ctx context.Context, run *v1alpha1.TrainingRun, d, want *appsv1.Deployment,
 	suffix string) (*appsv1.Deployment, error) {
 	if err := r.confine(ctx, run, want); err != nil {
@@ -151,7 +150,7 @@ func isProgram(d *appsv1.Deployment) bool {
 	return d.Labels[v1alpha1.LabelRole] == v1alpha1.RoleProgram
 }
 
-// prepare adds what the admission adds, and makes the Secret of a program. A run that a queue has evicted has no
+// prepare adds the placement of the admission, and makes the Secret of a program. A run that a queue has evicted has no
 // Deployments, so that each is made anew.
 func (r ServersReconciler) prepare(ctx context.Context, run *v1alpha1.TrainingRun, d *appsv1.Deployment,
 	suffix string) error {
@@ -211,7 +210,7 @@ func (r ServersReconciler) endPolicy(ctx context.Context, d *appsv1.Deployment, 
 	return nil
 }
 
-// update gives a Deployment the replicas of what is wanted, and returns it as it is then.
+// update gives a Deployment the wanted replicas, and returns the resulting Deployment.
 func (r ServersReconciler) update(ctx context.Context, run *v1alpha1.TrainingRun, d, want *appsv1.Deployment,
 	suffix string) (*appsv1.Deployment, error) {
 	const digest = v1alpha1.AnnotationTemplate

@@ -44,7 +44,7 @@ func listOf(ports ...int32) string {
 	return pins.Servers()
 }
 
-// newReconciler returns a reconciler on a cluster with objects. The cluster gives what is created a UID, as an API
+// newReconciler returns a reconciler on a cluster with objects. The cluster gives each created object a UID, as an API
 // server does.
 func newReconciler(t *testing.T, objects ...client.Object) ServersReconciler {
 	t.Helper()
@@ -64,7 +64,7 @@ func newReconciler(t *testing.T, objects ...client.Object) ServersReconciler {
 	return ServersReconciler{Client: kube, Settings: desired.Settings{Image: "operator:dev", SharedServers: true}}
 }
 
-// replicas are those of each Deployment, by its name.
+// replicas returns the replicas of each Deployment, by its name.
 func (r ServersReconciler) replicas(t *testing.T) map[string]int32 {
 	t.Helper()
 	var list appsv1.DeploymentList
@@ -187,7 +187,7 @@ func (r ServersReconciler) deployment(t *testing.T, run *v1alpha1.TrainingRun, p
 	return d
 }
 
-// TestReconcileFollowsTheRun changes what the pods of a server are made from: the Deployment has it afterwards.
+// TestReconcileFollowsTheRun changes the inputs of a server's pods: the Deployment has the change afterwards.
 func TestReconcileFollowsTheRun(t *testing.T) {
 	run := newRun("run")
 	r := newReconciler(t)

@@ -26,7 +26,7 @@ import (
 // restartDelay is how long a Job whose pods cannot work is left before another is made.
 const restartDelay = time.Minute
 
-// Observed is what a run has.
+// Observed is the observed state of a run's workers.
 type Observed struct {
 	// Attempt is the newest.
 	Attempt int32
@@ -37,28 +37,27 @@ type Observed struct {
 	Service *corev1.Service
 	// VersionRefused says that workers ended because they are of another version than the run.
 	VersionRefused bool
-	// ReplaceAt is when the Job is replaced because its workers await a repair: that of the function ReplaceAt.
+	// ReplaceAt is the time at which the Job is replaced because its workers await a repair: the result of the function
+	// ReplaceAt.
 	ReplaceAt time.Time
-	// KeyReplaced says that the endpoint refused the API key which the workers began with, and accepts that of the
-	// learner.
+	// KeyReplaced says that the endpoint refused the API key with which the workers began, and accepts the learner's key.
 	KeyReplaced bool
 	// Credentials is the name of the Secret that the manager gives to the next learner.
 	Credentials string
-	// Data lists what workers mount for the data sets of the newest attempt: desired.Pins.Data.
+	// Data lists the workers' mounts for the data sets of the newest attempt: desired.Pins.Data.
 	Data string
-	// SpecDigest is that of the newest attempt, empty when its Job does not exist or does not say: workers talk to a
-	// learner of their own alone.
+	// SpecDigest is the digest of the newest attempt; empty if its Job does not exist or does not have it. Workers only
+	// talk to a learner with the same digest.
 	SpecDigest string
-	// Servers lists what runs beside the workers of the newest attempt: desired.Pins.Servers.
+	// Servers lists the sidecars of the newest attempt's workers: desired.Pins.Servers.
 	Servers string
 	// AwaitsServers says that a server which the run has once is being replaced. Workers that began now might open
 	// sessions at the former one.
 	AwaitsServers bool
 }
 
-// CannotWork says that the Job has ended by itself, that its workers await a repair which another Job would notice
-// sooner, or that they cannot read what the run exchanges. Where the spec names their image, another Job would have the
-// same.
+// CannotWork reports whether the Job has ended by itself, its workers await a repair which another Job would notice
+// sooner, or they cannot read the run's messages. If the spec names their image, another Job would have the same.
 func (o Observed) CannotWork(run *v1alpha1.TrainingRun) bool {
 	return o.Job != nil && o.Job.DeletionTimestamp == nil &&
 		(podstate.JobEnd(o.Job) != nil || !o.ReplaceAt.IsZero() || o.VersionRefused &&
@@ -86,7 +85,7 @@ func (o Observed) outdated(image string) bool {
 	return given != "" && desired.CredentialsOf(o.Job) != given
 }
 
-// action is what is to be done about the Job.
+// action is an action on the Job.
 type action int
 
 const (
@@ -96,9 +95,9 @@ const (
 	replace
 )
 
-// actionOf decides what is to be done about the Job. It is replaced when what a user can change of its pods has
-// changed, when the newest attempt has begun with another image, other credentials, other data or other settings, and,
-// after a delay, when it cannot work.
+// actionOf decides the action on the Job. The Job is replaced when the user's settings for its pods have changed, when
+// the newest attempt has begun with another image, other credentials, other data or other settings, and, after a delay,
+// when it cannot work.
 func actionOf(run *v1alpha1.TrainingRun, o Observed, image string, now time.Time) action {
 	switch {
 	case o.Job == nil && o.AwaitsServers:
@@ -131,7 +130,7 @@ type Reconciler struct {
 	Settings desired.Settings
 	// Delete deletes the very object that was observed, and its pods.
 	Delete func(ctx context.Context, object client.Object, propagation metav1.DeletionPropagation) error
-	// Place adds to the template of a new Job what the admission of a queue adds; nil for nothing.
+	// Place adds the placement of a queue's admission to the template of a new Job; nil for none.
 	Place func(ctx context.Context, template *corev1.PodTemplateSpec) error
 }
 
