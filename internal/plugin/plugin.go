@@ -113,7 +113,7 @@ func newVersion(env cli.IO) *cobra.Command {
 	}
 }
 
-// refuse reports what is wrong with a command line that names no command.
+// refuse reports the problem of a command line that names no command.
 func refuse(root *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		root.SetOut(root.ErrOrStderr())

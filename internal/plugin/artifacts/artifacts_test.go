@@ -32,7 +32,7 @@ type claim struct {
 	cut   int
 	// add are deliveries that a log begins with, as somebody hostile could send them.
 	add []delivery.Delivery
-	// stdout and stderr have what the command printed.
+	// stdout and stderr have the command's output.
 	stdout, stderr bytes.Buffer
 }
 
@@ -56,10 +56,10 @@ func (c *claim) write(t *testing.T, name, content string) {
 	}
 }
 
-// request is what the program in a pod is asked.
+// request is the request to the program in a pod.
 func (c *claim) request() reader.Request { return reader.Request{Dir: c.dir, RunUID: "uid-1"} }
 
-// copy copies by pods whose program is that of the learner.
+// copy copies by pods with the learner's program.
 func (c *claim) copy(t *testing.T, at, to string) error {
 	t.Helper()
 	f := newFixture(t, ended, "")

@@ -187,7 +187,7 @@ func bytesText(n int64) string {
 	return text + " bytes"
 }
 
-// isFolder reports whether a name is that of a folder, or is written as one.
+// isFolder reports whether a name is the name of a folder, or is written like one.
 func isFolder(name string) bool {
 	if info, err := os.Stat(name); err == nil {
 		return info.IsDir()

@@ -32,12 +32,12 @@ type destination struct {
 	// present are the files that are whole here, and failed why others cannot be written.
 	present map[string]bool
 	failed  map[string]error
-	// sizes are those of the files, and total their sum.
+	// sizes are the sizes of the files, and total their sum.
 	sizes map[string]int64
 	total int64
 	// open is the file whose parts arrive.
 	open *partial
-	// copied and bytes count what has been written, and kept what was there.
+	// copied and bytes count written files and their bytes, and kept the files that were there.
 	copied, kept int
 	bytes        int64
 }

@@ -1,8 +1,8 @@
 // Copyright 2026 The tinker-operator authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package artifacts has the commands that list and copy what a run has written to its artifacts, and the pod by which
-// the plugin reads them.
+// Package artifacts has the commands that list and copy the artifacts of a run, and the pod by which the plugin reads
+// them.
 package artifacts
 
 import (
@@ -22,7 +22,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/transcript/delivery"
 )
 
-// Reader reads artifacts by a pod that has what the learner's pod has of them.
+// Reader reads artifacts by a pod with the mounts and variables for artifacts of the learner's pod.
 type Reader struct {
 	runpod.Pods
 

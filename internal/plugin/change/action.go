@@ -23,16 +23,16 @@ import (
 type Action struct {
 	// Name is the name of the command.
 	Name string
-	// Does says what the action does.
+	// Does describes the action.
 	Does string
-	// Inputs are what a person gives beside the run.
+	// Inputs are the inputs from a person beside the run.
 	Inputs []Input
 	apply  func(*v1alpha1.TrainingRun, Values) (string, error)
 	// make returns the run that the action makes, in the place of apply.
 	make func(*v1alpha1.TrainingRun, Values) (*unstructured.Unstructured, error)
 }
 
-// Input is what an action needs beside a run.
+// Input is an input of an action beside a run.
 type Input struct {
 	// Name is the name of the command's flag.
 	Name, Title string
@@ -41,7 +41,7 @@ type Input struct {
 	value        func(*v1alpha1.TrainingRun) string
 }
 
-// Value is what the input has before a person changes it.
+// Value returns the value of the input before a person changes it.
 func (i Input) Value(run *v1alpha1.TrainingRun) string {
 	if i.value == nil {
 		return ""
@@ -49,7 +49,7 @@ func (i Input) Value(run *v1alpha1.TrainingRun) string {
 	return i.value(run)
 }
 
-// Values are what a person gives, by the names of the inputs.
+// Values are the values that a person gives, by the names of the inputs.
 type Values map[string]string
 
 func (v Values) number(name string, bits int) (int64, error) {
@@ -60,7 +60,7 @@ func (v Values) number(name string, bits int) (int64, error) {
 	return n, nil
 }
 
-// Outcome is what follows from an action. Made is the name of the run that it makes; empty for a change.
+// Outcome is the outcome of an action. Made is the name of the run that it makes; empty for a change.
 type Outcome struct{ Says, Made string }
 
 // alone is the change of an action that needs nothing beside the run.
@@ -94,7 +94,8 @@ func (a Action) Defaults(run *v1alpha1.TrainingRun) Values {
 	return values
 }
 
-// Preview says what the action would do to a run as it is known, or why it does not apply. The run is not changed.
+// Preview describes the effect of the action on the known state of a run, or why it does not apply. The run is not
+// changed.
 func (a Action) Preview(run *v1alpha1.TrainingRun) (string, error) {
 	run = run.DeepCopy()
 	if a.make == nil {
@@ -111,12 +112,12 @@ func saysOf(made *unstructured.Unstructured) string {
 	return fmt.Sprintf("is forked as %s", made.GetName())
 }
 
-// Check has the API server check the action without doing it, and says what it would do.
+// Check has the API server check the action without doing it, and describes its effect.
 func (a Action) Check(ctx context.Context, connection *cli.Connection, name string, values Values) (Outcome, error) {
 	return a.act(ctx, connection, name, values, true)
 }
 
-// Do does the action, and says what follows.
+// Do does the action, and describes its effect.
 func (a Action) Do(ctx context.Context, connection *cli.Connection, name string, values Values) (Outcome, error) {
 	return a.act(ctx, connection, name, values, false)
 }

@@ -24,7 +24,7 @@ import (
 // edit is a change of a run's spec.
 type edit struct {
 	use, short, long, example string
-	// apply changes the run and describes what follows. A run that is already as it should be is not changed.
+	// apply changes the run and describes the effect. It does not change a run that is already as it should be.
 	apply func(run *v1alpha1.TrainingRun) (string, error)
 }
 

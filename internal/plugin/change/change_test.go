@@ -96,7 +96,7 @@ func TestAxisNames(t *testing.T) {
 	}
 }
 
-// TestPlace puts objects into a namespace, and refuses those of another one than the command line names.
+// TestPlace puts objects into a namespace, and refuses objects of another namespace than the command line names.
 func TestPlace(t *testing.T) {
 	for name, tc := range map[string]struct {
 		named      string
@@ -304,7 +304,7 @@ func TestEstimateOfTeachers(t *testing.T) {
 	}
 }
 
-// TestEstimateOfRows estimates a supervised run: what it trains on is known where it has steps and rows are cut.
+// TestEstimateOfRows estimates a supervised run: its trained tokens are known if it has steps and rows are cut.
 func TestEstimateOfRows(t *testing.T) {
 	file := contract.RunFile{
 		Fixed: contract.Fixed{

@@ -16,7 +16,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/plugin/manifest"
 )
 
-// distribution is what a search draws the values of a field from: a range, or a list.
+// distribution is the distribution from which a search draws the values of a field: a range, or a list.
 type distribution struct {
 	path string
 	// low and high bound a range, whose logarithm is uniform where logarithmic is set.

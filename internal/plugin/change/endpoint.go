@@ -18,7 +18,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/plugin/cli"
 )
 
-// endpointCheck is what the endpoint of a run would say of its settings, as far as it is known.
+// endpointCheck is the expected check of a run's settings by its endpoint, as far as the endpoint is known.
 type endpointCheck struct {
 	// KnownFrom is the run whose learner has checked the endpoint with the model; empty if no run of the namespace has.
 	KnownFrom string `json:"knownFrom,omitempty"`
@@ -28,11 +28,11 @@ type endpointCheck struct {
 	Unchecked []string `json:"unchecked,omitempty"`
 }
 
-// knowledge is what runs of the namespace have found at the endpoint and with the model of a planned run.
+// knowledge has the findings of the namespace's runs at the endpoint and with the model of a planned run.
 type knowledge struct {
 	// from is the run that has found capabilities last; nil if no run has.
 	from *v1alpha1.TrainingRun
-	// shared is what the planned run would rely on, which may be of another run.
+	// shared are the capabilities that the planned run would rely on, which may be of another run.
 	shared *contract.Capabilities
 }
 
@@ -53,8 +53,8 @@ func findCapabilities(ctx context.Context, connection *cli.Connection, run *v1al
 	return known, nil
 }
 
-// checkOf returns what is known of a run at its endpoint: the capabilities in its file decide what would be refused,
-// and those that other runs share what is left to check.
+// checkOf returns the expected check of a run at its endpoint. The capabilities in its file decide the refused
+// settings; the capabilities that other runs share decide the features that are left to check.
 func checkOf(file contract.RunFile, known knowledge) endpointCheck {
 	var check endpointCheck
 	if known.from != nil {
@@ -72,7 +72,7 @@ func checkOf(file contract.RunFile, known knowledge) endpointCheck {
 	return check
 }
 
-// text says in a line what the endpoint will refuse.
+// text lists in a line the settings that the endpoint will refuse.
 func (c endpointCheck) text() string {
 	switch {
 	case c.Refusal != "":

@@ -14,7 +14,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/contract"
 )
 
-// TestCheckOf says what the endpoint will refuse.
+// TestCheckOf lists the settings that the endpoint will refuse.
 func TestCheckOf(t *testing.T) {
 	file := func(known *contract.Capabilities) contract.RunFile {
 		return contract.RunFile{Capabilities: known, Fixed: contract.Fixed{

@@ -18,22 +18,22 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/prices"
 )
 
-// estimate is what a run would do at most.
+// estimate has the maximum numbers of a run's steps, episodes and tokens.
 type estimate struct {
 	Model         string `json:"model"`
 	Tasks         int64  `json:"tasks"`
 	Steps         int64  `json:"steps"`
 	GroupsPerStep int64  `json:"groupsPerStep"`
-	// RowsPerStep is that of a supervised run. Epochs are passes over rows that nobody has counted; Steps is 0 then.
+	// RowsPerStep is the batch of a supervised run. Epochs are passes over rows that nobody has counted; Steps is then 0.
 	RowsPerStep int64 `json:"rowsPerStep,omitempty"`
 	Epochs      int64 `json:"epochs,omitempty"`
-	// TrainedTokens are those of rows that are cut to maxTokens; 0 where they are not.
+	// TrainedTokens are the tokens of rows that are cut to maxTokens; 0 if rows are not cut.
 	TrainedTokens int64 `json:"maxTrainedTokens,omitempty"`
 	Groups        int64 `json:"groups"`
 	Episodes      int64 `json:"episodes"`
 	SampledTokens int64 `json:"maxSampledTokens"`
-	// TeacherTokens are those that teachers read: what is sampled, and prompts that a limit bounds. Unbounded says that
-	// there are other prompts.
+	// TeacherTokens are the tokens that teachers read: sampled tokens, and prompts that a limit bounds. Unbounded says
+	// that there are other prompts.
 	TeacherTokens int64 `json:"maxTeacherTokens,omitempty"`
 	Unbounded     bool  `json:"teacherPromptsUnbounded,omitempty"`
 	Evaluations   int64 `json:"evaluations"`
@@ -41,25 +41,25 @@ type estimate struct {
 	HeldOutTokens      int64 `json:"maxHeldOutTokens,omitempty"`
 	EvaluationEpisodes int64 `json:"evaluationEpisodes"`
 	EvaluationTokens   int64 `json:"maxEvaluationTokens"`
-	// Prompts are what was counted of the prompts with which episodes of training environments begin, and PromptTokens
-	// those of all training and evaluation episodes by that mean; 0 where none was counted.
+	// Prompts are the counts of the prompts with which episodes of training environments begin. PromptTokens are the
+	// tokens of all training and evaluation episodes by their mean; 0 if no prompt was counted.
 	Prompts      map[string]try.Prompts `json:"prompts,omitempty"`
 	PromptTokens int64                  `json:"promptTokens,omitempty"`
 	// LaterPrompts says that episodes may have prompts beyond the first.
 	LaterPrompts bool `json:"laterPrompts,omitempty"`
-	// USD is what the prompts that are counted, sampling and training on these tokens and reading them as a teacher costs,
-	// without judges and references; nil where the price is not known.
+	// USD is the cost of the counted prompts, and of sampling these tokens, training on them and reading them as a
+	// teacher, without judges and references; nil if a price is not known.
 	USD *float64 `json:"maxUSD,omitempty"`
-	// LearningRate is the run's, and CookbookRate what tinker-cookbook gives for supervised training of the model; 0 where
-	// it gives none.
+	// LearningRate is the run's. CookbookRate is tinker-cookbook's rate for supervised training of the model; 0 if it has
+	// none.
 	LearningRate float64 `json:"learningRate,omitempty"`
 	CookbookRate float64 `json:"cookbookLearningRate,omitempty"`
-	// Endpoint is what the endpoint will refuse.
+	// Endpoint has the settings that the endpoint will refuse.
 	Endpoint endpointCheck `json:"endpoint"`
 }
 
-// estimateOf computes the estimate. Where environments differ, episodes and tokens are those of the largest. training
-// and evaluation are what was counted of the prompts of environments, by their names.
+// estimateOf computes the estimate. If environments differ, episodes and tokens are the numbers of the largest.
+// training and evaluation are the counts of prompts, by the names of environments.
 func estimateOf(file contract.RunFile, training, evaluation map[string]try.Prompts) estimate {
 	e := estimate{Model: file.Fixed.Model.Name, Prompts: training}
 	trainedPrompts := int64(0)
@@ -210,7 +210,7 @@ func (e estimate) result() output.Result {
 	return result
 }
 
-// rateText compares the learning rate with that of tinker-cookbook.
+// rateText compares the learning rate with tinker-cookbook's.
 func (e estimate) rateText() string {
 	text := fmt.Sprintf("%.3g; tinker-cookbook's rule for supervised training of this model gives %.3g", e.LearningRate,
 		e.CookbookRate)
@@ -220,7 +220,7 @@ func (e estimate) rateText() string {
 	return text
 }
 
-// promptRows adds what was counted of prompts.
+// promptRows adds the counts of prompts.
 func (e estimate) promptRows(row func(name, value string)) {
 	for _, name := range slices.Sorted(maps.Keys(e.Prompts)) {
 		p := e.Prompts[name]
@@ -239,7 +239,7 @@ func (e estimate) promptRows(row func(name, value string)) {
 	}
 }
 
-// trainingRows adds what the run trains on.
+// trainingRows adds the data of training.
 func (e estimate) trainingRows(row func(name, value string), count func(name string, n int64)) {
 	if e.RowsPerStep == 0 {
 		count("tasks to train on", e.Tasks)

@@ -29,15 +29,15 @@ import (
 )
 
 const (
-	// annotationRungs has what a run of a search reached at its rungs: the metric by step, null where it has none.
+	// annotationRungs has the results of a run of a search at its rungs: the metric by step, null if it has none.
 	annotationRungs = "rl.tinker-operator.dev/sweep-rungs"
 	// annotationStopped marks a run that does not go on, with the rung that stopped it. A person may leave out a run by
 	// it.
 	annotationStopped = "rl.tinker-operator.dev/sweep-stopped"
 )
 
-// searcher takes the runs of a search through their rungs. What it decides follows from the annotations of the runs,
-// so that another searcher continues wherever one ends.
+// searcher takes the runs of a search through their rungs. Its decisions follow from the annotations of the runs, so
+// that another searcher continues wherever one ends.
 type searcher struct {
 	search           search
 	env              cli.IO
@@ -48,11 +48,11 @@ type searcher struct {
 	most  int
 	// period is the time between two looks at the runs.
 	period time.Duration
-	// told has what was said of runs that wait for a person.
+	// told has the messages that were printed about runs that wait for a person.
 	told map[string]bool
 }
 
-// run looks at the runs until no run of the search goes on, and prints what they have reached.
+// run looks at the runs until no run of the search continues, and prints their results.
 func (s searcher) run(ctx context.Context) error {
 	for {
 		done, err := s.look(ctx)
@@ -68,7 +68,7 @@ func (s searcher) run(ctx context.Context) error {
 	}
 }
 
-// look does what can be done at once, and reports whether the search is at its end.
+// look does the work that is possible now, and reports whether the search is at its end.
 func (s searcher) look(ctx context.Context) (done bool, err error) {
 	all, err := runsOf(ctx, s.kube, s.namespace, s.sweep)
 	if err != nil {
@@ -116,8 +116,8 @@ func (s searcher) look(ctx context.Context) (done bool, err error) {
 	return len(cohort) == 0, s.proceed(ctx, cohort, running)
 }
 
-// measure stores what a run has reached at a rung, and holds it back there. It reports whether it is known, and whether
-// the run was running until now.
+// measure stores the result of a run at a rung, and holds the run back there. It reports whether the result is known,
+// and whether the run was running until now.
 func (s searcher) measure(ctx context.Context, run *v1alpha1.TrainingRun, from, rung int64) (paused, known bool,
 	err error) {
 	results, err := resultsOf(run)
@@ -151,7 +151,7 @@ func (s searcher) measure(ctx context.Context, run *v1alpha1.TrainingRun, from, 
 	return changed && runs, changed, err
 }
 
-// resultsOf returns what a run reached at its rungs.
+// resultsOf returns the results of a run at its rungs.
 func resultsOf(run *v1alpha1.TrainingRun) (map[int64]*float64, error) {
 	results := map[int64]*float64{}
 	text := run.Annotations[annotationRungs]
@@ -265,7 +265,7 @@ func (s searcher) proceed(ctx context.Context, open []*v1alpha1.TrainingRun, run
 	return errors.Join(errs...)
 }
 
-// tell says once why a run waits for a person, and what continues it.
+// tell prints once why a run waits for a person, and how to continue it.
 func (s searcher) tell(name, why, repair string) {
 	if !s.told[name+why] {
 		s.told[name+why] = true
@@ -274,8 +274,8 @@ func (s searcher) tell(name, why, repair string) {
 	}
 }
 
-// patch changes a run unless somebody else has changed it meanwhile, and reports whether it did; the next look sees
-// what others did.
+// patch changes a run unless somebody else has changed it, and reports whether it did. The next look sees the changes
+// of others.
 func (s searcher) patch(ctx context.Context, run *v1alpha1.TrainingRun, change func()) (bool, error) {
 	before := run.DeepCopy()
 	change()

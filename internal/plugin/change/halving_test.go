@@ -38,7 +38,7 @@ var errDied = errors.New("the process died")
 type searchWorld struct {
 	t    *testing.T
 	kube client.Client
-	// writes counts those of the search. It dies at the write dieAt, which happens first if late is set.
+	// writes counts the writes of the search. The search dies at the write dieAt, which happens first if late is set.
 	writes, dieAt int
 	late          bool
 	created       map[string]int
@@ -188,7 +188,7 @@ func (w *searchWorld) command(s search) error {
 	return nil
 }
 
-// ends says how each run ended: the step of each, what it reached and where it stopped.
+// ends returns the end of each run: its step, its result and the rung where it stopped.
 func (w *searchWorld) ends() map[string]string {
 	all := map[string]string{}
 	for _, run := range w.runs() {

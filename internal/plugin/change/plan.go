@@ -54,7 +54,7 @@ type planFlags struct {
 	ors, data, secrets []string
 }
 
-// NewPlan returns the command that says what a run would do.
+// NewPlan returns the command that estimates a run.
 func NewPlan(env cli.IO, cluster *cli.Cluster) *cobra.Command {
 	var f planFlags
 	var format *output.Format
@@ -217,8 +217,8 @@ func dryRun(ctx context.Context, connection *cli.Connection,
 	return run, nil
 }
 
-// runFile returns what the first attempt of a run would be given.
-// pinned are those of its environments that are not taken from the cluster.
+// runFile returns the run file of a run's first attempt. pinned are the environments that are not taken from the
+// cluster.
 func runFile(ctx context.Context, connection *cli.Connection, run *v1alpha1.TrainingRun,
 	pinned desired.Pins) (contract.RunFile, error) {
 	environments := map[string]*v1alpha1.RewardEnvironment{}

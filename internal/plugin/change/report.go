@@ -72,7 +72,7 @@ func newSearcher(s search, env cli.IO, connection *cli.Connection, most int,
 	return result
 }
 
-// outcome is what a run of a search has reached.
+// outcome is the result of a run of a search.
 type outcome struct {
 	run *v1alpha1.TrainingRun
 	// rungs is at how many rungs it was among the best; newest is its newest value of the metric.
@@ -81,7 +81,7 @@ type outcome struct {
 	newest *float64
 }
 
-// report prints a row for each run, the best first, and what was spent on all.
+// report prints a row for each run, the best first, and the spending on all runs.
 func (s searcher) report(ctx context.Context) error {
 	runs, err := runsOf(ctx, s.kube, s.namespace, s.sweep)
 	if err != nil {
@@ -119,7 +119,7 @@ func (s searcher) report(ctx context.Context) error {
 	return nil
 }
 
-// outcomeOf returns what a run has reached.
+// outcomeOf returns the result of a run.
 func (s searcher) outcomeOf(ctx context.Context, run *v1alpha1.TrainingRun) (outcome, error) {
 	at, err := resultsOf(run)
 	if err != nil {
@@ -160,7 +160,7 @@ func (s searcher) cells(o outcome, names []string) []string {
 		output.Number(usage.EstimatedUSD))
 }
 
-// spent says what runs have cost together.
+// spent describes the cost of all runs together.
 func spent(runs []v1alpha1.TrainingRun) string {
 	var prompt, sampled, trained int64
 	var usd float64

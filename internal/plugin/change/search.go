@@ -32,10 +32,10 @@ const (
 	searchHalving = "halving"
 )
 
-// annotationSearch is on each run of a search, and has the digest of what the search was begun with.
+// annotationSearch is on each run of a search, and has the digest of the search's settings.
 const annotationSearch = "rl.tinker-operator.dev/sweep-search"
 
-// search is what --search asks for: settings that are drawn at random, and rungs at which the worse runs are stopped.
+// search has the settings of --search: fields that are drawn at random, and rungs at which the worse runs are stopped.
 type search struct {
 	Kind      string   `json:"kind"`
 	Grid      []string `json:"grid"`
@@ -70,7 +70,7 @@ func (s *search) unused(changed func(string) bool) error {
 	return nil
 }
 
-// checkFlags refuses what is wrong whatever the run.
+// checkFlags refuses flags that are invalid for every run.
 func (s *search) checkFlags() error {
 	switch {
 	case s.Kind != searchRandom && s.Kind != searchHalving:
@@ -88,7 +88,7 @@ func (s *search) checkFlags() error {
 	return nil
 }
 
-// prepare checks the search of a run, and fills in what was not given.
+// prepare checks the search of a run, and fills in defaults.
 func (s *search) prepare(run *unstructured.Unstructured, grid []string) error {
 	s.Grid = grid
 	if err := s.checkFlags(); err != nil {
@@ -184,7 +184,7 @@ func typedOf(run *unstructured.Unstructured) (*v1alpha1.TrainingRun, error) {
 	return typed, nil
 }
 
-// digest returns a digest of what decides the runs of the search and which of them go on.
+// digest returns a digest of the settings that decide the runs of the search and which of them continue.
 func (s search) digest(run *unstructured.Unstructured) (string, error) {
 	if s.Kind == searchRandom {
 		s.Samples, s.Metric = 0, "" // They decide neither.

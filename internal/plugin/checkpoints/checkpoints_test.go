@@ -158,7 +158,7 @@ func wait[T any](t *testing.T, future *client.Future[T], err error) T {
 	return value
 }
 
-// downloadWith downloads a checkpoint with a key from the environment, and returns what was printed.
+// downloadWith downloads a checkpoint with a key from the environment, and returns the output.
 func downloadWith(t *testing.T, f downloadFlags, baseURL string, c v1alpha1.Checkpoint) (string, error) {
 	t.Helper()
 	stdout, stderr, err := downloadOf(t, newRun(), f, baseURL, c)

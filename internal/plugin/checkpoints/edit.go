@@ -48,9 +48,9 @@ type editor struct {
 	force, yes  bool
 	baseURL     string
 	format      *output.Format
-	// done is what becomes of a checkpoint, in the result.
+	// done names the change of a checkpoint, in the result.
 	done string
-	// question is what a person confirms.
+	// question is the question that a person confirms.
 	question string
 	// guards says that checkpoints that are in use are refused.
 	guards bool
@@ -214,7 +214,7 @@ func (e *editor) ask(targets []target) string {
 	return fmt.Sprintf("%s%s %s?", text.String(), e.question, these)
 }
 
-// edit changes the checkpoints, and prints what became of each.
+// edit changes the checkpoints, and prints the outcome of each.
 func (e *editor) edit(ctx context.Context, env cli.IO, at Endpoint, targets []target) error {
 	ctx, cancel := context.WithTimeout(ctx, archivePatience)
 	defer cancel()

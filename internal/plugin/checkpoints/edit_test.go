@@ -39,7 +39,7 @@ func sharing(t *testing.T, at Endpoint) map[string]bool {
 	return public
 }
 
-// apply runs an editor on the checkpoint and returns what it prints.
+// apply runs an editor on the checkpoint and returns its output.
 func apply(t *testing.T, e editor, at Endpoint, targets []target) (string, error) {
 	t.Helper()
 	format := output.JSON
@@ -180,7 +180,7 @@ func TestDeleteRefusesACheckpointInUse(t *testing.T) {
 			e := editor{guards: true, state: true, steps: []int64{tc.step}, force: tc.force}
 			chosen, err := e.choose(tc.run)
 			if err == nil {
-				// As AddSamplers does for what the status does not name.
+				// As AddSamplers does for sampler weights that the status does not name.
 				chosen[0].Sampler = cmp.Or(chosen[0].Sampler, fmt.Sprintf("tinker://m/sampler_weights/%d", tc.step))
 				err = e.guard(tc.run, chosen, users{runs: runs})
 			}

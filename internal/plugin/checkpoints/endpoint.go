@@ -111,7 +111,7 @@ func EndpointOf(ctx context.Context, env cli.IO, kube client.Reader, run *v1alph
 		return e, err
 	}
 	e.http = &http.Client{Transport: connect}
-	// Whoever wrote the run chose its baseURL: it gets the key of the run, and not that of the person.
+	// Whoever wrote the run chose its baseURL: it gets the key of the run, and not the person's key.
 	key := strings.TrimSpace(env.Getenv(keyVariable))
 	trusted := own != "" || strings.HasPrefix(e.baseURL, "https://") && tinkerclient.IsHosted(e.baseURL)
 	if key != "" && trusted {
@@ -192,7 +192,7 @@ func (e Endpoint) locate(ctx context.Context, api *tinkerclient.Client, path str
 }
 
 // AddSamplers adds to checkpoints the sampler weights that the endpoint has under the names of their states. The status
-// of a run names only those of the newest and the best checkpoint.
+// of a run names only the sampler weights of the newest and the best checkpoint.
 func (e Endpoint) AddSamplers(ctx context.Context, env cli.IO, checkpoints []v1alpha1.Checkpoint) error {
 	limited, cancel := context.WithTimeout(ctx, archivePatience)
 	defer cancel()
@@ -220,11 +220,11 @@ func (e Endpoint) AddSamplers(ctx context.Context, env cli.IO, checkpoints []v1a
 	return nil
 }
 
-// explain adds to an error of the endpoint what to do about it.
+// explain adds the repair to an error of the endpoint.
 func (e Endpoint) explain(err error) error {
 	category := tinkerclient.CategoryFrom(err)
 	if e.relay != nil && category != tinker.CategoryNotFound {
-		return err // The broker says what to do.
+		return err // The broker names the repair.
 	}
 	switch category {
 	case "":
@@ -240,7 +240,7 @@ func (e Endpoint) explain(err error) error {
 	return err
 }
 
-// howToReach says what to do where this machine does not reach an endpoint.
+// howToReach returns the repair if this machine does not reach an endpoint.
 func howToReach(baseURL string) string {
 	return fmt.Sprintf("check that this machine reaches %s; for an endpoint within the cluster, forward a port with "+
 		"kubectl port-forward and name it with --base-url", baseURL)

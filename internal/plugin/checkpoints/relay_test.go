@@ -196,7 +196,7 @@ func TestAPodThatHasEndedIsReplaced(t *testing.T) {
 	}
 }
 
-// TestRefusalsOfABrokerAreToldAtOnce checks what people read who may not do what they ask for.
+// TestRefusalsOfABrokerAreToldAtOnce checks the messages for people without the necessary permission.
 func TestRefusalsOfABrokerAreToldAtOnce(t *testing.T) {
 	publishIt := func(t *testing.T, b *brokered) error {
 		at := throughPod(b.pods, b.run, farAway)

@@ -52,7 +52,7 @@ func (e *editor) guard(run *v1alpha1.TrainingRun, chosen []v1alpha1.Checkpoint, 
 	return nil
 }
 
-// usedBy says what needs a checkpoint of a run, and is empty if nothing does.
+// usedBy names the user of a run's checkpoint; it is empty if there is none.
 func usedBy(run *v1alpha1.TrainingRun, c v1alpha1.Checkpoint, by users) string {
 	if latest := status.Latest(&run.Status); latest != nil && (latest.Step == c.Step || isOf(*latest, c.State)) {
 		if run.Status.State == v1alpha1.StateSucceeded {
@@ -91,7 +91,7 @@ func inWindow(run *v1alpha1.TrainingRun, c v1alpha1.Checkpoint, lag int64) bool 
 	return lag > 0 && latest != nil && c.Step < latest.Step && c.Step >= latest.Step-lag
 }
 
-// referredBy says for what a run that is not over samples with a checkpoint, whosever it is.
+// referredBy names the field by which a run that is not over samples with a checkpoint of any run.
 func referredBy(run *v1alpha1.TrainingRun, c v1alpha1.Checkpoint) string {
 	if run.Status.CompletionTime != nil {
 		return ""

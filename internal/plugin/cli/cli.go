@@ -1,7 +1,7 @@
 // Copyright 2026 The tinker-operator authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package cli is what the commands of `kubectl tinker` have in common: their environment, their errors and exit codes,
+// Package cli has the common parts of the commands of `kubectl tinker`: their environment, their errors and exit codes,
 // and the connection to a cluster.
 package cli
 
@@ -61,7 +61,7 @@ func Misused(format string, args ...any) error { return &UsageError{err: fmt.Err
 // ErrSilent ends the program with ExitFailure and without a message, since the command has reported the cause itself.
 var ErrSilent = errors.New("the command has failed")
 
-// NoArgs refuses arguments, and says what the command reads instead.
+// NoArgs refuses arguments, and names the input that the command reads instead.
 func NoArgs(instead string) cobra.PositionalArgs {
 	return func(_ *cobra.Command, args []string) error {
 		if len(args) > 0 {

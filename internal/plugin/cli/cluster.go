@@ -84,7 +84,7 @@ func (c *Cluster) Connect() (*Connection, error) {
 	return &Connection{Client: connected, Config: config, Namespace: namespace, NamespaceGiven: given}, nil
 }
 
-// Explain adds to an error of the API server what to do about it.
+// Explain adds the repair to an error of the API server.
 func Explain(err error) error {
 	switch {
 	case err == nil:
@@ -197,8 +197,8 @@ func (c *Connection) hint(ctx context.Context, name string, runs []v1alpha1.Trai
 	return "it has no runs: choose another with --namespace"
 }
 
-// ForOneRun returns the command with the name of a run as its only argument, for which it calls act. What can be said
-// of the flags without the cluster belongs to PreRunE.
+// ForOneRun returns the command with the name of a run as its only argument, for which it calls act. Checks of flags
+// that need no cluster belong to PreRunE.
 func (c *Cluster) ForOneRun(command *cobra.Command,
 	act func(context.Context, *Connection, *v1alpha1.TrainingRun) error) *cobra.Command {
 	command.Args, command.ValidArgsFunction = Args(1, 1, "the name of a RUN"), c.CompleteRuns(1)

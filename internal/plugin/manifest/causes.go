@@ -11,14 +11,14 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// Cause is what is wrong with one field of an object. Field is its path, or empty for the object.
+// Cause is a problem of one field of an object. Field is its path, or empty for the object.
 type Cause struct{ Field, Message string }
 
 // uncheckedField is how the API server names the object where it did not check rules, since a field is wrong.
 const uncheckedField = "<nil>"
 
-// Causes returns what the API server says of each field of an object of a kind, by its error about the object, with the
-// fields and values that may be meant. An error about no field has no causes.
+// Causes returns the problems of the fields of an object of a kind, from the API server's error about the object. It
+// suggests the fields and values that may be meant. An error about no field has no causes.
 func Causes(kind string, err error) []Cause {
 	var refusal apierrors.APIStatus
 	if !errors.As(err, &refusal) {

@@ -101,8 +101,8 @@ func (c *checker) check(ctx context.Context, object *unstructured.Unstructured) 
 	return Suggest(object.GetKind(), errors.Join(errs...))
 }
 
-// Validate returns the paths of the fields of an object that the schema of its kind lacks, or else what is wrong with
-// its fields by the schema and the rules. It sets the object's defaults.
+// Validate returns the paths of the fields of an object that the schema of its kind lacks, or else the violations of
+// the schema and the rules by its fields. It sets the object's defaults.
 func Validate(ctx context.Context, object *unstructured.Unstructured) (unknown []string, found field.ErrorList,
 	err error) {
 	make, ok := checkers[object.GetKind()]

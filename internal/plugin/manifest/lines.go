@@ -24,7 +24,8 @@ func LinesOf(text string) Lines {
 }
 
 // Line returns the line of a field by its path below the text's root, such as environments[0].sampling.maxTokens, or
-// that of the nearest field above it that the text has. The first line is 1; 0 means that the text has none of them.
+// the line of the nearest field above it in the text. The first line is 1; 0 means that the text has none of these
+// fields.
 func (l Lines) Line(path string) int {
 	node, line := l.root, 0
 	for _, part := range partsOf(path) {

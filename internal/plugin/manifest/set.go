@@ -170,7 +170,7 @@ func (s setter) unknown(next step, at *schema, done string) error {
 	selectors := selector.FindAllString(s.path, -1)
 	general := selector.ReplaceAllString(s.path, "[NAME]")
 	near := nearest.Name(general, all)
-	// A field may have been named without what stands before it.
+	// A field may have been named without its parents.
 	if near == "" {
 		for _, path := range all {
 			if path == "spec."+general || strings.HasSuffix(path, "."+general) {

@@ -21,7 +21,7 @@ var (
 	unsupported = regexp.MustCompile(`Unsupported value: "([^"]+)": supported values: ((?:"[^"]+"(?:, )?)+)`)
 	// otherType is how it names a value of another type than the field's.
 	otherType = regexp.MustCompile(`([^\s\[]+): Invalid value: "\w+": \S+ in body must be of type (\w+)`)
-	// unchecked is what it adds to each error of that kind.
+	// unchecked is the text that it adds to each error of that kind.
 	unchecked = regexp.MustCompile(`(?:, |\n\* )<nil>: Invalid value: null: some validation rules were not checked ` +
 		`because the object was invalid; correct the existing errors to complete validation`)
 	index = regexp.MustCompile(`\[[^\[\]]*\]`)

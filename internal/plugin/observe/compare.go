@@ -153,7 +153,7 @@ func (f compareFlags) collect(ctx context.Context, connection *cli.Connection, n
 	return all, nil
 }
 
-// comparison is what JSON shows of a run.
+// comparison is the JSON of a run.
 type comparison struct {
 	Run     string             `json:"run"`
 	State   string             `json:"state"`

@@ -133,7 +133,7 @@ new          New        ░░░░░░░░░░░░                    
 	}
 }
 
-// TestOverviewOfAllNamespaces has a column for the namespace, and one for what the runs have cost.
+// TestOverviewOfAllNamespaces has a column for the namespace, and one for the cost of the runs.
 func TestOverviewOfAllNamespaces(t *testing.T) {
 	priced := newRun("arithmetic")
 	priced.Namespace, priced.Status.Usage.EstimatedUSD = "team-a", new(1.25)

@@ -17,7 +17,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/plugin/cli"
 )
 
-// Summary is what people want to know of a run at a glance.
+// Summary is a run at a glance.
 type Summary = summary
 
 // Summarize returns the summary of a run.

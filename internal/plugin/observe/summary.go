@@ -24,7 +24,7 @@ import (
 // defaultWidth is the width of a screen whose width is not known.
 const defaultWidth = 100
 
-// summary is what people want to know of a run at a glance.
+// summary is a run at a glance.
 type summary struct {
 	// Namespace is empty where all runs are of one.
 	Namespace    string   `json:"namespace,omitempty"`
@@ -46,7 +46,7 @@ type summary struct {
 	ETASeconds *int64 `json:"etaSeconds,omitempty"`
 	// From is the run with whose weights this one begins, by initFrom.runRef; empty without one.
 	From string `json:"from,omitempty"`
-	// WaitsFor is what the run waits for; empty while it makes progress.
+	// WaitsFor is the reason of the run's wait; empty while it makes progress.
 	WaitsFor string `json:"waitsFor,omitempty"`
 	// Learning is why the policy does not learn, with its figures; empty if nothing shows that.
 	Learning  string `json:"learning,omitempty"`
@@ -99,7 +99,7 @@ func (s summary) in(now snapshot) summary {
 	return s
 }
 
-// title is what tells the run from others of a snapshot.
+// title distinguishes the run from others of a snapshot.
 func (s summary) title() string {
 	if s.Namespace != "" {
 		return s.Namespace + "/" + s.Name
@@ -191,7 +191,7 @@ func withNamespace(result output.Result, all []summary) output.Result {
 	return result
 }
 
-// withUSD adds the column of what runs have cost by their prices, if the prices of one are known.
+// withUSD adds a column with the cost of runs, if the prices of at least one run are known.
 func withUSD(result output.Result, all []summary) output.Result {
 	if !slices.ContainsFunc(all, func(s summary) bool { return s.EstimatedUSD != nil }) {
 		return result

@@ -102,7 +102,7 @@ func (f compareFlags) compareTasks(ctx context.Context, env cli.IO, cluster *cli
 	return differ(shown, all[0], all[1]).print(env, *f.format)
 }
 
-// print prints a line for each task, and what the test says.
+// print prints a line for each task, and the result of the test.
 func (d difference) print(env cli.IO, format output.Format) error {
 	result := output.Result{Header: []string{"ENVIRONMENT", "SPLIT", "TASK", strings.ToUpper(d.Names[0]),
 		strings.ToUpper(d.Names[1]), "REWARDS"}, Value: d}

@@ -57,7 +57,7 @@ func NewTop(env cli.IO, cluster *cli.Cluster) *cobra.Command {
 	return command
 }
 
-// source reads what the screen shows.
+// source reads the contents of the screen.
 type source struct {
 	connection *cli.Connection
 	// name is the run; empty for all of the namespace, or of all namespaces.
@@ -66,13 +66,13 @@ type source struct {
 	now           func() time.Time
 }
 
-// snapshot is what the cluster had at a moment.
+// snapshot is the state of the cluster at a moment.
 type snapshot struct {
 	at   time.Time
 	runs []v1alpha1.TrainingRun
-	// allNamespaces says that the runs are those of all namespaces.
+	// allNamespaces says that the runs are from all namespaces.
 	allNamespaces bool
-	// history is that of the one run that is shown; nil where all are.
+	// history is the history of the one run that is shown; nil if all runs are shown.
 	history *history.History
 }
 

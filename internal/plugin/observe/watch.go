@@ -38,7 +38,7 @@ type screen struct {
 	err error
 }
 
-// look is what a look at the cluster has found.
+// look is the result of a look at the cluster.
 type look struct {
 	snapshot snapshot
 	err      error
@@ -54,7 +54,7 @@ func (s *screen) later() tea.Cmd {
 	})
 }
 
-// Update handles keys, sizes and what was found.
+// Update handles keys, sizes and looks.
 func (s *screen) Update(message tea.Msg) (tea.Model, tea.Cmd) {
 	switch m := message.(type) {
 	case tea.KeyPressMsg:

@@ -186,7 +186,7 @@ func (of subject) find(ctx context.Context, connection *cli.Connection, now time
 	return found
 }
 
-// decisive returns the condition that decides what a run does.
+// decisive returns the condition that explains the state of a run.
 func decisive(run *v1alpha1.TrainingRun) metav1.Condition {
 	find := func(kind string) *metav1.Condition { return meta.FindStatusCondition(run.Status.Conditions, kind) }
 	for _, kind := range []string{v1alpha1.ConditionFailed, v1alpha1.ConditionComplete, v1alpha1.ConditionStalled} {
@@ -338,7 +338,7 @@ func isWrong(c metav1.Condition) bool {
 	return c.Status != metav1.ConditionTrue
 }
 
-// podProblem says what keeps a pod from running; it is empty for one that runs or has succeeded.
+// podProblem names the problem that keeps a pod from running; it is empty for a pod that runs or has succeeded.
 func podProblem(pod corev1.Pod) string {
 	for _, c := range pod.Status.Conditions {
 		if c.Type == corev1.PodScheduled && c.Status == corev1.ConditionFalse {
@@ -366,7 +366,7 @@ func isOf(event eventsv1.Event, pods []corev1.Pod) bool {
 	return slices.ContainsFunc(pods, func(p corev1.Pod) bool { return p.UID == event.Regarding.UID || owns(p, event) })
 }
 
-// warnings returns the newest warnings about something, without those of pods that have become ready since.
+// warnings returns the newest warnings about something, without warnings about pods that have become ready since.
 func warnings(about func(eventsv1.Event) bool, pods []corev1.Pod, events []eventsv1.Event) []eventsv1.Event {
 	const most = 5
 	var all []eventsv1.Event

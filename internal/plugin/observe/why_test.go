@@ -45,7 +45,7 @@ func TestCauseBeforeMissingWorkers(t *testing.T) {
 	}
 }
 
-// TestWarningsThatArePast has warnings of pods that say nothing about what a run does now.
+// TestWarningsThatArePast has warnings of pods that say nothing about the current state of a run.
 func TestWarningsThatArePast(t *testing.T) {
 	started := metav1.NewTime(start)
 	pod := func(phase corev1.PodPhase, node string) corev1.Pod {

@@ -1,7 +1,7 @@
 // Copyright 2026 The tinker-operator authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package output prints what commands have found: as a table for people, as JSON, or as plain lines for scripts.
+// Package output prints the results of commands: as a table for people, as JSON, or as plain lines for scripts.
 package output
 
 import (
@@ -56,7 +56,7 @@ func (f *Format) Set(text string) error {
 type Result struct {
 	Header []string
 	Rows   [][]string
-	// Value is what JSON shows.
+	// Value is the value that JSON shows.
 	Value any
 }
 

@@ -106,7 +106,7 @@ func TestUsage(t *testing.T) {
 	}
 }
 
-// TestFlags refuses what it cannot group by or look back to.
+// TestFlags refuses unknown fields and periods.
 func TestFlags(t *testing.T) {
 	for text, want := range map[string]time.Duration{"30d": 720 * time.Hour, "36h": 36 * time.Hour, "d": 0, "-1h": 0,
 		"0d": 0, "9999d": 0, "week": 0} {

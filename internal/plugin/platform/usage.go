@@ -90,7 +90,7 @@ func (f usageFlags) run(ctx context.Context, env cli.IO, cluster *cli.Cluster) e
 // locate returns the name of the endpoint and the namespace of its usage.
 func (f usageFlags) locate(ctx context.Context, connection *cli.Connection) (name, namespace string, err error) {
 	if f.endpoint != "" && f.namespace != "" {
-		return f.endpoint, f.namespace, nil // that of a deleted endpoint, too
+		return f.endpoint, f.namespace, nil // also the ConfigMap of a deleted endpoint
 	}
 	all, err := endpoints(ctx, connection)
 	if err != nil {
@@ -152,7 +152,7 @@ func decodeUsage(text string) ([]endpoint.Usage, error) {
 	return all, lines.Err()
 }
 
-// field is what usage is grouped by.
+// field is a field by which usage is grouped.
 type field struct {
 	name string
 	of   func(endpoint.Usage) string
@@ -199,12 +199,12 @@ func parseSince(text string) (time.Duration, error) {
 	return back, nil
 }
 
-// Row is what runs with the same fields used.
+// Row is the usage of runs with the same fields.
 type Row struct {
 	// Fields are the values of --by, by name.
 	Fields map[string]string `json:"fields"`
 	Tokens endpoint.Tokens   `json:"tokens"`
-	// USD is what the tokens cost, and Unpriced how many of them have no price.
+	// USD is the cost of the tokens, and Unpriced the number of tokens without a price.
 	USD      float64 `json:"usd"`
 	Unpriced int64   `json:"unpriced,omitempty"`
 }
@@ -214,7 +214,7 @@ func (r Row) total() int64 {
 	return r.Tokens.Prefill + r.Tokens.Sample + r.Tokens.Train + r.Tokens.Forward
 }
 
-// group adds up usage by fields. What cost the most comes first.
+// group adds up usage by fields. The most expensive row comes first.
 func group(all []endpoint.Usage, fields []field) []Row {
 	index, rows := map[string]int{}, []Row{}
 	for _, u := range all {

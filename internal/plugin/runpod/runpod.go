@@ -1,8 +1,8 @@
 // Copyright 2026 The tinker-operator authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package runpod runs pods in the namespace of a run for a person: pods that have what the pods of the run have, whose
-// log the person's program reads or whose port it asks, and that are deleted with the command.
+// Package runpod runs pods in the namespace of a run for a person: pods with the mounts and variables of the run's
+// pods. The person's program reads their log or connects to their port, and deletes them when the command ends.
 package runpod
 
 import (
@@ -33,12 +33,12 @@ type Pods struct {
 	Logs func(ctx context.Context, namespace, pod string) (io.ReadCloser, error)
 	// Forward connects to a port of a pod.
 	Forward func(namespace, pod string, port int) (Dialer, error)
-	// Report tells a person what a pod waits for.
+	// Report tells a person why a pod waits.
 	Report func(format string, args ...any)
 	// Image replaces the image of the run's newest attempt, if it is not empty.
 	Image string
-	// Task says what the pods do, as in "reads the artifacts", and Otherwise how a person who may not create pods does
-	// that.
+	// Task describes the work of the pods, as in "reads the artifacts". Otherwise describes how a person who may not
+	// create pods does the same.
 	Task, Otherwise string
 	// Period is the time between two looks at a pod, and Patience how long it may take to start.
 	Period, Patience time.Duration
@@ -50,7 +50,7 @@ type Dialer interface {
 	Dial() (net.Conn, error)
 }
 
-// New returns the pods of a cluster. They report on the standard error what a pod waits for.
+// New returns the pods of a cluster. They report on the standard error why a pod waits.
 func New(env cli.IO, connection *cli.Connection) (Pods, error) {
 	core, err := corev1client.NewForConfig(connection.Config)
 	if err != nil {
@@ -134,7 +134,7 @@ func (p Pods) Node(ctx context.Context, run *v1alpha1.TrainingRun) (string, erro
 	return "", nil
 }
 
-// AwaitStart waits until the pod runs or has ended, and reports what it waits for whenever that changes.
+// AwaitStart waits until the pod runs or has ended, and reports the reason of its wait whenever it changes.
 func (p Pods) AwaitStart(ctx context.Context, run *v1alpha1.TrainingRun, pod *corev1.Pod) error {
 	ticker := time.NewTicker(p.Period)
 	defer ticker.Stop()

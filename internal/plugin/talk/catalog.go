@@ -28,7 +28,7 @@ type catalog struct {
 	source *source
 	// names are the names of the chosen checkpoint.
 	names []string
-	// age is how long what is known of the run is used.
+	// age is the time for which the known state of the run is used.
 	age time.Duration
 
 	mu   sync.Mutex
@@ -122,7 +122,7 @@ func (c *catalog) parse(name string) (step int64, best, base, ok bool) {
 	return step, false, false, err == nil && step >= 0
 }
 
-// refresh reads the run again. What was known of it stays where the cluster does not answer.
+// refresh reads the run again. If the cluster does not answer, the known state stays.
 func (c *catalog) refresh(ctx context.Context) {
 	s := c.source
 	if s.kube == nil || s.env.Now().Sub(c.read) < c.age {
@@ -156,7 +156,7 @@ func (c *catalog) weights(ctx context.Context, step int64, best bool) (serving.W
 
 var _ serving.Catalog = (*catalog)(nil)
 
-// describe says what is served.
+// describe describes the served checkpoint.
 func (c *catalog) describe(env cli.IO, from serving.Weights) {
 	if c.source.kube == nil {
 		fmt.Fprintf(env.Stderr, "serving %s\n", from.Path)

@@ -285,7 +285,7 @@ func (r *spoken) sample(ctx context.Context, m serving.Model, messages []chat.Me
 	}
 }
 
-// print prints a reply as it comes. What a model says never controls the terminal.
+// print prints a reply as it comes. The text of a model never controls the terminal.
 func (t *talk) print(s *speaker, reply *spoken) {
 	labelled := len(t.speakers) > 1 || t.terminal
 	if labelled {

@@ -140,7 +140,7 @@ func (f *serveFlags) serve(ctx context.Context, env cli.IO, models *catalog, def
 	server := &http.Server{Handler: serving.NewServer(config), ReadHeaderTimeout: headers, IdleTimeout: idle,
 		MaxHeaderBytes: 64 << 10, ErrorLog: slog.NewLogLogger(slog.DiscardHandler, slog.LevelDebug),
 		BaseContext: func(net.Listener) context.Context { return ctx }}
-	stop := context.AfterFunc(ctx, func() { _ = server.Close() }) // What it serves ends with ctx.
+	stop := context.AfterFunc(ctx, func() { _ = server.Close() }) // Requests end with ctx.
 	defer stop()
 	if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
 		return fmt.Errorf("serving: %w", err)
@@ -148,7 +148,7 @@ func (f *serveFlags) serve(ctx context.Context, env cli.IO, models *catalog, def
 	return nil
 }
 
-// introduce prints what clients need. The address alone is on the standard output.
+// introduce prints the settings of clients. Only the address is on the standard output.
 func (f *serveFlags) introduce(env cli.IO, url, model string) {
 	key := f.token
 	if key == "" {

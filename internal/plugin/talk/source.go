@@ -93,7 +93,7 @@ type source struct {
 	defaults serving.Defaults
 }
 
-// open reads what a run or a tinker:// path needs to be sampled. The caller closes it.
+// open reads the settings for sampling from a run or a tinker:// path. The caller closes it.
 func (c choice) open(ctx context.Context, env cli.IO, connect func() (*cli.Connection, error),
 	name string) (*source, error) {
 	s := &source{choice: c, env: env, run: &v1alpha1.TrainingRun{},
@@ -118,7 +118,7 @@ func (c choice) open(ctx context.Context, env cli.IO, connect func() (*cli.Conne
 	return s, nil
 }
 
-// prepare has a function find the checkpoints, and loads what they are sampled with.
+// prepare has a function find the checkpoints, and loads the renderer and the client with which they are sampled.
 func (s *source) prepare(ctx context.Context, find func(context.Context) error) error {
 	if err := find(ctx); err != nil {
 		return err
@@ -201,7 +201,7 @@ func (s *source) openRun(ctx context.Context) error {
 	return err
 }
 
-// close ends what open has started, also where the context has ended.
+// close ends everything that open has started, even if the context has ended.
 func (s *source) close(ctx context.Context) error {
 	if s.sampler != nil {
 		s.sampler.Close()
@@ -209,7 +209,7 @@ func (s *source) close(ctx context.Context) error {
 	return s.endpoint.Close(ctx)
 }
 
-// runFile returns what the newest learner of the run was given; nil if the cluster does not have it any more.
+// runFile returns the run file of the run's newest learner; nil if the cluster no longer has it.
 func (s *source) runFile(ctx context.Context) (*contract.RunFile, error) {
 	attempts := s.run.Status.Attempts
 	for i := len(attempts) - 1; i >= 0; i-- {
@@ -285,7 +285,7 @@ func (s *source) weights(ctx context.Context, step int64, best bool) (serving.We
 // base returns the weights of the base model.
 func (s *source) base() serving.Weights { return serving.Weights{Base: s.model.Name} }
 
-// modelWith returns weights with what is needed to sample from them.
+// modelWith returns weights with the settings for sampling from them.
 func (s *source) modelWith(from serving.Weights) serving.Model {
 	const longest = 8
 	return serving.Model{Format: s.format, Sampler: s.sampler, Weights: from,

@@ -292,7 +292,7 @@ func TestSystemPrompts(t *testing.T) {
 	}
 }
 
-// TestModelsDoNotControlTheTerminal prints what a hostile model says.
+// TestModelsDoNotControlTheTerminal prints the text of a hostile model.
 func TestModelsDoNotControlTheTerminal(t *testing.T) {
 	var stdout bytes.Buffer
 	session := &talk{env: cli.IO{Stdout: &stdout}}

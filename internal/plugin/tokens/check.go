@@ -24,7 +24,7 @@ import (
 // ownTemplate is the value of --template for the template of the model's repository.
 const ownTemplate = "own"
 
-// byTemplate returns the renderer of a template: that of a file, or the model's own.
+// byTemplate returns the renderer of a template: from a file, or the model's own.
 func (f *renderFlags) byTemplate(ctx context.Context, env cli.IO, from source) (renderer.Renderer, error) {
 	template := contract.Template{Repository: from.repository}
 	if f.template != "" && f.template != ownTemplate {
@@ -60,11 +60,11 @@ func (f *renderFlags) byTemplate(ctx context.Context, env cli.IO, from source) (
 	return templated.New(templated.Config{Template: read.Text, Tokens: from.tokens, Names: read.Names, Date: date})
 }
 
-// checker compares the prompts of a renderer with those of a template, or of another program.
+// checker compares the prompts of a renderer with the prompts of a template or of another program.
 type checker struct {
 	tokens tokenizer.Tokenizer
 	ours   renderer.Renderer
-	// template is nil if each line says what is expected.
+	// template is nil if each line has its expectation.
 	template renderer.Renderer
 }
 
@@ -108,13 +108,13 @@ func (c checker) line(line []byte) ([]byte, error) {
 	return marshal(same{Same: true, Tokens: len(ids)})
 }
 
-// expectation is what another program made of a conversation: a text, or ids.
+// expectation is another program's result for a conversation: a text, or ids.
 type expectation struct {
 	text *string
 	ids  []int32
 }
 
-// cutExpected splits a line into the conversation and what is expected.
+// cutExpected splits a line into the conversation and the expectation.
 func cutExpected(line []byte) (conversation []byte, expected expectation, err error) {
 	var fields map[string]json.RawMessage
 	if err := json.Unmarshal(line, &fields); err != nil {

@@ -104,8 +104,8 @@ func (f renderFlags) run(ctx context.Context, env cli.IO) error {
 	return eachLine(env, func(line []byte) ([]byte, error) { return renderLine(r, from.tokens, line) })
 }
 
-// build returns the renderer of prompts. With --check, template is what it is compared with; it is nil if the renderer
-// is the template itself.
+// build returns the renderer of prompts. With --check, template is the renderer to compare with; it is nil if the
+// renderer is the template itself.
 func (f *renderFlags) build(ctx context.Context, env cli.IO, from source) (r, template renderer.Renderer, err error) {
 	if f.check && f.parse {
 		return nil, nil, cli.Misused("--check compares prompts, and --parse reads replies: give one of them")
@@ -119,7 +119,7 @@ func (f *renderFlags) build(ctx context.Context, env cli.IO, from source) (r, te
 		return nil, nil, cli.Misused("--renderer and --template exclude each other, unless --check compares them")
 	}
 	if r, err = f.ofFamily(from); err != nil || !f.check || from.repository == "" && f.template == "" {
-		return r, nil, err // Without a template, each line says what is expected.
+		return r, nil, err // Without a template, each line has its expectation.
 	}
 	template, err = f.byTemplate(ctx, env, from)
 	return r, template, err

@@ -1,7 +1,7 @@
 // Copyright 2026 The tinker-operator authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package tokens has the commands that show what a model sees. They need no cluster.
+// Package tokens has the commands that show a model's prompts and tokens. They need no cluster.
 package tokens
 
 import (

@@ -72,7 +72,7 @@ func TestWhichStoresThisMachineHasKeysOf(t *testing.T) {
 	}
 }
 
-// TestReadStore reads what a learner wrote to a store that is compatible with S3.
+// TestReadStore reads the files of a learner in a store that is compatible with S3.
 func TestReadStore(t *testing.T) {
 	store := buckettest.Start(t, nil)
 	run := newRun()

@@ -106,7 +106,7 @@ func printGiven(w io.Writer, m transcript.Message) {
 	}
 }
 
-// text prints who says what, with further lines below the first.
+// text prints a speaker and a text, with further lines below the first.
 func text(w io.Writer, who, said string) {
 	if said == "" {
 		return

@@ -19,7 +19,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/transcript/delivery"
 )
 
-// pods counts the pods of a test and what they are asked.
+// pods counts the pods of a test and their requests.
 type pods struct {
 	opened, closed, asked, once int
 	// broken has pods answer once alone, and unserved none.

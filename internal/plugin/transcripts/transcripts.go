@@ -253,7 +253,7 @@ func chosen(run *v1alpha1.TrainingRun, step int64, found delivery.Delivery) (tra
 		ranges(found.Steps))
 }
 
-// show prints the transcript, or writes or opens what is asked for.
+// show prints the transcript, or writes or opens the requested file.
 func (f flags) show(ctx context.Context, env cli.IO, run string, step transcript.Step, encoded []byte) error {
 	name := f.save
 	if name == "" && f.open {

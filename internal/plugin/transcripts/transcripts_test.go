@@ -38,7 +38,7 @@ func step() transcript.Step {
 		}}}}}
 }
 
-// TestPrintHasRewardsOfMessages prints what the environment gave for results of tools.
+// TestPrintHasRewardsOfMessages prints the environment's rewards for results of tools.
 func TestPrintHasRewardsOfMessages(t *testing.T) {
 	var out strings.Builder
 	Print(&out, transcript.Step{Groups: []transcript.Group{

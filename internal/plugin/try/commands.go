@@ -84,7 +84,7 @@ func (t *trial) startServer(ctx context.Context, name, line string) (*server, er
 	}
 	s := &server{name: name, line: line, address: "http://127.0.0.1:" + strconv.Itoa(port), output: &tail{},
 		ended: make(chan struct{})}
-	// The server ends by stop, which also ends what it has started, and not with ctx.
+	// The server ends by stop, which also ends its children, and not with ctx.
 	s.process = exec.CommandContext(context.WithoutCancel(ctx), "/bin/sh", "-c", line)
 	s.process.Env = append(os.Environ(), "PORT="+strconv.Itoa(port))
 	s.process.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
@@ -160,7 +160,7 @@ func isHealthy(ctx context.Context, address string) bool {
 	return response.StatusCode >= 200 && response.StatusCode < 400
 }
 
-// stop ends the server and what it has started.
+// stop ends the server and its children.
 func (s *server) stop() {
 	group := -s.process.Process.Pid
 	_ = syscall.Kill(group, syscall.SIGTERM) // an error says that it has ended
@@ -172,7 +172,7 @@ func (s *server) stop() {
 	<-s.ended
 }
 
-// tail keeps the end of what is written to it. It is safe for concurrent use.
+// tail keeps the end of the text that is written to it. It is safe for concurrent use.
 type tail struct {
 	mu   sync.Mutex
 	data []byte

@@ -107,7 +107,7 @@ func TestTryStartsAServer(t *testing.T) {
 	}
 }
 
-// TestTryTellsWhyAServerDoesNotStart checks what a person sees of commands that do not serve.
+// TestTryTellsWhyAServerDoesNotStart checks the messages for commands that do not serve.
 func TestTryTellsWhyAServerDoesNotStart(t *testing.T) {
 	for name, tc := range map[string]struct{ command, want string }{
 		"an error at its start":  {"sums=echo Traceback; echo ImportError: no name >&2; exit 3", "exit status 3"},

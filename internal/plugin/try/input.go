@@ -23,7 +23,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/tinkersim"
 )
 
-// input is what the file has.
+// input has the objects of the file.
 type input struct {
 	run          *v1alpha1.TrainingRun
 	environments map[string]*v1alpha1.RewardEnvironment
@@ -145,7 +145,7 @@ func (f flags) runFor(environments map[string]*v1alpha1.RewardEnvironment) (*uns
 	}}, nil
 }
 
-// adapt sets what the flags say, and leaves out of a run what a trial does not do.
+// adapt applies the flags, and removes the fields of a run that a trial does not use.
 func (f flags) adapt(object *unstructured.Unstructured, train bool) error {
 	mode, _, _ := unstructured.NestedString(object.Object, "spec", "mode")
 	if v1alpha1.Mode(mode) == v1alpha1.ModeEvaluate {
@@ -212,7 +212,7 @@ func (f flags) limitTokens(object *unstructured.Unstructured) error {
 	return nil
 }
 
-// check checks what the objects of a file are to one another.
+// check checks the references between the objects of a file.
 func (in input) check(f flags) error {
 	if err := in.checkReferences(); err != nil {
 		return err

@@ -20,14 +20,14 @@ import (
 // renewPeriod is how often the worker's problems are read.
 const renewPeriod = 500 * time.Millisecond
 
-// lessor leases each of its groups once to the one worker of this process, and collects what was played.
+// lessor leases each of its groups once to the one worker of this process, and collects the played groups.
 type lessor struct {
 	leases      []exchange.Lease
 	encodedPlay []byte
 	session     string
 	// progress prints a line.
 	progress func(format string, args ...any)
-	// ended is sent errPlayed, or what went wrong.
+	// ended receives errPlayed, or the error.
 	ended chan error
 
 	mu     sync.Mutex
@@ -74,7 +74,7 @@ func (l *lessor) Run(ctx context.Context, worker exchange.Worker) error {
 	}
 }
 
-// problemOf returns what a worker waits for.
+// problemOf returns the reason of a worker's wait.
 func problemOf(r exchange.Renewal) string {
 	unavailable := r.State.GetUnavailable()
 	for _, name := range slices.Sorted(maps.Keys(unavailable)) {

@@ -33,14 +33,14 @@ type Local struct {
 
 // Probed has the environments of a file, as this machine has probed them.
 type Probed struct {
-	// Pins are those of the environments, by the names of their objects.
+	// Pins are the pins of the environments, by the names of their objects.
 	Pins  desired.Pins
 	trial trial
 	stop  func()
 }
 
-// Probe probes environments of the file, by the names of their objects; nil means all that the run names, which the
-// file has. Close ends what it has started.
+// Probe probes environments of the file, by the names of their objects; nil means all environments that the run names,
+// which the file has. Close ends everything that Probe has started.
 func (l Local) Probe(ctx context.Context, env cli.IO, names []string) (*Probed, error) {
 	in := input{run: &v1alpha1.TrainingRun{}, others: l.Beside.Others}
 	var err error
@@ -80,11 +80,11 @@ func (p *Probed) Close() {
 	_ = os.RemoveAll(p.trial.dir)
 }
 
-// RunFile returns what the first attempt of the run would be given, where all environments that it names are in the
-// file. The name of the endpoint is the run's, or a stand-in where the operator would fill in its own.
+// RunFile returns the run file of the first attempt, if all environments that the run names are in the file. The
+// address of the endpoint is the run's, or a stand-in for the operator's default.
 func (p *Probed) RunFile() (contract.RunFile, error) { return p.trial.runFile(p.Pins) }
 
-// CheckReferences requires each environment that the run names among those of the file.
+// CheckReferences requires each environment that the run names in the file.
 func (l Local) CheckReferences(ctx context.Context) error {
 	in := input{run: &v1alpha1.TrainingRun{}}
 	var err error

@@ -17,7 +17,7 @@ import (
 // maxUnreachable limits how often a connection is tried.
 const maxUnreachable = 4
 
-// outage reports what the endpoint's client retries, and gives up where nothing answers.
+// outage reports the retries of the endpoint's client, and gives up if nothing answers.
 type outage struct {
 	url      string
 	progress func(format string, args ...any)
@@ -47,7 +47,7 @@ func (o *outage) observe(event client.Event) {
 	}
 }
 
-// lines writes what several goroutines write, one call after the other.
+// lines serializes the writes of several goroutines.
 type lines struct {
 	mu sync.Mutex
 	w  io.Writer
@@ -60,7 +60,7 @@ func (l *lines) Write(data []byte) (int, error) {
 	return l.w.Write(data)
 }
 
-// newLogger returns a logger of what goes wrong, or of everything.
+// newLogger returns a logger of errors, or of everything.
 func newLogger(w io.Writer, verbose bool) *slog.Logger {
 	level := slog.LevelError
 	if verbose {

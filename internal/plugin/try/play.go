@@ -85,7 +85,7 @@ func (t *trial) leases(file contract.RunFile) ([]exchange.Lease, error) {
 	return leases, nil
 }
 
-// printGroups prints what was played. Episodes that gave no reward are an error.
+// printGroups prints the played groups. Episodes that gave no reward are an error.
 func (t *trial) printGroups(groups []rl.Group) error {
 	list := []transcript.Group{}
 	var failed, usable int
@@ -130,7 +130,7 @@ func (t *trial) printGroups(groups []rl.Group) error {
 	return nil
 }
 
-// explain adds to an error of the endpoint what to do about it.
+// explain adds the repair to an error of the endpoint.
 func (t *trial) explain(err error) error {
 	switch client.CategoryFrom(err) {
 	case tinker.CategoryUnauthorized:

@@ -28,14 +28,15 @@ var passedOn = []string{
 	"CONDA_PREFIX",
 }
 
-// starterBytes is what this program needs, which starts the commands of agents here. In a pod the runner does.
+// starterBytes is the memory of this program, which starts the commands of agents here. In a pod the runner starts
+// them.
 const starterBytes = 256 << 20
 
 func (t *trial) socket() string { return filepath.Join(t.dir, contract.RunnerSocket) }
 
 func (t *trial) scratch() string { return filepath.Join(t.dir, "programs") }
 
-// hostPrograms starts a runner if functions are called. The returned function ends what it has started.
+// hostPrograms starts a runner if functions are called. The returned function ends the runner.
 func (t *trial) hostPrograms(ctx context.Context) (stop func(), err error) {
 	for _, name := range t.names() {
 		definition := desired.Definition(t.input.environments[name].Spec)
@@ -82,7 +83,8 @@ func (t *trial) programs(definition contract.Definition) *pythonreward.Host {
 			host.Env[name] = fromHere(name, value)
 		}
 	}
-	// A process has a home directory of its own; what was installed for the user is in theirs.
+	// A process has a home directory of its own; packages that were installed for the user are in the user's home
+	// directory.
 	if home := t.env.Getenv("HOME"); home != "" {
 		host.Env["PYTHONUSERBASE"] = filepath.Join(home, ".local")
 	}
@@ -106,8 +108,8 @@ func fromHere(name, value string) string {
 	return strings.Join(folders, string(filepath.ListSeparator))
 }
 
-// withInterpreter returns a list of folders with the folder of the python3 that it finds: that of a virtual environment
-// is a link, and a sandbox reads only folders of its PATH and those of the system.
+// withInterpreter returns a list of folders with the folder of the python3 that it finds: the python3 of a virtual
+// environment is a link, and a sandbox reads only folders of its PATH and of the system.
 func withInterpreter(path string) string {
 	folders := filepath.SplitList(path)
 	for _, folder := range folders {
@@ -123,7 +125,7 @@ func withInterpreter(path string) string {
 	return strings.Join(folders, string(filepath.ListSeparator))
 }
 
-// sandboxes returns where what a policy wrote runs. It has the PATH of this process and nothing else of it.
+// sandboxes returns the host of the policy's programs. It has only the PATH of this process.
 func (t *trial) sandboxes(contract.Definition) *pythonreward.Host {
 	host := &pythonreward.Host{Socket: t.socket(), Env: map[string]string{}}
 	if path := t.env.Getenv("PATH"); path != "" {
@@ -133,7 +135,7 @@ func (t *trial) sandboxes(contract.Definition) *pythonreward.Host {
 	return host
 }
 
-// variables returns those of execution.env. Secrets are those of the file and of --secret.
+// variables returns the variables of execution.env. Secrets come from the file and from --secret.
 func (t *trial) variables(execution *contract.Execution) map[string]string {
 	values := map[string]string{}
 	if execution == nil || len(execution.Env) == 0 {

@@ -16,7 +16,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/transcript"
 )
 
-// variables are those of a shell, with a key that functions do not get.
+// variables are the variables of a shell, with a key that functions do not get.
 func variables(t *testing.T) map[string]string {
 	t.Helper()
 	if _, err := exec.LookPath("python3"); err != nil {
@@ -229,7 +229,7 @@ func TestTrySandboxesRunVirtualEnvironments(t *testing.T) {
 	}
 }
 
-// TestTryReadsCodeOfConfigMaps calls a function of a ConfigMap that the file has, and says what to do without one. The
+// TestTryReadsCodeOfConfigMaps calls a function of a ConfigMap that the file has, and names the repair without one. The
 // chat template of the run's model is read in the same way.
 func TestTryReadsCodeOfConfigMaps(t *testing.T) {
 	object := strings.Replace(function("x"), "code: |\n        x", "configMapKeyRef: {name: functions, key: own.py}", 1)

@@ -74,7 +74,8 @@ func (p *Probed) definition(env contract.Environment) (contract.Definition, bool
 	return contract.Definition{}, false
 }
 
-// count counts the tokens of the prompts of tasks. What is counted when the time ends is enough if there is any.
+// count counts the tokens of the prompts of tasks. If the time ends, the prompts that were counted until then are
+// enough, if there are any.
 func count(ctx context.Context, format renderer.Renderer, built environment.Environment,
 	env contract.Environment) (Prompts, error) {
 	var p Prompts

@@ -20,7 +20,7 @@ import (
 
 func (t *trial) root() string { return filepath.Join(t.dir, "data") }
 
-// fillRoot makes the folder of what a pod mounts: ConfigMaps, claims and Secrets.
+// fillRoot makes the folder with the mounts of a pod: ConfigMaps, claims and Secrets.
 func (t *trial) fillRoot() error {
 	for kind, folder := range map[string]string{"ConfigMap": "configmap", "Secret": "secret"} {
 		objects, err := t.input.files(kind)
@@ -80,7 +80,7 @@ func (t *trial) readKey(key ref.ConfigMapKey) (text, missing string, err error) 
 	return string(data), "", nil
 }
 
-// mount makes a folder of this machine that of a claim, ConfigMap or Secret.
+// mount uses a folder of this machine for a claim, ConfigMap or Secret.
 func (t *trial) mount(flag, value string, folders []string) error {
 	name, dir, ok := strings.Cut(value, "=")
 	if !ok || dir == "" || checkName(name) != nil {
@@ -108,7 +108,7 @@ func (t *trial) mount(flag, value string, folders []string) error {
 	return nil
 }
 
-// checkName refuses what is not the name of an object, such as a path that leads out of the folder.
+// checkName refuses a text that is not the name of an object, such as a path that leads out of the folder.
 func checkName(name string) error {
 	if problems := validation.IsDNS1123Subdomain(name); len(problems) > 0 {
 		return fmt.Errorf("%q is not a valid name: %s", name, problems[0])

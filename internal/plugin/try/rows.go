@@ -91,7 +91,7 @@ func (t *trial) checkRows(ctx context.Context, file contract.RunFile, loader *so
 	if err != nil {
 		return err
 	}
-	quiet := slog.New(slog.DiscardHandler) // what it logs is the error
+	quiet := slog.New(slog.DiscardHandler) // it logs only the error
 	blocked := ""
 	reader, err := examples.Open(ctx, examples.Config{
 		File: file, Data: loader, Hub: t.hub, Logger: quiet, Blocked: func(why string) { blocked = cmp.Or(why, blocked) },

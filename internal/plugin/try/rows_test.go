@@ -143,7 +143,7 @@ func TestTrySaysHowToGiveRows(t *testing.T) {
 	}
 }
 
-// TestTryTakesARunOfAChain refuses a file with several runs, and says what to do.
+// TestTryTakesARunOfAChain refuses a file with several runs, and names the repair.
 func TestTryTakesARunOfAChain(t *testing.T) {
 	_, _, err := call(t, nil, read(t, "../../../config/samples/sft-then-rl.yaml"), "-f", "-")
 	if err == nil || !strings.Contains(err.Error(), "give the runs of a chain one by one") {

@@ -142,7 +142,7 @@ func (t *trial) follow(
 	}
 }
 
-// trained is what a trial has trained and shown.
+// trained has the results of a trial's training.
 type trained struct {
 	// shown are the names of the files of episodes that were shown, and steps their transcripts.
 	shown map[string]bool
@@ -188,7 +188,7 @@ func (t *trial) look(file contract.RunFile, seen *trained) (isNew bool, err erro
 	return isNew, err
 }
 
-// stepFigures are the metrics of the line of a step, in this order, with what the line calls them.
+// stepFigures are the metrics of the line of a step, in this order, with their names in the line.
 var stepFigures = []struct {
 	key, name string
 	share     bool

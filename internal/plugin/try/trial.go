@@ -70,7 +70,7 @@ type trial struct {
 	only []string
 }
 
-// run prepares what the pods are given, and plays or trains.
+// run prepares the inputs of the pods, and plays or trains.
 func (t *trial) run(ctx context.Context) error {
 	stop, err := t.connect(ctx)
 	if err != nil {
@@ -156,7 +156,7 @@ func (t *trial) pins(ctx context.Context) (pins desired.Pins, stop func(), err e
 	return pins, stop, nil
 }
 
-// progress prints a line about what takes a while.
+// progress prints a line about work that takes a while.
 func (t *trial) progress(format string, args ...any) {
 	fmt.Fprintf(t.env.Stderr, format+"\n", args...)
 }
@@ -274,7 +274,7 @@ func (t *trial) probe(ctx context.Context, name string, definition contract.Defi
 	return pin, nil
 }
 
-// builder returns what builds environments, and what reads their data.
+// builder returns the builder of environments, and the loader of their data.
 func (t *trial) builder() (*source.Loader, registry.Builder) {
 	loader := setup.NewLoader(t.sourceConfig(), version.UserAgent(userAgent), t.logger)
 	return loader, registry.Builder{
@@ -299,7 +299,7 @@ func (t *trial) repeat(ctx context.Context, line string) (stop func()) {
 	}
 }
 
-// advice says what to give the command for what a definition refers to and the command does not have.
+// advice names the flag for an object that a definition refers to and the command does not have.
 func (t *trial) advice(name string, reason problem.Code, definition contract.Definition) string {
 	switch d := definition.Dataset; {
 	case definition.ORS != nil && reason == problem.EnvironmentFault:
@@ -363,7 +363,7 @@ func (t *trial) useServer(name string, definition *contract.Definition, servers 
 	return nil
 }
 
-// runFile returns what the pods of the run would be given.
+// runFile returns the run file for the pods of the run.
 func (t *trial) runFile(pins desired.Pins) (contract.RunFile, error) {
 	run := t.input.run
 	if t.environment != "" {

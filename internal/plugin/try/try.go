@@ -36,7 +36,7 @@ const tryExample = `  kubectl tinker try -f config/samples/arithmetic.yaml
   kubectl tinker try -f environment.yaml --ors-command 'env=python server.py' --watch
   kubectl tinker try -f run.yaml --url https://tinker.thinkingmachines.dev/services/tinker-prod --steps 1 --yes -o json`
 
-// flags are those of the command.
+// flags are the command's flags.
 type flags struct {
 	file, url, model, checkpoint, environment string
 	steps                                     int64

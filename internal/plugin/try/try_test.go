@@ -32,7 +32,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// call runs the command and returns what it prints.
+// call runs the command and returns its output.
 func call(t *testing.T, variables map[string]string, stdin string, args ...string) (stdout, stderr string, err error) {
 	t.Helper()
 	return callWith(t.Context(), variables, stdin, args...)
@@ -289,7 +289,7 @@ spec:
 	}
 }
 
-// TestTryShowsTheDistanceFromTheTeacher prints what a teacher has taught, for which no reward stands.
+// TestTryShowsTheDistanceFromTheTeacher prints the distance from the teacher, which no reward shows.
 func TestTryShowsTheDistanceFromTheTeacher(t *testing.T) {
 	_, stderr, err := call(t, nil, read(t, "../../../config/samples/distillation.yaml"), "-f", "-", "--steps", "1")
 	if err != nil || !regexp.MustCompile(`step 1 of 1: .*, teacher_kl 0\.`).MatchString(stderr) {

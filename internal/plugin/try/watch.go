@@ -35,8 +35,8 @@ func (f flags) checkWatch() error {
 	return nil
 }
 
-// watch tries the file, and again whenever it or what it uses has changed, until ctx ends. An error is printed and
-// ends nothing: the next change may repair it.
+// watch tries the file, and again whenever the file or a file that it uses has changed, until ctx ends. An error is
+// printed and ends nothing: the next change may repair it.
 func (f flags) watch(ctx context.Context, env cli.IO, format output.Format) error {
 	for ctx.Err() == nil {
 		seen := f.fingerprint(env)

@@ -176,7 +176,7 @@ func (f flags) run(ctx context.Context, env cli.IO, pages *site.Site) error {
 	return nil
 }
 
-// discard drops what the server says of connections that browsers end.
+// discard drops the server's log about connections that browsers end.
 type discard struct{}
 
 // Write implements io.Writer.

@@ -28,7 +28,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/transcript"
 )
 
-// Bounds of what is kept.
+// Bounds of the kept transcripts.
 const (
 	// MostBytes is how many bytes the files have together.
 	MostBytes = 256 << 20
@@ -55,7 +55,7 @@ type Cache struct {
 	mu sync.Mutex
 }
 
-// Open returns the cache of a folder, which it makes and clears of what is old.
+// Open returns the cache of a folder. It makes the folder, and removes old files from it.
 func Open(folder string, now func() time.Time) (*Cache, error) {
 	if err := os.MkdirAll(folder, 0o700); err != nil {
 		return nil, fmt.Errorf("making the folder of transcripts: %w", err)
@@ -75,7 +75,7 @@ type entry struct {
 	Transcript transcript.Step `json:"transcript"`
 }
 
-// Wrap returns a function that reads what the cache has, and keeps what another function reads.
+// Wrap returns a function that reads from the cache, or else calls read and caches the result.
 func (c *Cache) Wrap(read ReadFunc) ReadFunc {
 	return func(ctx context.Context, run *v1alpha1.TrainingRun, step int64, evaluation bool) (transcript.Step, []int64,
 		error) {
@@ -91,8 +91,8 @@ func (c *Cache) Wrap(read ReadFunc) ReadFunc {
 	}
 }
 
-// nameOf names the file of a transcript by the digest of what decides the transcript: the run, the step, and the newest
-// attempt that may have made the step again. A transcript of the newest step is that of as many steps as are committed.
+// nameOf names the file of a transcript by the digest of the values that decide the transcript: the run, the step, and
+// the newest attempt that may have made the step again. For the newest step, the number of committed steps is used.
 func nameOf(run *v1alpha1.TrainingRun, step int64, evaluation bool) string {
 	at := int64(0)
 	if step == newest && run.Status.Step != nil {
@@ -111,7 +111,7 @@ func nameOf(run *v1alpha1.TrainingRun, step int64, evaluation bool) string {
 // extension is the extension of the files, whose first line is the digest of the rest.
 const extension = ".transcript"
 
-// get returns what a file has. A file that is damaged is removed.
+// get returns the entry in a file. It removes a damaged file.
 func (c *Cache) get(name string) (entry, bool) {
 	path := filepath.Join(c.folder, name)
 	data, err := os.ReadFile(path)

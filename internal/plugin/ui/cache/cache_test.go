@@ -18,7 +18,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/transcript"
 )
 
-// counted counts what is read.
+// counted counts reads.
 type counted struct {
 	reads int
 	err   error

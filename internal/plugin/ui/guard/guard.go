@@ -24,7 +24,7 @@ const EntryPath = "/enter"
 // Lifetime is how long the token of an address counts.
 const Lifetime = 10 * time.Minute
 
-// policy lets a browser load what the server itself serves, and run no script of a page.
+// policy lets a browser load only files from the server itself, and run no inline script of a page.
 const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; " +
 	"form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
 
@@ -62,7 +62,7 @@ func (g *Guard) Address() string {
 	return g.scheme + "://" + g.hosts[0] + EntryPath + "?" + url.Values{"token": {g.token}}.Encode()
 }
 
-// Wrap returns a handler that answers by next what the guard admits.
+// Wrap returns a handler that passes the requests that the guard admits to next.
 func (g *Guard) Wrap(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		g.setHeaders(w.Header())
@@ -140,7 +140,7 @@ func (g *Guard) isAdmitted(r *http.Request) bool {
 
 func equal(a, b string) bool { return subtle.ConstantTimeCompare([]byte(a), []byte(b)) == 1 }
 
-// quoted returns what a request says in a form that is safe in a text.
+// quoted returns a text of a request in a form that is safe in a message.
 func quoted(text string) string {
 	const most = 64
 	if len(text) > most {

@@ -54,7 +54,7 @@ func (f *fixture) do(method, target string, headers ...string) answer {
 	return answer{StatusCode: w.Code, Status: http.StatusText(w.Code), Header: w.Header()}
 }
 
-// enter exchanges a token for the cookie, and returns what a browser sends back.
+// enter exchanges a token for the cookie, and returns the cookie that a browser sends back.
 func (f *fixture) enter(t *testing.T) string {
 	t.Helper()
 	entered := f.do(http.MethodGet, path(t, f.guard.Address()))
@@ -198,7 +198,7 @@ func TestCookieOfTLS(t *testing.T) {
 	}
 }
 
-// TestRefusalsShowNoControls of what a request has sent.
+// TestRefusalsShowNoControls checks that refusals quote no control characters of a request.
 func TestRefusalsShowNoControls(t *testing.T) {
 	if got := quoted("a\x1b[31m\u202e<" + strings.Repeat("x", 100)); strings.ContainsAny(got, "\x1b\u202e") ||
 		len(got) > 70 {

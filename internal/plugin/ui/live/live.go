@@ -21,7 +21,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// Bounds of what the store asks of the API server.
+// Bounds of the store's requests to the API server.
 const (
 	// page is how many objects one answer has at most.
 	page = 250

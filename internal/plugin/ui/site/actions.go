@@ -18,14 +18,14 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/plugin/output"
 )
 
-// actionPage asks whether a run shall be changed, and says what happens.
+// actionPage asks whether a run shall be changed, and describes the effect.
 type actionPage struct {
 	Run     listedRun
 	Action  change.Action
 	Command string
 	Inputs  []inputField
-	// Asks says that values are still to be given, Says what follows, and Refused why the API server or the command
-	// refuses.
+	// Asks says that values are still to be given. Says describes the effect, and Refused why the API server or the
+	// command refuses.
 	Asks          bool
 	Says, Refused string
 	// Makes is the name of the run that the action makes.
@@ -53,7 +53,7 @@ func (s *Site) actionOf(r *http.Request) (change.Action, *v1alpha1.TrainingRun, 
 	return change.Action{}, nil, &notFoundError{fmt.Sprintf("there is no action %q", r.PathValue("action"))}
 }
 
-// confirmAction says what an action does. The API server checks it, and nothing is changed.
+// confirmAction describes the effect of an action. The API server checks the action without changing anything.
 func (s *Site) confirmAction(r *http.Request) (view, error) {
 	action, run, err := s.actionOf(r)
 	if err != nil {
@@ -86,7 +86,7 @@ func valuesOf(action change.Action, run *v1alpha1.TrainingRun, query url.Values)
 	return values, given
 }
 
-// fill adds the inputs with what is given, and the command that does the same.
+// fill adds the inputs with the given values, and the command that does the same.
 func (p *actionPage) fill(run *v1alpha1.TrainingRun, values change.Values) {
 	var flags []string
 	for _, input := range p.Action.Inputs {
@@ -101,7 +101,7 @@ func (p *actionPage) fill(run *v1alpha1.TrainingRun, values change.Values) {
 	p.Command = command(run, p.Action.Name, flags...)
 }
 
-// plain is what a shell takes as it is.
+// plain matches words that a shell takes without quotes.
 var plain = regexp.MustCompile(`^[\w./=:@%+,-]+$`)
 
 // quoted returns a word of a command line as a shell takes it.
@@ -112,7 +112,7 @@ func quoted(word string) string {
 	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
 }
 
-// doAction does what a person has confirmed.
+// doAction does the action that a person has confirmed.
 func (s *Site) doAction(r *http.Request) (view, error) {
 	action, run, err := s.actionOf(r)
 	if err != nil {

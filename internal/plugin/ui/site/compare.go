@@ -25,7 +25,7 @@ const (
 	mostCurves   = 12
 )
 
-// comparePage is what the page of a comparison shows.
+// comparePage is the content of the page of a comparison.
 type comparePage struct {
 	Problem string
 	// Fields are the names of the fields in which the runs differ.
@@ -132,7 +132,7 @@ func (p *comparePage) offer(s *Site) {
 	slices.Sort(p.Sweeps)
 }
 
-// historiesOf returns the histories of runs, and what is wrong with the first that cannot be read.
+// historiesOf returns the histories of runs, and the problem of the first that cannot be read.
 func (s *Site) historiesOf(ctx context.Context, runs []*v1alpha1.TrainingRun) (all []*history.History, problem string) {
 	for _, run := range runs {
 		h, err := s.histories.of(ctx, run)

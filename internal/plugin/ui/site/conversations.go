@@ -16,7 +16,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/transcript"
 )
 
-// conversationsPage is what the page of conversations shows.
+// conversationsPage is the content of the page of conversations.
 type conversationsPage struct {
 	Run      listedRun
 	Filter   filter

@@ -32,14 +32,14 @@ type editorPage struct {
 	Version, Text, Command string
 	Rows                   int
 	Causes                 []cause
-	// Refused is what the API server says of the object.
+	// Refused is the API server's refusal of the object.
 	Refused string
 	// Checked says that the API server accepts the spec, which differs in Changes.
 	Checked bool
 	Changes []difference
 }
 
-// cause is what is wrong with a line of a spec.
+// cause is a problem of a line of a spec.
 type cause struct {
 	Line           int
 	Field, Message string
@@ -167,7 +167,7 @@ type overtakenError struct{ conflict error }
 
 func (e *overtakenError) Error() string { return e.conflict.Error() }
 
-// causesOf returns what the API server says of the lines of a spec.
+// causesOf returns the API server's problems with the lines of a spec.
 func causesOf(kind, text string, err error) []cause {
 	lines := manifest.LinesOf(text)
 	var all []cause

@@ -25,7 +25,7 @@ var (
 	versionField = regexp.MustCompile(`name="version" value="([^"]*)"`)
 )
 
-// edited returns what the form of an editor's page sends, with other text in the spec.
+// edited returns the form of an editor's page, with other text in the spec.
 func edited(t *testing.T, page string, replace ...string) url.Values {
 	t.Helper()
 	spec, version := specField.FindStringSubmatch(page), versionField.FindStringSubmatch(page)

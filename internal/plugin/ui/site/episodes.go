@@ -15,7 +15,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/transcript"
 )
 
-// filter is what a request asks to see of a transcript.
+// filter selects the part of a transcript that a request asks to see.
 type filter struct {
 	Evaluation                bool
 	Least, Greatest           string

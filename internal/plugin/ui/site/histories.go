@@ -19,7 +19,7 @@ import (
 
 // Bounds of the histories that are kept.
 const (
-	// fresh is how long a history is shown before it is read again, and settled that of a run that is over.
+	// fresh is the time for which a history is shown before it is read again, and settled the time for a run that is over.
 	fresh, settled = 10 * time.Second, 10 * time.Minute
 	mostHistories  = 512
 )

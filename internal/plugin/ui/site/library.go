@@ -29,10 +29,10 @@ const (
 	forgotten = 20 * time.Second
 )
 
-// library keeps transcripts, and has each one read once. Those of one run are read one after another.
+// library keeps transcripts, and has each one read once. Transcripts of one run are read one after another.
 type library struct {
 	read ReadFunc
-	// ctx is that of Site.Run: a read goes on where the page that asked for it is gone.
+	// ctx is the context of Site.Run: a read continues when the page that asked for it is gone.
 	ctx context.Context
 
 	mu    sync.Mutex

@@ -62,7 +62,7 @@ func (s *Site) attemptsOf(run *v1alpha1.TrainingRun) []attempt {
 	return all
 }
 
-// notesOfAttempt says what is unusual about an attempt.
+// notesOfAttempt lists the unusual facts about an attempt.
 func notesOfAttempt(a v1alpha1.Attempt) (notes []string) {
 	if a.Count > 1 {
 		notes = append(notes, fmt.Sprintf("%d attempts ended for this reason", a.Count))

@@ -27,7 +27,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/status"
 )
 
-// runPage is what the page of a run shows.
+// runPage is the content of the page of a run.
 type runPage struct {
 	listedRun
 
@@ -203,7 +203,7 @@ func smoothingOptions(chosen string) []option {
 	return all
 }
 
-// usageOf returns the tokens of a run, and what they cost.
+// usageOf returns the tokens of a run, and their cost.
 func usageOf(run *v1alpha1.TrainingRun) []figure {
 	u := run.Status.Usage
 	if u == nil {
@@ -250,7 +250,7 @@ func spendingCharts(run *v1alpha1.TrainingRun, h *history.History) []chart {
 	return all
 }
 
-// priceOf says what the tokens of a run's model cost.
+// priceOf describes the prices of a run's model.
 func priceOf(run *v1alpha1.TrainingRun) string {
 	price, ok := prices.Of(run.Spec.Model.Name)
 	if b := run.Spec.Budget; b != nil && len(b.Prices) > 0 {

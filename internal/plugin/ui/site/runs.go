@@ -39,7 +39,7 @@ type listedRun struct {
 	Restarted string
 }
 
-// list is what the page of runs shows.
+// list is the content of the page of runs.
 type list struct {
 	Problem string
 	Rows    []listedRun

@@ -1,8 +1,8 @@
 // Copyright 2026 The tinker-operator authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package site has the pages of kubectl tinker ui. A page is made on the server, of what the commands of the plugin
-// know as well, and a script fetches it anew while it is open.
+// Package site has the pages of kubectl tinker ui. A page is made on the server from the same sources as the output of
+// the plugin's commands. A script fetches it again while it is open.
 package site
 
 import (
@@ -29,7 +29,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/plugin/ui/live"
 )
 
-// Config is what the pages are made of.
+// Config has the sources of the pages.
 type Config struct {
 	// Connection reads and changes objects with the permissions of the person.
 	Connection *cli.Connection
@@ -39,12 +39,12 @@ type Config struct {
 	Namespace string
 	// Read returns the transcript of a step of a run.
 	Read ReadFunc
-	// Pieces returns what makes the texts of a model's tokens.
+	// Pieces returns the function that returns the texts of a model's tokens.
 	Pieces PiecesFunc
 	Now    func() time.Time
 }
 
-// PiecesFunc returns what makes the texts of the tokens of a model.
+// PiecesFunc returns the function that returns the texts of a model's tokens.
 type PiecesFunc func(ctx context.Context, model string) (func(ids []int32) []string, error)
 
 // Site serves the pages. Run has to be in progress meanwhile.
@@ -108,7 +108,7 @@ func (s *Site) Wait() { s.conversations.reads.Wait() }
 // ServeHTTP implements http.Handler.
 func (s *Site) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.mux.ServeHTTP(w, r) }
 
-// view is a page: the template of its content, and what the template shows.
+// view is a page: the template of its content, and its data.
 type view struct {
 	template, title string
 	// section is the entry of the navigation.
@@ -123,7 +123,7 @@ type view struct {
 // handler makes a page.
 type handler func(r *http.Request) (view, error)
 
-// shell is what the template around each page shows.
+// shell is the data of the template around each page.
 type shell struct {
 	Title, Section, Scope, Version string
 	Pending                        bool
@@ -138,10 +138,10 @@ var templates = template.Must(template.New("").Funcs(functions).ParseFS(template
 // errNoPage says that an address has no page.
 var errNoPage = errors.New("there is no such page: begin with the list of runs")
 
-// fragmentHeader asks for the content of a page without what is around it.
+// fragmentHeader asks for the content of a page without the template around it.
 const fragmentHeader = "X-Fragment"
 
-// page returns what serves a page, or the content alone where the script asks for it.
+// page returns a handler that serves a page, or only the content if the script asks for it.
 func (s *Site) page(handle handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		s.runs.Await(r.Context())
@@ -174,7 +174,7 @@ func (s *Site) write(w http.ResponseWriter, r *http.Request, made view, code int
 			scope = "all namespaces"
 		}
 		var whole bytes.Buffer
-		// What the template of the page made is markup already.
+		// The output of the page's template is already markup.
 		around := shell{Title: made.title, Section: made.section, Scope: scope, Version: assets.Version,
 			Pending: made.pending, Content: template.HTML(content.String())}
 		if err := templates.ExecuteTemplate(&whole, "shell.html", around); err != nil {

@@ -187,7 +187,7 @@ func TestEnvironments(t *testing.T) {
 	}
 }
 
-// TestFragmentsAreSentWhereTheyHaveChanged sends the script the content alone, and nothing of what it has.
+// TestFragmentsAreSentWhereTheyHaveChanged sends the script only the content, and nothing that it already has.
 func TestFragmentsAreSentWhereTheyHaveChanged(t *testing.T) {
 	f := newFixture(t, interceptor.Funcs{}, uitest.Read)
 	answer, page := f.get(t, "/", fragmentHeader, "1")

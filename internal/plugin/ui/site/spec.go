@@ -32,7 +32,7 @@ func specText(spec any) (string, error) {
 	return string(text), nil
 }
 
-// withoutKeys hides what may be a key in a value of JSON.
+// withoutKeys hides possible keys in a value of JSON.
 func withoutKeys(value any) any {
 	switch v := value.(type) {
 	case map[string]any:
@@ -53,7 +53,8 @@ func withoutKeys(value any) any {
 	return value
 }
 
-// withoutValues hides the values of a list of environment variables. What they are taken from is a name.
+// withoutValues hides the values of a list of environment variables. The references that some values come from are
+// names, and stay.
 func withoutValues(value any) any {
 	list, _ := value.([]any)
 	for _, child := range list {

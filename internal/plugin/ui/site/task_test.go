@@ -75,7 +75,7 @@ func TestUsageCurves(t *testing.T) {
 	}
 }
 
-// TestExpiredToken says so in the words of the API server, and keeps what is known.
+// TestExpiredToken says so in the words of the API server, and keeps the known state.
 func TestExpiredToken(t *testing.T) {
 	expired := false
 	refuse := func() error {

@@ -122,7 +122,7 @@ func Many(count int, steps int64) ([]*v1alpha1.TrainingRun, *history.History, er
 	return all, h, nil
 }
 
-// environments returns those of the runs, and one that is not ready.
+// environments returns the environments of the runs, and one that is not ready.
 func environments() []*v1alpha1.RewardEnvironment {
 	newEnvironment := func(name, spec string) *v1alpha1.RewardEnvironment {
 		e := &v1alpha1.RewardEnvironment{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: Namespace,

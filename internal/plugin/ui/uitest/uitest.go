@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package uitest has a cluster in memory with runs to look at, for tests of the pages. The figures of its runs come
-// from a formula, and what the pages conclude of them does not: the rules of package diagnosis look at the same rows.
+// from a formula, but the findings of the pages do not: the rules of package diagnosis look at the same rows.
 package uitest
 
 import (

@@ -40,7 +40,7 @@ func validating(hooks interceptor.Funcs) interceptor.Funcs {
 	return hooks
 }
 
-// refusal is what the API server says of an object; nil where it accepts the object.
+// refusal returns the API server's refusal of an object; nil if it accepts the object.
 func refusal(ctx context.Context, object client.Object) error {
 	written, ok := object.(*unstructured.Unstructured)
 	if !ok {
