@@ -10,7 +10,7 @@ type BillingUsage struct {
 	Data []BillingEvent `json:"data"`
 }
 
-// BillingEvent is what was used of one kind in an hour.
+// BillingEvent is the usage of one kind in an hour.
 type BillingEvent struct {
 	BucketStart time.Time `json:"bucket_start"`
 	// SessionID is the session that used it, if the server says so.

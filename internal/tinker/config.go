@@ -81,7 +81,7 @@ func DefaultServerConfig() ServerConfig {
 	}
 }
 
-// Chunks splits training data greedily into those of the requests: a chunk ends when it has the maximum number of
+// Chunks splits training data greedily into the data of requests: a chunk ends when it has the maximum number of
 // datums, or when another datum would exceed the maximum number of bytes. A datum that is larger is a chunk of its own.
 func (c ServerConfig) Chunks(data iter.Seq[Datum]) iter.Seq[[]Datum] {
 	return func(yield func([]Datum) bool) {

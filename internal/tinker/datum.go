@@ -22,9 +22,9 @@ type ModelInput struct {
 type Chunk struct {
 	// Type is ChunkText, ChunkImage, ChunkImagePointer or ChunkDmel.
 	Type string `json:"type"`
-	// Tokens are those of a text chunk.
+	// Tokens of a text chunk.
 	Tokens []int32 `json:"tokens,omitempty"`
-	// Data and Format (png, jpeg) are those of an image chunk, Location that of an image pointer.
+	// Data and Format (png, jpeg) belong to an image chunk, Location to an image pointer.
 	Data           []byte `json:"data,omitempty"`
 	Location       string `json:"location,omitempty"`
 	Format         string `json:"format,omitempty"`

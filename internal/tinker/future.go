@@ -3,7 +3,7 @@
 
 package tinker
 
-// FutureResponse is the response to every submit. The request id is that of the result's future.
+// FutureResponse is the response to every submit. The request id identifies the future of the result.
 type FutureResponse struct {
 	RequestID string `json:"request_id"`
 	ModelID   string `json:"model_id,omitempty"`

@@ -22,7 +22,7 @@ type exchange struct {
 	Answer       json.RawMessage
 }
 
-// recorded returns what SDK 0.24.1 exchanged with SkyRL 0.3.0.
+// recorded returns the messages between SDK 0.24.1 and SkyRL 0.3.0.
 func recorded(t *testing.T) []exchange {
 	t.Helper()
 	data, err := os.ReadFile("testdata/sdk-0.24.1-skyrl-0.3.0.json")
@@ -51,8 +51,8 @@ func bodies(t *testing.T, path, key string) []json.RawMessage {
 	return all
 }
 
-// asFloat32 is the value of JSON in which numbers have the precision of float32: the SDK writes those of tensors with
-// that of float64.
+// asFloat32 is the value of JSON in which numbers have the precision of float32: the SDK writes the numbers of tensors
+// with the precision of float64.
 func asFloat32(t *testing.T, data []byte) any {
 	t.Helper()
 	var value any

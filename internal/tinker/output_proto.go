@@ -41,7 +41,7 @@ func sameLayout(a, b map[string]Tensor) bool {
 	})
 }
 
-// trailing returns all dimensions but the first, which is that of the tokens.
+// trailing returns all dimensions except the first, which is the dimension of tokens.
 func trailing(t Tensor) []int64 {
 	if len(t.Shape) < 2 {
 		return nil

@@ -35,7 +35,7 @@ const pathScheme = "tinker://"
 
 // Path is tinker://RUN/KIND/NAME.
 type Path struct {
-	// Run is the id of the training run, which is also that of the model.
+	// Run is the id of the training run, which is also the id of the model.
 	Run  string
 	Kind Kind
 	Name string

@@ -36,14 +36,14 @@ func (d DType) size() int {
 // isInteger reports whether the elements are in Tensor.Int.
 func (d DType) isInteger() bool { return d == Int64 || d == Int32 }
 
-// Tensor is a row-major tensor, dense or in compressed sparse rows. Elements of int32 are widened to
-// int64, and those of bfloat16 to float32.
+// Tensor is a row-major tensor, dense or in compressed sparse rows. Elements of int32 are widened to int64, and
+// elements of bfloat16 to float32.
 type Tensor struct {
 	DType DType
 	// Shape is the size of each dimension; empty for one dimension of all elements.
 	Shape []int64
-	// Int holds the elements of integer types, Float those of the others. A sparse tensor has only the elements at
-	// the positions in Sparse; all others are 0.
+	// Int holds the elements of integer types, and Float the elements of the others. A sparse tensor has only the elements
+	// at the positions in Sparse; all others are 0.
 	Int   []int64
 	Float []float32
 	// Sparse is nil for a dense tensor.

@@ -147,7 +147,7 @@ func NullableMetrics(metrics map[string]float64) map[string]*float64 {
 	return nullable
 }
 
-// finiteOrNaN is the inverse: what is null is NaN. It returns nil if there are no metrics.
+// finiteOrNaN is the inverse: null becomes NaN. It returns nil if there are no metrics.
 func finiteOrNaN(nullable map[string]*float64) map[string]float64 {
 	if len(nullable) == 0 {
 		return nil

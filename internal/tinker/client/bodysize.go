@@ -15,7 +15,7 @@ import (
 // bodySizes records which sizes of bodies the server, or a proxy before it, has accepted and rejected.
 type bodySizes struct {
 	mu sync.Mutex
-	// accepted is the size of the largest accepted body, and rejected that of the smallest body that was rejected for
+	// accepted is the size of the largest accepted body, and rejected the size of the smallest body that was rejected for
 	// its size; 0 means that there was no such body.
 	accepted, rejected int
 }

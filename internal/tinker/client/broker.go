@@ -42,7 +42,8 @@ func (e *Error) classify(r response) {
 	e.MayHaveRun = r.header.Get(tinker.HeaderBrokerForwarded) != "false"
 }
 
-// FailsOf returns the code of a call that failed with err: that of its category, unless a broker gave a finer one.
+// FailsOf returns the code of a call that failed with err: the code of the error's category, unless a broker gave a
+// more specific one.
 func FailsOf(err error) problem.Code {
 	if e, ok := errors.AsType[*Error](err); ok && e.Code == problem.ModelRefused {
 		return e.Code

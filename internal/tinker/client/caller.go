@@ -63,7 +63,7 @@ func fetch[T any](ctx context.Context, c *caller, req request) (T, error) {
 	return fetchValid(ctx, c, req, func(T) error { return nil })
 }
 
-// fetchValid does what fetch does, and takes a response that is not valid for none.
+// fetchValid is like fetch, but treats an invalid response as none.
 func fetchValid[T any](ctx context.Context, c *caller, req request, validate func(T) error) (T, error) {
 	var value T
 	req.check = func(resp response) error {
@@ -96,7 +96,7 @@ func decode[T any](c *caller, req request, resp response) (T, error) {
 	return value, c.identify(quoted(asError(req.op, err), resp), req)
 }
 
-// quoted adds to the error of a response what the response is, if that is neither JSON nor protobuf.
+// quoted describes the response in the error of a response that is neither JSON nor protobuf.
 func quoted(e *Error, resp response) *Error {
 	if !resp.isProtobuf() && !json.Valid(resp.body) {
 		e.Message = cmp.Or(truncate(strings.TrimSpace(string(resp.body))), "an empty body")
@@ -142,7 +142,7 @@ func (c *caller) retry(ctx context.Context, req request, send sender) (response,
 	if ctx.Err() != nil {
 		return response{}, canceled(req.op, context.Cause(ctx))
 	}
-	var told *Error // what people were told of, and is not over
+	var told *Error // the problem that people were told of, and that is not over
 	mayHaveRun := false
 	for {
 		resp, err := send(ctx, req)
@@ -218,7 +218,7 @@ func (c *caller) send(ctx context.Context, req request, credential string) (resp
 	return response{}, failed
 }
 
-// identify completes an error by the request that failed, and removes from the server's message what is secret.
+// identify adds the failed request to an error, and removes secrets from the server's message.
 func (c *caller) identify(failed *Error, req request) *Error {
 	if failed.Method == "" && failed.Category != tinker.CategoryCanceled {
 		failed.Method, failed.Path = req.method, c.pathOf(req)
@@ -227,7 +227,7 @@ func (c *caller) identify(failed *Error, req request) *Error {
 	return failed
 }
 
-// redacted removes from a server's message what is secret: the key and the JWT, and what may be tokens or prompts.
+// redacted removes secrets from a server's message: the key and the JWT, and texts that may be tokens or prompts.
 func (c *caller) redacted(text string) string {
 	secrets := []string{c.credentials.key}
 	if token := c.credentials.token.Load(); token != nil {

@@ -38,7 +38,7 @@ func (m *Model) ForwardBackwardEach(ctx context.Context, data iter.Seq[tinker.Da
 	return m.submitPass(ctx, tinker.ForwardBackwardRequest{Loss: loss}, data)
 }
 
-// Forward returns what ForwardBackward returns, and adds no gradients.
+// Forward is like ForwardBackward, but adds no gradients.
 func (m *Model) Forward(ctx context.Context, data []tinker.Datum,
 	loss tinker.Loss) (*Future[tinker.ForwardBackwardResult], error) {
 	if err := checkData(data); err != nil {
@@ -95,8 +95,8 @@ func (m *Model) submitChunks(ctx, polling context.Context, r tinker.ForwardBackw
 	return parts, nil
 }
 
-// submitChunk submits the data of a request at once, or in halves if the server rejects its size; they are a part of
-// what was rejected before, or not. The caller holds submitting.
+// submitChunk submits the data of a request at once, or in halves if the server rejects its size; part says that they
+// are a part of data that was rejected before. The caller holds submitting.
 func (m *Model) submitChunk(ctx, polling context.Context, r tinker.ForwardBackwardRequest,
 	compress, part bool) ([]*Future[tinker.ForwardBackwardResult], error) {
 	accepted, err := m.submit(ctx, func(seq int64) (request, error) {
@@ -118,7 +118,7 @@ func (m *Model) submitChunk(ctx, polling context.Context, r tinker.ForwardBackwa
 	if err != nil {
 		return nil, err
 	}
-	// What decodes the result outlives the submit, and must not keep the data.
+	// The decoder of the result outlives the submit, and must not keep the data.
 	decode := decodeOutput(passOp(r), len(r.Data))
 	return []*Future[tinker.ForwardBackwardResult]{fetchChargedInBackground(polling, m.caller, accepted, decode)}, nil
 }

@@ -37,9 +37,9 @@ type Config struct {
 	// Spread returns a number from 0 to 1 for each delay between attempts or polls, which grows by up to a quarter
 	// with it, so that calls that fail together are not repeated together. nil means a random number.
 	Spread func() float64
-	// Meter counts what the calls cost; nil for nobody.
+	// Meter counts the cost of the calls; nil for none.
 	Meter *Meter
-	// Session is what every session of the client has.
+	// Session has the values of every session of the client.
 	Session SessionRequest
 }
 
@@ -52,7 +52,8 @@ type Event struct {
 	Category tinker.Category
 	// Code is the code of an answer that a broker before the server made itself, or empty.
 	Code problem.Code
-	// Method and Path are those of the request that failed. Status is the HTTP status, or 0 without a response.
+	// Method and Path are the method and the path of the failed request. Status is the HTTP status, or 0 without a
+	// response.
 	Method, Path string
 	Status       int
 	// QueueState is set for CategoryPaused; Reason is the server's message, or why there was no response, for people.
@@ -62,7 +63,7 @@ type Event struct {
 	Wait time.Duration
 	// Over says that the call no longer fails with this category.
 	Over bool
-	// Unanswered says that the server may have accepted what it gave no answer to. That is never said of polls.
+	// Unanswered says that the server may have accepted a request that it did not answer. It is never set for polls.
 	Unanswered bool
 }
 

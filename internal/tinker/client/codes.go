@@ -14,7 +14,7 @@ const (
 	Canceled problem.Code = ""
 	// Outage means that the same call may succeed later.
 	Outage problem.Code = "Outage"
-	// Refused means that the endpoint does not take the input. The operation says what was refused.
+	// Refused means that the endpoint does not accept the input. The operation names the refused input.
 	Refused problem.Code = "Refused"
 	// NotFound means that the object of the call does not exist. The operation says which object.
 	NotFound problem.Code = "NotFound"

@@ -99,7 +99,7 @@ func (c *caller) retryWithKey(ctx context.Context, req request) (response, error
 	})
 }
 
-// exchangeOnceWithKey sends a request without which a call can do: what it would replace is used on.
+// exchangeOnceWithKey sends a request whose failure does not fail a call: the former value stays in use.
 func (c *caller) exchangeOnceWithKey(ctx context.Context, req request) (response, error) {
 	req.timeout = 10 * time.Second
 	return c.exchangeWithKey(ctx, req)

@@ -45,7 +45,7 @@ func TestConfigIsFetchedAgain(t *testing.T) {
 		configs []scriptedReply
 		tokens  []scriptedReply
 		uses    []use
-		// fetched is when the configuration is fetched, and left what may be downloaded at the end.
+		// fetched are the times at which the configuration is fetched, and left the bytes that may be downloaded at the end.
 		fetched []time.Duration
 		left    int64
 	}{

@@ -21,8 +21,8 @@ func (c *Client) Credential(ctx context.Context) (string, error) {
 	return current.jwt, nil
 }
 
-// RenewCredential returns what takes the place of a credential that the server rejected, or "" if that was the key:
-// nothing takes the place of a key.
+// RenewCredential returns the replacement of a credential that the server rejected, or "" if it was the key, which has
+// no replacement.
 func (c *Client) RenewCredential(ctx context.Context, rejected string) (string, error) {
 	if rejected == c.credentials.key {
 		return "", nil

@@ -49,7 +49,7 @@ func isForeign(req request, e *Error) bool {
 }
 
 // isDoubtful reports whether an answer may be the server's own. Some servers respond with 409 while an earlier attempt
-// of the call is in progress; that of a save may say that the name is in use, which lasts.
+// of the call is in progress; a 409 for a save may mean that the name is in use, which does not pass.
 func isDoubtful(req request, e *Error) bool {
 	switch e.Category {
 	case tinker.CategoryConflict:
@@ -68,8 +68,8 @@ func isSuccess(e *Error) bool { return e.Status/100 == 2 }
 // isPage reports whether an answer is a page for people.
 func isPage(e *Error) bool { return strings.HasPrefix(e.Message, "<") }
 
-// checkKeys returns an error if an answer is a JSON object that has keys, and none of those that a T has: it answers
-// something else than what was asked.
+// checkKeys returns an error if an answer is a JSON object that has keys, but none of the keys of a T: it is the answer
+// to another request.
 func checkKeys[T any](op string, body []byte) error {
 	var keys map[string]json.RawMessage
 	if json.Unmarshal(body, &keys) != nil || len(keys) == 0 {

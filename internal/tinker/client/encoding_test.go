@@ -11,8 +11,8 @@ import (
 )
 
 // TestFindEncoding lets a server answer a pass in protobuf, and then one in JSON. A refusal or an error of the server
-// is followed by one attempt in JSON; while both fail, nothing is decided. What says nothing about the encoding is
-// repeated.
+// is followed by one attempt in JSON; while both fail, nothing is decided. Requests whose failure says nothing about
+// the encoding are repeated.
 func TestFindEncoding(t *testing.T) {
 	accepted := ok(`{"request_id":"r"}`)
 	cases := map[string]struct {

@@ -32,7 +32,7 @@ type Error struct {
 	Code problem.Code
 	// Op is the operation, such as forward_backward.
 	Op string
-	// Method and Path are those of the request that failed; they are empty if none was sent.
+	// Method and Path are the method and the path of the failed request; they are empty if none was sent.
 	Method, Path string
 	// Status is the HTTP status: 200 for a failed result, and 0 without a response.
 	Status int

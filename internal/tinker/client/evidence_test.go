@@ -14,7 +14,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/tinker"
 )
 
-// TestErrorsNameTheFailedRequest checks that events and errors say what was sent and what came back.
+// TestErrorsNameTheFailedRequest checks that events and errors name the request and the response.
 func TestErrorsNameTheFailedRequest(t *testing.T) {
 	cases := map[string]struct {
 		reply scriptedReply

@@ -11,7 +11,7 @@ import (
 	"strings"
 )
 
-// with returns a request that has what every session of the client has, unless it says otherwise.
+// with returns the request with the values of every session as defaults.
 func (r SessionRequest) with(every SessionRequest) SessionRequest {
 	if r.ProjectID == "" {
 		r.ProjectID = every.ProjectID
@@ -50,7 +50,7 @@ func (c *Client) FinishSession(ctx context.Context, session string) error {
 	return err
 }
 
-// consoleURL is the address of the console of hosted Tinker, and hostedDomains are those of its endpoint.
+// consoleURL is the address of the console of hosted Tinker, and hostedDomains are the domains of its endpoint.
 const consoleURL = "https://tinker.thinkingmachines.ai"
 
 var hostedDomains = []string{"thinkingmachines.ai", "thinkingmachines.dev"}

@@ -51,7 +51,7 @@ type pending struct {
 	op     string
 	id     string
 	accept string
-	// charge is what the operation costs; nil for one that costs nothing.
+	// charge is the cost of the operation; nil for an operation without cost.
 	charge *charge
 }
 

@@ -19,7 +19,7 @@ type Meter struct {
 
 	mu   sync.Mutex
 	used spending.Usage
-	// open are the requests whose outcome is not known, and tokens what they may cost.
+	// open are the requests whose outcome is not known, and tokens their maximum cost.
 	open   map[requestKey]*openRequest
 	tokens int64
 	// answered are the newest requests that were counted, and order lists them, the oldest first.
@@ -32,8 +32,8 @@ type Meter struct {
 type MeterConfig struct {
 	// Lifetime is how long the meter asks for the results of requests that nobody waits for any more; nil is not at all.
 	Lifetime context.Context
-	// Grant is called before a request is sent, with what all tokens may come to. After an error the request is not sent.
-	// nil grants everything.
+	// Grant is called before a request is sent, with the maximum of all tokens including the request. After an error the
+	// request is not sent. nil grants everything.
 	Grant func(ctx context.Context, tokens int64) error
 }
 
@@ -45,14 +45,15 @@ type requestKey struct {
 
 // openRequest is a request whose outcome is not known.
 type openRequest struct {
-	// most is what it may cost, in tokens.
+	// most is its maximum cost, in tokens.
 	most int64
 	// waiting counts those who wait for its outcome. unknown is set once one of them did not learn it.
 	waiting int
 	unknown bool
 }
 
-// mostAnswered is how many requests a meter remembers. Those of the groups in progress at one worker are fewer.
+// mostAnswered is the number of requests that a meter remembers. The groups in progress at one worker have fewer
+// requests.
 const mostAnswered = 1 << 17
 
 // NewMeter returns a meter at zero.
@@ -60,7 +61,8 @@ func NewMeter(config MeterConfig) *Meter {
 	return &Meter{config: config, open: map[requestKey]*openRequest{}, answered: map[requestKey]bool{}}
 }
 
-// Used returns what was answered. Its unconfirmed tokens are what requests without a known outcome may cost.
+// Used returns the usage of answered requests. Its unconfirmed tokens are the maximum cost of requests without a known
+// outcome.
 func (m *Meter) Used() spending.Usage {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -69,7 +71,7 @@ func (m *Meter) Used() spending.Usage {
 	return used
 }
 
-// Read returns what Used returns, and at the same moment what belongs to some accounts.
+// Read returns the result of Used, and the values of accounts at the same moment.
 func (m *Meter) Read(accounts ...*Account) (used spending.Usage, each []Account) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -81,7 +83,7 @@ func (m *Meter) Read(accounts ...*Account) (used spending.Usage, each []Account)
 	return used, each
 }
 
-// Add counts what was not asked through a client, such as the tokens of a judge elsewhere. The account may be nil.
+// Add counts usage outside of a client, such as the tokens of a judge elsewhere. The account may be nil.
 func (m *Meter) Add(used spending.Usage, account *Account) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -96,26 +98,26 @@ func (m *Meter) add(used spending.Usage, account *Account) {
 	}
 }
 
-// Account is what belongs to one purpose, such as a group of episodes. The meter that counts guards it: Read copies it.
+// Account is the usage for one purpose, such as a group of episodes. The meter that counts guards it: Read copies it.
 type Account struct {
-	// Used is what was answered.
+	// Used is the usage of answered requests.
 	Used spending.Usage
-	// Largest is what the largest request for one sample may cost.
+	// Largest is the maximum cost of the largest request for one sample.
 	Largest int64
 }
 
-// Use is what a request for samples is made for.
+// Use is the purpose of a request for samples.
 type Use int
 
 // The uses.
 const (
 	// UsePolicy is the use of requests that name no other.
 	UsePolicy Use = iota
-	// UseReference is that of the reference of a KL penalty.
+	// UseReference is the use by the reference of a KL penalty.
 	UseReference
 	// UseTeacher is the use by teachers.
 	UseTeacher
-	// UseJudge is that of judges. Their caller counts what it is answered.
+	// UseJudge is the use by judges. Their caller counts its answers.
 	UseJudge
 )
 
@@ -134,19 +136,19 @@ func WithAccount(ctx context.Context, account *Account) context.Context {
 	return context.WithValue(ctx, accountKey{}, account)
 }
 
-// charge is what a request costs. A nil charge is of a request that costs nothing.
+// charge is the cost of a request. A nil charge belongs to a request without cost.
 type charge struct {
 	key     requestKey
 	use     Use
 	account *Account // nil for none
-	// cost is what is known before the answer, and most what the request may cost in all.
+	// cost is the part that is known before the answer, and most the maximum cost of the request.
 	cost spending.Usage
 	most int64
 	// followed is set once nobody but the meter waits for the result.
 	followed bool
 }
 
-// chargeOfSample returns what a request for samples costs.
+// chargeOfSample returns the charge of a request for samples.
 func (m *Meter) chargeOfSample(ctx context.Context, r tinker.SampleRequest) *charge {
 	if m == nil {
 		return nil
@@ -175,7 +177,7 @@ func (m *Meter) chargeOfSample(ctx context.Context, r tinker.SampleRequest) *cha
 	return c
 }
 
-// chargeOfPass returns what a pass over training data costs.
+// chargeOfPass returns the charge of a pass over training data.
 func (m *Meter) chargeOfPass(r tinker.ForwardBackwardRequest) *charge {
 	if m == nil {
 		return nil
@@ -212,8 +214,7 @@ func (m *Meter) begin(c *charge) {
 	r.waiting++
 }
 
-// Reserve has so many further tokens granted at once. It is for callers who know what their next requests cost
-// together.
+// Reserve has further tokens granted at once. It is for callers who know the total cost of their next requests.
 func (m *Meter) Reserve(ctx context.Context, tokens int64) error {
 	if m == nil || m.config.Grant == nil {
 		return nil
@@ -306,7 +307,7 @@ func fetchCharged[T any](ctx context.Context, c *caller, p pending, decode func(
 		followed.followed, p.charge = true, &followed
 		lifetime := c.meter.config.Lifetime
 		go func() {
-			// What ends the lifetime ends the process.
+			// The lifetime only ends with the process.
 			value, err := fetchResult(lifetime, c, p, decode)
 			if err != nil {
 				c.meter.fail(p.charge, isOutcomeUnknown(err))
@@ -321,8 +322,8 @@ func fetchCharged[T any](ctx context.Context, c *caller, p pending, decode func(
 	return value, err
 }
 
-// followSample finds out what became of a request for samples whose caller left before the server answered that it has
-// it: the request is sent again, which costs nothing more if the server has it.
+// followSample finds out the outcome of a request for samples whose caller left before the server confirmed the
+// request: the request is sent again, which costs nothing more if the server has it.
 func (c *caller) followSample(ctx context.Context, req request, cost *charge, err error,
 	decode func(response) (tinker.SampleResult, error)) {
 	if cost == nil || cost.key.seq < 0 || ctx.Err() == nil || !mayBeExecuted(err) || c.meter.config.Lifetime == nil {

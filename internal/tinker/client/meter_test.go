@@ -59,7 +59,7 @@ func (m metered) sample(ctx context.Context, number int64) error {
 	return err
 }
 
-// check compares what was counted with what the simulator has billed.
+// check compares the counters with the simulator's bill.
 func (m metered) check(t *testing.T, unconfirmed int64) {
 	t.Helper()
 	billed, used := m.sim.Stats().Billed, m.meter.Used()
@@ -72,14 +72,13 @@ func (m metered) check(t *testing.T, unconfirmed int64) {
 	}
 }
 
-// TestMeterCountsWhatIsBilled makes calls that fail in different ways, and compares the counters with those of the
-// simulator.
+// TestMeterCountsWhatIsBilled makes calls that fail in different ways, and compares the counters with the simulator's.
 func TestMeterCountsWhatIsBilled(t *testing.T) {
 	const most = 3 + 2*5
 	cases := map[string]struct {
 		rules []fault.Rule
 		do    func(t *testing.T, m metered)
-		// unconfirmed is what may have been executed, and missing what was.
+		// unconfirmed are the tokens that may have been executed, and missing the tokens that were.
 		unconfirmed int64
 	}{
 		"samples": {nil, func(t *testing.T, m metered) {
@@ -219,7 +218,7 @@ func TestMeterAsksBeforeItSends(t *testing.T) {
 	m.check(t, 0)
 }
 
-// TestMeterOfUses counts what samples are made for, and for whom.
+// TestMeterOfUses counts samples by use and account.
 func TestMeterOfUses(t *testing.T) {
 	m := startMetered(t, client.MeterConfig{})
 	account := &client.Account{}

@@ -15,8 +15,8 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/tinker"
 )
 
-// TestEndpointsThatAreNotTinkerAPI connects to servers of other kinds: the client stops at once and reports what they
-// answered.
+// TestEndpointsThatAreNotTinkerAPI connects to servers of other kinds: the client stops at once and reports their
+// answers.
 func TestEndpointsThatAreNotTinkerAPI(t *testing.T) {
 	answer := func(status int, contentType, body string) http.HandlerFunc {
 		return func(w http.ResponseWriter, _ *http.Request) {

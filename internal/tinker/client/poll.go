@@ -86,7 +86,7 @@ func awaitNextPoll(ctx context.Context, next *time.Timer, delay backoff) (backof
 	}
 }
 
-// pollRequest is what the requests of all polls have in common.
+// pollRequest is the common part of all requests of polls.
 var pollRequest = request{method: http.MethodPost, path: "retrieve_future"}
 
 func (c *caller) pollOnce(ctx context.Context, p pending, iteration int, metadataOnly bool,
@@ -122,10 +122,10 @@ func checkPoll(p pending, resp response, metadataOnly bool, decode func(response
 	return quoted(asError(p.op, err), resp)
 }
 
-// pollState is what the response to a poll says of a result.
+// pollState is the state of a result in the response to a poll.
 type pollState struct {
 	done bool
-	// size is that of an available result that must be requested once more.
+	// size is the size of an available result that must be requested once more.
 	size   int64
 	queue  tinker.QueueState
 	reason string

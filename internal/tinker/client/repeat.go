@@ -47,7 +47,7 @@ func (m *Model) RecognisesRepeats(ctx context.Context, data []tinker.Datum, loss
 	return ids[0] == ids[1], nil
 }
 
-// mayBeExecuted reports whether the server may have executed what failed. It has not if no connection was made.
+// mayBeExecuted reports whether the server may have executed the failed request. It has not if no connection was made.
 func mayBeExecuted(err error) bool {
 	if wait.IsDialError(err) {
 		return false

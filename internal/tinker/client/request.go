@@ -42,7 +42,7 @@ type request struct {
 	part bool
 	// dispatches limits the bytes of the bodies that are sent at the same time; nil does not.
 	dispatches *byteBudget
-	// charge is what the operation costs; nil for one that costs nothing.
+	// charge is the cost of the operation; nil for an operation without cost.
 	charge *charge
 	// accepted lists statuses, other than 2xx, that are not errors.
 	accepted []int

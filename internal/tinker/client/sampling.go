@@ -77,7 +77,7 @@ func padded(prompt tinker.ModelInput,
 	}
 }
 
-// ComputeLogprobs returns the log-probability of each token given the tokens before it; that of the first is NaN.
+// ComputeLogprobs returns the log-probability of each token given the tokens before it; the value of the first is NaN.
 // seq is the number of the request within the sampling session, as for Sample.
 func (c *Client) ComputeLogprobs(ctx context.Context, samplingSession string, seq int64,
 	tokens []int32) ([]float32, error) {

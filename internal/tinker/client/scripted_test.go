@@ -27,7 +27,8 @@ const testKey = "tml-secret-of-the-test"
 
 var errLost = errors.New("connection reset")
 
-// scriptedReply says what the scripted server does with one request: it holds it, then drops it or replies.
+// scriptedReply is the scripted server's reaction to one request: the server holds the request, then drops it or
+// replies.
 type scriptedReply struct {
 	hold   time.Duration
 	lost   bool

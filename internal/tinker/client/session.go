@@ -17,12 +17,12 @@ func (c *Client) Capabilities(ctx context.Context) (tinker.ServerCapabilities, e
 	return fetch[tinker.ServerCapabilities](ctx, c.caller, get("get_server_capabilities", "get_server_capabilities", nil))
 }
 
-// SessionRequest holds what the server stores with a session.
+// SessionRequest has the values that the server stores with a session.
 type SessionRequest struct {
 	Tags         []string
 	UserMetadata map[string]string
 	ProjectID    string
-	// DisplayName is what people see of the session.
+	// DisplayName is the name of the session for people.
 	DisplayName string
 }
 

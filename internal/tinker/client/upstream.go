@@ -14,7 +14,7 @@ import (
 // Problem is a problem at the endpoint.
 type Problem struct {
 	Code problem.Code
-	// Op is the operation that failed, and Status what it was answered with. They are empty where only the code is known.
+	// Op is the operation that failed, and Status the status of its answer. They are empty if only the code is known.
 	Op     string
 	Status int
 	// Evidence describes the request that failed, as client.Event does.
@@ -74,7 +74,7 @@ func (p *Problems) Add(found Problem, now time.Time) {
 // Remove records that a problem is over.
 func (p *Problems) Remove(code problem.Code) { delete(p.seen, code) }
 
-// Observe records what a call to the endpoint waits for, or that it waits no more.
+// Observe records the reason of a call's wait, or that the call no longer waits.
 func (p *Problems) Observe(event Event, now time.Time) {
 	code := codeOf(event)
 	if event.Over {

@@ -110,8 +110,8 @@ func withoutSuffix(model string) string {
 	return name
 }
 
-// convertConfig returns the configuration for PEFT of an adapter with the layers. It keeps what the endpoint has
-// written besides.
+// convertConfig returns the configuration for PEFT of an adapter with the layers. It keeps the other fields that the
+// endpoint has written.
 func convertConfig(name, model string, layers []string) ([]byte, error) {
 	text, err := os.ReadFile(name)
 	if err != nil {

@@ -41,7 +41,7 @@ func golden(t *testing.T) map[string]lists {
 	return models
 }
 
-// number is what the elements of a tensor begin with: each has its own numbers.
+// number is the value of a tensor's first element: each tensor has its own values.
 func number(name string) uint32 {
 	sum := sha256.Sum256([]byte(name))
 	return binary.LittleEndian.Uint32(sum[:])
@@ -98,7 +98,7 @@ func readAdapter(t *testing.T, folder string) (map[string]safetensors.Tensor, ma
 }
 
 // TestConvertAdapters compares names and shapes for models of three families with the recorded lists, and the elements
-// with those of the tensors that Tinker has for them.
+// with the elements of Tinker's tensors for them.
 func TestConvertAdapters(t *testing.T) {
 	for model, want := range golden(t) {
 		t.Run(model, func(t *testing.T) {
@@ -122,7 +122,7 @@ func TestConvertAdapters(t *testing.T) {
 	}
 }
 
-// checkElements compares the elements of a converted tensor with those of its source.
+// checkElements compares the elements of a converted tensor with the elements of its source.
 func checkElements(t *testing.T, source map[string][]int, name string, got []byte) {
 	t.Helper()
 	from, skip := strings.Replace(name, "model.lm_head.", "model.model.unembed_tokens.", 1), 0

@@ -5,9 +5,9 @@
 // expect.
 //
 // Hosted Tinker calls the output layer unembed_tokens, and has one tensor with three dimensions for a matrix of all
-// experts of a layer. The facts are those of build_lora_adapter of tinker-cookbook 0.5.8. Where the input and the
-// output layer share their matrix, that function adapts the input layer. The adapter was trained on the output layer
-// alone, which is lm_head in either case, so it is lm_head here.
+// experts of a layer. The facts are from build_lora_adapter of tinker-cookbook 0.5.8. Where the input and the output
+// layer share their matrix, that function adapts the input layer. The adapter was trained on the output layer alone,
+// which is lm_head in either case, so it is lm_head here.
 package peft
 
 import (
@@ -24,14 +24,14 @@ const (
 	prefix = "base_model.model."
 	// The output layer at Tinker and in the package transformers.
 	unembedding, outputLayer = "model.unembed_tokens", "lm_head"
-	// experts is what the names of the matrices of experts have.
+	// experts is a part of the names of the matrices of experts.
 	experts = ".experts."
 )
 
 // matrices are the two that a tensor of an adapter can be: the change of a layer's weights is B A.
 var matrices = []string{".lora_A.weight", ".lora_B.weight"}
 
-// expertLayers are the layers of an expert: Tinker's name, and that of transformers.
+// expertLayers are the layers of an expert: Tinker's name, and the name in transformers.
 var expertLayers = map[string]string{"w1": "gate_proj", "w2": "down_proj", "w3": "up_proj"}
 
 // isForeign reports whether tensors have names or shapes that PEFT does not know.
@@ -81,7 +81,7 @@ func convert(source map[string]safetensors.Tensor) (map[string]safetensors.Tenso
 	return out, slices.Sorted(maps.Keys(layers)), nil
 }
 
-// split divides the name of a tensor into those of the layer in transformers and of the matrix.
+// split divides the name of a tensor into the name of the layer in transformers and the name of the matrix.
 func split(name string) (layer, matrix string, err error) {
 	for _, matrix := range matrices {
 		if layer, found := strings.CutSuffix(name, matrix); found {

@@ -3,10 +3,10 @@
 
 // Package servers is the table of the servers that speak the Tinker API: which version was tested, how, and which
 // features it was found to support. Package capability finds features of a server by trying them; the files of this
-// package are what it found, and docs/endpoints.md has the tables that are made of them.
+// package are its findings, and docs/endpoints.md has the tables that are made of them.
 //
-// The check of a run takes nothing from the table. No answer of the API names the server and its version, so that a
-// run cannot know which row is that of its endpoint.
+// The check of a run takes nothing from the table. No answer of the API names the server and its version, so a run
+// cannot know the row of its endpoint.
 package servers
 
 import (
@@ -25,11 +25,11 @@ type Server struct {
 	// SDK is the newest version of the official SDK whose wire format the server is known to speak; "" if that is not
 	// known.
 	SDK string
-	// Tested says what was run, and when; "" for a server that was not tested.
+	// Tested describes the test and its date; "" for a server that was not tested.
 	Tested string
-	// Known says what follows for a run, or what is known of a server that was not tested, and from where.
+	// Known describes the consequences for a run, or the knowledge about a server that was not tested, and its source.
 	Known string
-	// features is the file of what was found; "" if none was.
+	// features is the file of findings; "" if there is none.
 	features string
 	// complete says that every feature was found to be supported.
 	complete bool
@@ -60,8 +60,7 @@ func (s Server) Features() map[capability.Feature]capability.Support {
 	return found
 }
 
-// Recorded returns the file of what was found at the server, whose lines are a feature and its support; "" if there is
-// none.
+// Recorded returns the file of findings at the server, whose lines are a feature and its support; "" if there is none.
 func (s Server) Recorded() string {
 	if s.features == "" {
 		return ""

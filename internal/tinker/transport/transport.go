@@ -29,11 +29,11 @@ const (
 
 // Options say how to connect. The zero value uses the proxy of the environment and the authorities of the system.
 type Options struct {
-	// ProxyURL is that of an HTTP, HTTPS or SOCKS5 proxy.
+	// ProxyURL is the URL of an HTTP, HTTPS or SOCKS5 proxy.
 	ProxyURL string
-	// CAFile has authorities that are trusted besides those of the system.
+	// CAFile has authorities that are trusted in addition to the system's.
 	CAFile string
-	// CertificateFile and KeyFile are those of the client certificate; they are read anew for each connection.
+	// CertificateFile and KeyFile are the files of the client certificate; they are read again for each connection.
 	CertificateFile, KeyFile string
 }
 

@@ -84,7 +84,7 @@ func writePEM(t *testing.T, kind string, der []byte) string {
 	return file
 }
 
-// refusals receives what a server logs of the connections that it refuses.
+// refusals receives the log of a server about the connections that it refuses.
 type refusals chan string
 
 func (r refusals) Write(line []byte) (int, error) {
