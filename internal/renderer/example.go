@@ -6,9 +6,8 @@ package renderer
 // Example is a whole conversation in the ids that a model is trained on, as one sequence. It says which ids belong to
 // which message, and nothing of weights.
 //
-// A format writes an earlier reply as history, for example without its reasoning. So where Prompt would write history
-// in another way than the last reply, only the last reply of an example follows on what the model is given when it
-// samples.
+// A format writes an earlier reply as history, for example without its reasoning. So if Prompt writes history in
+// another way than the last reply, only the last reply of an example follows the same tokens as when the model samples.
 type Example struct {
 	IDs []int32
 	// Written are the messages in the order of the ids, including messages of the format's own.

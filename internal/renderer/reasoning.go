@@ -11,9 +11,9 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/chat"
 )
 
-// ReasoningTokens counts the tokens of the reasoning of a reply, with what opens and closes it. Which text is reasoning
-// is what the renderer finds in the reply: one without a stop has none. The tokens of a block are those from where the
-// text before it is whole up to the first that makes the block whole.
+// ReasoningTokens counts the tokens of the reasoning of a reply, including the texts that open and close it. The
+// renderer finds the reasoning in the reply; a reply without a stop has none. The tokens of a block begin where the
+// text before it is complete, and end with the first token that completes the block.
 func ReasoningTokens(r Renderer, sampled []int32) int {
 	body, stop := splitStop(r, sampled)
 	parts := partsOf(r, sampled, nil)

@@ -4,14 +4,14 @@
 // Package renderer is the contract of renderers. A renderer turns a conversation into the token ids that a model
 // was taught to read, and sampled ids back into messages and tool calls. It knows neither environments nor Tinker.
 //
-// A conversation that continues should extend what was sampled before, token by token: then all its turns train as
-// one sequence. Text that is rendered again need not give the ids that were sampled. So a message carries its ids,
-// and a renderer whose format keeps history unchanged puts them into the next prompt. Formats that rewrite history,
-// for example by dropping the reasoning of earlier turns, do so here, too.
+// A conversation that continues should extend the sampled tokens, token by token: then all its turns train as one
+// sequence. Text that is rendered again need not give the ids that were sampled. So a message carries its ids, and a
+// renderer whose format keeps history unchanged puts them into the next prompt. Formats that rewrite history, for
+// example by dropping the reasoning of earlier turns, also do so here.
 //
-// The packages below: families has the formats of model families and builds a renderer by its name, format has what
-// those formats share, load builds the renderer of a run, chatjson reads and writes conversations as JSON, and pyjson
-// and tsdecl write JSON and TypeScript as the models' templates do.
+// The packages below: families has the formats of model families and builds a renderer by its name, format has the
+// common parts of these formats, load builds the renderer of a run, chatjson reads and writes conversations as JSON,
+// and pyjson and tsdecl write JSON and TypeScript as the models' templates do.
 package renderer
 
 import (
@@ -23,7 +23,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/chat"
 )
 
-// Conversation is what a model is asked to reply to.
+// Conversation is the conversation that a model is asked to continue.
 type Conversation struct {
 	Messages []chat.Message
 	// Tools may be called. With nil, the prompt does not mention tools; an empty list may still be mentioned.
@@ -31,13 +31,13 @@ type Conversation struct {
 	// Prefill is text that the reply is made to begin with. The caller is trusted: names of special tokens in it
 	// are those tokens.
 	Prefill string
-	// Rendered is the conversation's last prompt, which Prompt replaces. With it, Prompt tokenises only what the
-	// conversation has beyond that. It may be nil.
+	// Rendered is the conversation's last prompt, which Prompt replaces. With it, Prompt tokenises only the text after it.
+	// It may be nil.
 	Rendered *Rendered
 }
 
 // Rendered is a prompt in the pieces of text that were tokenised apart. It is not safe for concurrent use. The zero
-// value is that of a conversation without a prompt.
+// value stands for a conversation without a prompt.
 type Rendered struct {
 	// IDs are the prompt's. A caller who has the same ids in another slice may put that here.
 	IDs    []int32
@@ -65,7 +65,7 @@ func (r *Rendered) Find(text [sha256.Size]byte, index int) (ids []int32, ok bool
 	return r.IDs[r.Pieces[index].Begin:r.Pieces[index].End], true
 }
 
-// Stop is what ends a reply. Only one of the fields is set, as the API accepts no mixture.
+// Stop ends a reply. Only one of the fields is set, as the API accepts no mixture.
 type Stop struct {
 	Strings []string
 	Tokens  []int32
@@ -88,13 +88,13 @@ const (
 
 // Parsed is a reply that has been read.
 type Parsed struct {
-	// Message is the assistant's, with its sampled ids. Its Content is the text of the reply, whatever the ending;
-	// that of a truncated reply is everything that was sampled.
+	// Message is the assistant's, with its sampled ids. Its Content is the text of the reply, whatever the ending; for a
+	// truncated reply it is everything that was sampled.
 	Message chat.Message
 	Ending  Ending
 	// Unparsed are the calls of tools that could not be read. A reply with one is Malformed.
 	Unparsed []UnparsedCall
-	// Problem describes what is wrong with a malformed reply, for people and for the policy.
+	// Problem describes the error of a malformed reply, for people and for the policy.
 	Problem string
 }
 
@@ -106,15 +106,16 @@ type UnparsedCall struct {
 
 // Renderer is one model family's format. It is safe for concurrent use.
 type Renderer interface {
-	// Prompt returns the ids of a conversation up to where the assistant's reply begins. It returns an
-	// ErrUnsupported for what the format cannot express.
+	// Prompt returns the ids of a conversation up to where the assistant's reply begins. It returns an ErrUnsupported for
+	// a conversation that the format cannot express.
 	Prompt(conversation Conversation) ([]int32, error)
-	// Stop returns what ends a reply.
+	// Stop returns the end of a reply.
 	Stop() Stop
 	// Parse reads sampled ids. It fails only if the vocabulary does not have one of them.
 	Parse(sampled []int32) (Parsed, error)
 	// Example returns a whole conversation to train on, written from the text of its messages: sampled ids are ignored.
-	// With parts, it also finds the parts of messages. It returns an ErrUnsupported for what the format cannot express.
+	// With parts, it also finds the parts of messages. It returns an ErrUnsupported for a conversation that the format
+	// cannot express.
 	Example(conversation Conversation, parts bool) (Example, error)
 }
 

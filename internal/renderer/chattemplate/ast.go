@@ -49,7 +49,7 @@ type (
 		target, value expr
 		line          int
 	}
-	// blockSetNode is set with a body, and filter is what follows its target, applied to captured.
+	// blockSetNode is set with a body. filter is the filter after its target, applied to captured.
 	blockSetNode struct {
 		target, value expr
 		captured      *captured

@@ -10,10 +10,10 @@
 // undefined value prints as nothing and fails in every operation but truth, iteration, equality and defined.
 //
 // Each character of a string knows its Origin: the template or the data that the template renders. Operations on
-// strings keep it: a slice has the origins of its characters, join those of its parts, replace those of the pieces.
-// Text of numbers, booleans and none counts as the template's, because templates build special tokens with them
-// (<|image_1|>). The punctuation of containers that are printed or written as JSON counts as data, as do the keys of
-// messages. Callers give special tokens only to spans of FromTemplate.
+// strings keep it: a slice has the origins of its characters, join the origins of its parts, and replace the origins of
+// the pieces. Text of numbers, booleans and none counts as the template's, because templates build special tokens with
+// them (<|image_1|>). The punctuation of containers that are printed or written as JSON counts as data, as do the keys
+// of messages. Callers give special tokens only to spans of FromTemplate.
 //
 // The package differs from jinja2 on purpose in these points:
 //

@@ -85,7 +85,7 @@ func (e *evaluator) write(s str) {
 	e.out.add(s)
 }
 
-// capture runs statements and returns what they write.
+// capture runs statements and returns their output.
 func (e *evaluator) capture(body []node, s *scope) (str, control) {
 	outer := e.out
 	e.out = &buffer{}

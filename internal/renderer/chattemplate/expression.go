@@ -224,7 +224,7 @@ func (p *parser) tuple(read func() expr, parenthesised bool) expr {
 	return &tupleExpr{items, true}
 }
 
-// target reads what an assignment writes to.
+// target reads the target of an assignment.
 func (p *parser) target(attributes bool) expr {
 	p.enter()
 	defer p.leave()

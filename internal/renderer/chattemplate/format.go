@@ -100,7 +100,7 @@ func (e *evaluator) named(values any, name string) any {
 	return v
 }
 
-// spec is what a format says about one value.
+// spec is the format of one value.
 type spec struct {
 	fill             string
 	align, sign      byte

@@ -98,7 +98,7 @@ func (w *jsonWriter) word(v any) string {
 	return w.e.word(v)
 }
 
-// items writes what stands in brackets.
+// items writes a list of items in brackets.
 func (w *jsonWriter) items(open, end string, count, depth int, item func(i int)) {
 	w.out.write(open, FromData)
 	for i := range count {

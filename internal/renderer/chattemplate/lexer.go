@@ -76,7 +76,7 @@ func (l *lexer) fail(at int, message string) {
 	panic(&SyntaxError{line, column, message})
 }
 
-// rest is what was not read.
+// rest returns the unread source.
 func (l *lexer) rest() string { return l.source[l.at:] }
 
 // advance moves on and notes whether the match ended a line.

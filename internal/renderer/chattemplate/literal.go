@@ -45,10 +45,10 @@ func (p *parser) stringValue(t token) str {
 	return lit(out.String())
 }
 
-// octalDigits are what follows a backslash for a character by its number.
+// octalDigits match the digits after a backslash for a character by its number.
 var octalDigits = regexp.MustCompile("^[0-7]{1,3}")
 
-// escape reads what stands behind a backslash and returns its length.
+// escape reads the escape sequence after a backslash and returns its length.
 func (p *parser) escape(out *strings.Builder, text string, at int) int {
 	c := text[0]
 	if plain, ok := escapes[c]; ok {

@@ -7,7 +7,7 @@ import "math/big"
 
 // loop is the variable of that name in a for.
 type loop struct {
-	items    []any // what was taken from source
+	items    []any // the items that were taken from source
 	at       int
 	source   func() (any, bool)
 	ended    bool

@@ -182,7 +182,7 @@ func (e *evaluator) equal(left, right any, depth int) bool {
 	return e.equalCollections(left, right, depth)
 }
 
-// equalCollections is == of Python for what is neither a number, a text nor undefined.
+// equalCollections is == of Python for values that are neither numbers, texts nor undefined.
 func (e *evaluator) equalCollections(left, right any, depth int) bool {
 	switch a := left.(type) {
 	case *list:

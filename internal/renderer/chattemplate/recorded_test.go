@@ -20,7 +20,7 @@ import (
 // date is the date that the recorder pins.
 var date = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 
-// variables reads a JSON object as what a template renders.
+// variables reads a JSON object as the data of a template.
 func variables(t testing.TB, text string) map[string]any {
 	t.Helper()
 	value, err := pyjson.Parse(text)
@@ -43,7 +43,7 @@ func read(t testing.TB, name string) string {
 	return string(text)
 }
 
-// recordedCase is a template with what jinja2 makes of it.
+// recordedCase is a template with jinja2's output.
 type recordedCase struct {
 	Source          string
 	Text            string

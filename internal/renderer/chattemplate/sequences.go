@@ -162,7 +162,7 @@ func mapFilter(e *evaluator, v any, a args) any {
 	})
 }
 
-// mapping is what map does with an item.
+// mapping returns the function that map applies to each item.
 func (e *evaluator) mapping(a args) func(item any) any {
 	if attribute, ok := a.take("attribute"); ok && len(a.values) == 0 {
 		usual, _ := a.take("default")

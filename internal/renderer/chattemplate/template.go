@@ -29,7 +29,7 @@ type Span struct {
 	Origin Origin
 }
 
-// Output is what a template wrote. Neighbouring spans differ in their origins.
+// Output is the output of a template. Neighbouring spans differ in their origins.
 type Output struct{ Spans []Span }
 
 // Text returns the whole output.
@@ -84,7 +84,7 @@ func (e *SyntaxError) Error() string {
 
 // Options bound a rendering. A zero bound takes its default.
 type Options struct {
-	// Date is what strftime_now formats.
+	// Date is the date that strftime_now formats.
 	Date time.Time
 	// Tokens are variables, such as bos_token, whose text counts as the template's.
 	Tokens map[string]string
@@ -97,7 +97,7 @@ type Options struct {
 // Template is a parsed template. It can render from several goroutines at once.
 type Template struct{ body []node }
 
-// Parse reads a template. It returns a *SyntaxError for what jinja2 refuses to compile.
+// Parse reads a template. It returns a *SyntaxError for a template that jinja2 refuses to compile.
 func Parse(source string) (t *Template, err error) {
 	defer func() {
 		if r := recover(); r != nil {

@@ -34,7 +34,7 @@ type dict struct {
 // namespace is a value with attributes that set can change.
 type namespace struct{ attrs *dict }
 
-// view is what keys(), values() and items() of a dict return.
+// view is the result of keys(), values() or items() of a dict.
 type view struct {
 	of   *dict
 	kind string
@@ -170,7 +170,7 @@ func (v *view) items() []any {
 // integer makes a value of an int.
 func integer(n int) any { return big.NewInt(int64(n)) }
 
-// fromGo makes a value of what the caller gave.
+// fromGo converts a value of the caller.
 func (e *evaluator) fromGo(value any, depth int) any {
 	e.deep(depth)
 	e.spend(1)

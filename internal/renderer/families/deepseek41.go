@@ -144,7 +144,7 @@ func (d *deepseek41) effortLine() string {
 		" (range 1-100, the higher the value, the more thorough the reasoning)\n\n"
 }
 
-// opening writes what precedes the first message, unless this is the system's.
+// opening writes the text before the first message, unless this is the system's.
 func (d *deepseek41) opening(out *format.Writer, at format.Place) {
 	if at.Index == 0 && d.effort > 0 {
 		out.Token(deepseekSystem).Text(d.effortLine())

@@ -85,7 +85,7 @@ func readInvokes(raw, inner string) (calls []chat.ToolCall, unparsed []renderer.
 // dsmlTag is a block with a name.
 type dsmlTag struct {
 	name string
-	// ending is what ends the opening tag.
+	// ending is the end of the opening tag.
 	ending string
 	inner  string
 	raw    string

@@ -134,7 +134,7 @@ func (d *dialectRenderer) Parse(sampled []int32) (renderer.Parsed, error) {
 	return format.WithReply(parsed, found), nil
 }
 
-// cutCalls splits a text into what is outside of calls and the calls, including their tags.
+// cutCalls splits a text into the text outside of calls and the calls, including their tags.
 func cutCalls(text string) (outside string, raw []string) {
 	calls := format.Finder{Text: text, Opening: toolcall.Open, Closing: toolcall.Close}
 	at := 0

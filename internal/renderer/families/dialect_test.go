@@ -54,7 +54,7 @@ func textOf(t *testing.T, tokens tokenizer.Tokenizer, ids []int32) string {
 	return text
 }
 
-// TestFormatsThatDeclareTools compares the table of models with what the formats do.
+// TestFormatsThatDeclareTools compares the table of models with the formats.
 func TestFormatsThatDeclareTools(t *testing.T) {
 	for _, name := range families.Names() {
 		r, _ := asInARun(t, name)

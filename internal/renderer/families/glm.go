@@ -226,7 +226,7 @@ func glmReasoning(m chat.Message) (reasoning, text string) {
 	return afterLast(reasoning, format.ThinkOpen), afterLast(m.Content, format.ThinkClose)
 }
 
-// afterLast returns what follows the last separator of a text, or the text.
+// afterLast returns the part of a text after its last separator, or the text.
 func afterLast(text, separator string) string {
 	if at := strings.LastIndex(text, separator); at >= 0 {
 		return text[at+len(separator):]

@@ -41,7 +41,7 @@ func (g *gptOss) hasBothStops(sampled []int32) bool {
 	return count[g.ID(harmonyReturn)] == 1 && count[g.ID(harmonyCall)] == 1
 }
 
-// addPart adds one message of gpt-oss to what was found.
+// addPart adds one message of gpt-oss to the reply.
 func addPart(r *format.Reply, m harmonyPart) {
 	name, isCall := strings.CutPrefix(m.recipient, functionsPrefix)
 	switch {

@@ -25,7 +25,7 @@ const (
 var qwenTokens = []string{imStart, imEnd, format.ThinkOpen, format.ThinkClose, toolcall.Open, toolcall.Close,
 	toolcall.ResultOpen, toolcall.ResultClose}
 
-// chatML has what these families share. Their format is known as ChatML.
+// chatML has the common parts of these families, whose format is known as ChatML.
 type chatML struct {
 	format.Profile
 	// suffix follows the assistant's header in a prompt.

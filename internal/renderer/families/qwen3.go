@@ -71,8 +71,8 @@ func (q *qwen3) Write(out *format.Writer, at format.Place) error {
 	return nil
 }
 
-// frames reports whether a message's reasoning is written as that of the current turn. A conversation without a message
-// of the user has no such turn.
+// frames reports whether a message's reasoning is written as reasoning of the current turn. A conversation without a
+// message of the user has no such turn.
 func (q *qwen3) frames(m chat.Message, at format.Place) bool {
 	return q.framed && m.Role == chat.RoleAssistant && at.LastUser >= 0 && (at.IsLast() || !q.strips)
 }

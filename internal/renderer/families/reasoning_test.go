@@ -10,7 +10,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/tokenizer"
 )
 
-// TestReasoningTokens counts the tokens of replies whose pieces are encoded apart: those of reasoning with its tags.
+// TestReasoningTokens counts the tokens of reasoning and its tags in replies whose pieces are encoded apart.
 func TestReasoningTokens(t *testing.T) {
 	type piece struct {
 		text      string

@@ -157,8 +157,8 @@ func (e *UnknownError) Error() string {
 	return fmt.Sprintf("no renderer has the name %q; take one of %s", e.Name, strings.Join(e.Known, ", "))
 }
 
-// New returns the renderer of a name for a tokenizer. An error is an *UnknownError, or says what the tokenizer or the
-// options lack.
+// New returns the renderer of a name for a tokenizer. An error is an *UnknownError, or names the missing part of the
+// tokenizer or the options.
 func New(name string, tokens tokenizer.Tokenizer, options Options) (renderer.Renderer, error) {
 	build, ok := variants[name]
 	if !ok {

@@ -81,7 +81,7 @@ func (c *familyRenderer) example(out *Writer, messages []chat.Message) ([]render
 	return written, nil
 }
 
-// compareWithPrompt finds what the prompt of an example's last message gives.
+// compareWithPrompt compares an example with the prompt for its last message, and sets Given or Contradicts.
 func (c *familyRenderer) compareWithPrompt(example *renderer.Example, conversation renderer.Conversation) error {
 	last := len(conversation.Messages) - 1
 	if last < 0 || conversation.Messages[last].Role != chat.RoleAssistant {

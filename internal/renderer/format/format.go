@@ -1,8 +1,8 @@
 // Copyright 2026 The tinker-operator authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package format has what the formats of model families share: how a conversation becomes a prompt, which sampled
-// ids stay in it, how a reply is taken apart, and how tools are declared. Package families composes it.
+// Package format has the common parts of the formats of model families: how a conversation becomes a prompt, which
+// sampled ids stay in it, how a reply is taken apart, and how tools are declared. Package families composes it.
 //
 // A prompt consists of pieces that are tokenised apart, as the reference does it: the tokens that frame a message are
 // written by their ids, and the content of a message is text, even if it spells the name of a special token.
@@ -36,7 +36,7 @@ type Family interface {
 	Base() *Profile
 }
 
-// Profile has what families have in common, and as data what they differ in.
+// Profile has the common parts of families, and their differences as data.
 type Profile struct {
 	*Vocabulary
 	// Begin are the ids that every conversation begins with.
@@ -52,9 +52,9 @@ type Profile struct {
 	TurnStart func(messages []chat.Message) int
 }
 
-// History is what a format does to the sampled ids of earlier replies. The reference always writes them anew from
-// their text. Here, ids that the format has no reason to rewrite stay, since training on a conversation as one
-// sequence depends on it.
+// History is a format's treatment of the sampled ids of earlier replies. The reference always writes them anew from
+// their text. Here, ids that the format has no reason to rewrite stay, since training on a conversation as one sequence
+// depends on it.
 type History uint8
 
 const (

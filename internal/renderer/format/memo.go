@@ -39,7 +39,7 @@ func (m *memo) put(text string, ids []int32) {
 }
 
 func (m *memo) keep(text string, ids []int32) {
-	const entry = 64 // That is about what a map needs for it.
+	const entry = 64 // about the size of its entry in a map
 	m.size += len(text) + 4*len(ids) + entry
 	if m.size > mostRemembered || m.young == nil {
 		m.young, m.old = map[string][]int32{}, m.young

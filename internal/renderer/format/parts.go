@@ -18,7 +18,7 @@ import (
 
 // Parts of a message are found by writing the conversation a second time, with marks around the text of each part.
 // Formats trim, frame, reorder and drop parts in ways of their own, and carry the marks with the text. The pieces of
-// text without their marks must be those of the conversation, or the parts count as not found.
+// text without their marks must be equal to the conversation's, or the parts count as not found.
 
 // markOpen and markClose enclose the number of a part before its text; markClose also stands behind its text. They are
 // noncharacters, which no interchanged text contains.
@@ -116,7 +116,7 @@ func mark(messages []chat.Message, written []renderer.Written) ([]chat.Message, 
 	return messages, places, nil
 }
 
-// withMarks splits a text into the white space at its ends and what is between, with marks around it.
+// withMarks splits a text into the white space at its ends and the text between, with marks around the latter.
 func withMarks(text string, number int) (lead, marked, trail string) {
 	core := strings.TrimLeftFunc(text, isSpace)
 	lead = text[:len(text)-len(core)]
@@ -168,7 +168,7 @@ func (c *familyRenderer) tokenAt(text string, ids []int32, offset int) (int, err
 		return 0, err
 	}
 	if whole != text {
-		// The tokenizer has normalised the text: find the offset in what it has made of it.
+		// The tokenizer has normalised the text: find the offset in the normalised text.
 		before, err := tokens.Decode(tokens.AppendEncode(nil, text[:offset], c.family.Base().match))
 		if err != nil {
 			return 0, err

@@ -13,7 +13,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/renderer/pyjson"
 )
 
-// Reply is what was found in a sampled reply.
+// Reply has the parts of a sampled reply.
 type Reply struct {
 	Text string
 	// Parts are nil for a reply that is only text.
@@ -22,7 +22,7 @@ type Reply struct {
 	Unparsed []renderer.UnparsedCall
 }
 
-// DecodeReply decodes a reply up to its first stop. prefix is what the prompt has begun the reply with. Two stops mean
+// DecodeReply decodes a reply up to its first stop. prefix is the beginning of the reply in the prompt. Two stops mean
 // that sampling continued after the first; the text before it is still returned.
 func (p *Profile) DecodeReply(prefix string, sampled []int32) (text string, parsed renderer.Parsed, err error) {
 	stops := 0
@@ -47,7 +47,7 @@ func (p *Profile) DecodeReply(prefix string, sampled []int32) (text string, pars
 	return text, parsed, err
 }
 
-// WithReply returns p with what was found in a reply that ended.
+// WithReply returns p with the parts of a reply that ended.
 func WithReply(p renderer.Parsed, r Reply) renderer.Parsed {
 	p.Message.Content, p.Message.Parts, p.Message.Calls, p.Unparsed = r.Text, r.Parts, r.Calls, r.Unparsed
 	if r.Parts != nil {

@@ -66,8 +66,8 @@ type Writer struct {
 	texts *[]writtenText
 }
 
-// NewWriter returns a writer of a conversation with that last prompt, or nil. It has written what every conversation
-// begins with.
+// NewWriter returns a writer of a conversation with that last prompt, or nil. It has written the beginning of every
+// conversation.
 func NewWriter(p *Profile, last *renderer.Rendered) *Writer {
 	out := &Writer{vocabulary: p.Vocabulary, last: last}
 	if last != nil {
@@ -110,7 +110,7 @@ func (c *Writer) Text(text string) *Writer {
 	return c
 }
 
-// Cut ends the piece: what follows is tokenised apart.
+// Cut ends the piece: later text is tokenised apart.
 func (c *Writer) Cut() *Writer {
 	if len(c.run) == 0 {
 		return c
@@ -170,7 +170,7 @@ func (c *Writer) Body() *Writer {
 	return c
 }
 
-// Tail ends the content of a message: what follows separates messages.
+// Tail ends the content of a message: later text separates messages.
 func (c *Writer) Tail() *Writer {
 	c.Cut()
 	c.end = len(c.IDs)

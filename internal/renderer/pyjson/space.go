@@ -9,7 +9,8 @@ import (
 	"unicode/utf8"
 )
 
-// IsSpace reports whether a character is white space for str.strip() and \s: that of Unicode, and U+001C to U+001F.
+// IsSpace reports whether a character is white space for str.strip() and \s: the white space of Unicode, and U+001C to
+// U+001F.
 func IsSpace(r rune) bool { return unicode.IsSpace(r) || r >= 0x1C && r <= 0x1F }
 
 // Strip is str.strip().

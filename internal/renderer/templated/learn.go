@@ -188,7 +188,7 @@ func (r *Renderer) fields(messages []chat.Message) []any {
 	for i, m := range messages {
 		fields, err := r.message(m)
 		if err != nil {
-			panic(err) // The messages are those of question.
+			panic(err) // The messages are question's.
 		}
 		out[i] = fields
 	}
@@ -196,7 +196,7 @@ func (r *Renderer) fields(messages []chat.Message) []any {
 }
 
 // learnTools finds whether the template declares tools, the dialect of its calls, and the token that ends a reply with
-// calls. The dialect is the first that reads from what the template writes for a call exactly that call.
+// calls. The dialect is the first one that reads exactly the call from the template's output for a call.
 func (r *Renderer) learnTools(question []chat.Message) {
 	asked := renderer.Conversation{Messages: question, Tools: []chat.Tool{triedTool}}
 	opened, err := r.write(asked, true)

@@ -17,9 +17,9 @@ import (
 
 // Prompt implements renderer.Renderer.
 //
-// Let R be what the template writes for a conversation up to the policy's last reply, and N what it writes for the
-// whole conversation with the header of the next reply. If N begins with R, the prompt is the prompt of that reply, the
-// sampled ids with their stop, and what N has behind the stop. Otherwise the template has rewritten history, and the
+// Let R be the template's output for a conversation up to the policy's last reply, and N its output for the whole
+// conversation with the header of the next reply. If N begins with R, the prompt is the prompt of that reply, the
+// sampled ids with their stop, and the part of N after the stop. Otherwise the template has rewritten history, and the
 // prompt is N.
 func (r *Renderer) Prompt(conversation renderer.Conversation) ([]int32, error) {
 	if conversation.Tools != nil && r.calls == nil {
@@ -78,7 +78,7 @@ func lastSampled(messages []chat.Message) int {
 	return at
 }
 
-// continued returns the prompt that continues what was sampled, unless the template has rewritten it.
+// continued returns the prompt that continues the sampled ids, unless the template has rewritten them.
 func (r *Renderer) continued(conversation renderer.Conversation, next written,
 	last *renderer.Rendered) (ids []int32, ok bool, err error) {
 	messages := conversation.Messages
@@ -93,7 +93,7 @@ func (r *Renderer) continued(conversation renderer.Conversation, next written,
 	conversation.Messages = messages[:at+1]
 	replied, err := r.write(conversation, false)
 	if err != nil || !strings.HasPrefix(next.text, replied.text) {
-		return nil, false, nil // What the template does not accept as an end, it may accept as a beginning.
+		return nil, false, nil // The template may accept a beginning that it does not accept as an end.
 	}
 	conversation.Messages = messages[:at]
 	opened, err := r.write(conversation, true)
@@ -108,8 +108,8 @@ func (r *Renderer) continued(conversation renderer.Conversation, next written,
 	return slices.Concat(before, sampled, tail), err == nil, err
 }
 
-// behindReply returns the ids that follow a reply: its stop, unless that was sampled, and what the whole conversation
-// has behind it. It is not ok if the reply ended as if another kind of message followed.
+// behindReply returns the ids that follow a reply: its stop, unless that was sampled, and the ids after it in the whole
+// conversation. It is not ok if the reply ended as if another kind of message followed.
 func (r *Renderer) behindReply(sampled []int32, opened, replied, next written) (ids []int32, ok bool) {
 	tail, stop, isNext, ok := r.behindStop(opened, replied, next)
 	stopped := slices.ContainsFunc(sampled, r.profile.IsStop)
@@ -135,8 +135,8 @@ func (r *Renderer) before(conversation renderer.Conversation, last *renderer.Ren
 	return r.prompt(conversation, nil)
 }
 
-// behindStop returns the ids of what the whole conversation has behind the stop of the last reply. isNext means that
-// the template writes the stop only once another message follows. It is not ok if a mark follows that is no known stop.
+// behindStop returns the ids after the stop of the last reply in the whole conversation. isNext means that the template
+// writes the stop only once another message follows. It is not ok if a mark follows that is no known stop.
 func (r *Renderer) behindStop(opened, replied, next written) (ids []int32, stop int32, isNext, ok bool) {
 	from := commonPrefix(opened.text, replied.text)
 	place, found := renderer.Extent{}, false

@@ -2,9 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package templated renders conversations by the chat template of a model, for models whose format package families
-// does not have. What a format states by rules, this package learns from what the template writes about a few made
-// conversations: the token that ends a reply, where reasoning goes, whether tools are declared, and the dialect of
-// calls.
+// does not have. This package learns the rules of a format from the template's output for a few made conversations: the
+// token that ends a reply, where reasoning goes, whether tools are declared, and the dialect of calls.
 //
 // Only characters that the template wrote become special tokens. Text of messages and tools is text.
 package templated
@@ -26,7 +25,7 @@ import (
 // MaxTemplate is the length of the longest template in bytes. The longest that is known has 30,000.
 const MaxTemplate = 256 << 10
 
-// Config is what a renderer is made of.
+// Config configures a renderer.
 type Config struct {
 	Template string
 	Tokens   tokenizer.Tokenizer
@@ -52,7 +51,7 @@ type Renderer struct {
 
 var _ renderer.Renderer = (*Renderer)(nil)
 
-// Traits are what was learnt of a template.
+// Traits are the learnt rules of a template.
 type Traits struct {
 	// Ends are the names of the tokens that end a reply. The first one ends an answer.
 	Ends []string
@@ -66,7 +65,7 @@ type Traits struct {
 	Calls string
 }
 
-// New returns the renderer of a template. An error says what of the template or of the tokenizer is unusable.
+// New returns the renderer of a template. An error names the unusable part of the template or of the tokenizer.
 func New(config Config) (*Renderer, error) {
 	if err := Check(config.Template); err != nil {
 		return nil, err
@@ -94,7 +93,7 @@ func New(config Config) (*Renderer, error) {
 	return r, nil
 }
 
-// Check reports what of a template is unusable with any tokenizer.
+// Check reports the part of a template that is unusable with any tokenizer.
 func Check(template string) error {
 	switch {
 	case template == "":
@@ -108,7 +107,7 @@ func Check(template string) error {
 	return err
 }
 
-// Traits returns what was learnt of the template.
+// Traits returns the learnt rules of the template.
 func (r *Renderer) Traits() Traits { return r.traits }
 
 // Stop implements renderer.Renderer.

@@ -21,7 +21,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/tokenizer"
 )
 
-// qwenTokens are the special tokens of chatML. The others are those of the built-in renderer.
+// qwenTokens are the special tokens of chatML. The built-in renderer has the others.
 func qwenTokens(t *testing.T) tokenizer.Tokenizer {
 	t.Helper()
 	return byteTokens(t, "<|im_start|>", "<|im_end|>", "<|endoftext|>", "+<think>", "+</think>", "+<tool_call>",

@@ -7,12 +7,12 @@ import (
 	_ "embed"
 )
 
-// chatML writes what package families' qwen3 writes, with tools in JSON: reasoning stays within the current turn.
+// chatML writes the same as qwen3 of package families, with tools in JSON: reasoning stays within the current turn.
 //
 //go:embed testdata/chatml.jinja
 var chatML string
 
-// roleColonEnd writes what package families' role_colon_end writes.
+// roleColonEnd writes the same as role_colon_end of package families.
 //
 //go:embed testdata/role_colon_end.jinja
 var roleColonEnd string

@@ -26,7 +26,7 @@ var known = []string{chat.RoleSystem, chat.RoleUser, chat.RoleAssistant, chat.Ro
 // written is a text with the places that the template wrote.
 type written struct {
 	text string
-	// data are the places of what messages and tools wrote, in their order.
+	// data are the places of the texts of messages and tools, in their order.
 	data []renderer.Extent
 }
 

@@ -1,8 +1,8 @@
 // Copyright 2026 The tinker-operator authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package toolcall has calls of tools as text between tags: how they are declared, written and read. They are those of
-// Qwen and Nemotron, and any other format may carry them as text.
+// Package toolcall has calls of tools as text between tags: how they are declared, written and read. It has the calls
+// of Qwen and Nemotron, and any other format may carry them as text.
 package toolcall
 
 import (

@@ -1,8 +1,8 @@
 // Copyright 2026 The tinker-operator authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package tsdecl declares tools in the two dialects of TypeScript of chat formats: that of gpt-oss
-// (Type) and that of Kimi K2.5 (Interface). They have little in common but the language.
+// Package tsdecl declares tools in the two dialects of TypeScript of chat formats: the dialect of gpt-oss (Type) and
+// the dialect of Kimi K2.5 (Interface). They have little in common except the language.
 package tsdecl
 
 import (
