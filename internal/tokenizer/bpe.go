@@ -149,6 +149,5 @@ func (t *BPE) Special(name string) (id int32, ok bool) {
 	return id, ok
 }
 
-// IsSpecial reports whether an id is that of an added token that is special: one that is left out of text for
-// people.
+// IsSpecial reports whether an id belongs to a special added token: a token that is left out of text for people.
 func (t *BPE) IsSpecial(id int32) bool { return t.special[id] }

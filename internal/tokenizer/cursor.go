@@ -12,11 +12,11 @@ import (
 	"unicode/utf8"
 )
 
-// FieldError reports what is wrong with a tokenizer file, and where.
+// FieldError reports a problem of a tokenizer file, and its place.
 type FieldError struct {
 	// Field is the path in the file, such as "model.merges[17]"; it is "" for the file as a whole.
 	Field string
-	// Problem describes what is wrong, and how to correct it where that is known.
+	// Problem describes the problem, and its correction if known.
 	Problem string
 }
 
@@ -52,7 +52,7 @@ func within(field string, err error) error {
 // element. With it, Parse allocates 33 MB for the largest known file, of 28 MB, in two thirds of the time that
 // json.Decoder takes for the tokens alone, and in half the time of json.Unmarshal; these allocate 116 and 102 MB. It
 // also refuses half of a surrogate pair, which encoding/json replaces. It accepts some text that is not JSON, such as
-// malformed numbers; its users check what it returns.
+// malformed numbers; its users check its results.
 type cursor struct {
 	data []byte
 	at   int

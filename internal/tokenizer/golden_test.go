@@ -151,7 +151,7 @@ func each[T any](t *testing.T, name string, use func(T)) {
 	}
 }
 
-// checkDecode reports what is wrong with the decoded text of ids. The vectors of tiktoken do not skip special tokens.
+// checkDecode reports an error of the decoded text of ids. The vectors of tiktoken do not skip special tokens.
 func checkDecode(tokens *BPE, v decodeVector, skips bool) string {
 	var bytes, plain []byte
 	known := true

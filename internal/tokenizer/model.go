@@ -11,7 +11,7 @@ import (
 // builder builds a tokenizer from the parts of a file.
 type builder struct {
 	t *BPE
-	// text has the bytes of all tokens, and spans is where those of an id are.
+	// text has the bytes of all tokens, and spans the place of each id's bytes.
 	text  []byte
 	spans []span
 	// odd has the tokens with a character that is not in the alphabet. Text is never split into them.

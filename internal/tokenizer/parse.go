@@ -12,8 +12,8 @@ import (
 	"unicode/utf8"
 )
 
-// Parse reads a tokenizer.json. It refuses what it does not know, down to the names of fields, with an error that wraps
-// a *FieldError: ids that are nearly right are worse than none.
+// Parse reads a tokenizer.json. It refuses everything unknown, down to the names of fields, with an error that wraps a
+// *FieldError: ids that are nearly right are worse than none.
 func Parse(tokenizerJSON []byte) (*BPE, error) {
 	t, err := parse(tokenizerJSON)
 	if err != nil {

@@ -12,8 +12,8 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/tokenizer/general"
 )
 
-// Read reads a tokenizer.json. For the families that Parse knows, it returns what Parse returns; for others, a slower
-// tokenizer that does the same as the reference. It refuses what it does not know, as Parse does.
+// Read reads a tokenizer.json. For the families that Parse knows, it returns the result of Parse; for others, a slower
+// tokenizer that does the same as the reference. Like Parse, it refuses everything unknown.
 func Read(tokenizerJSON []byte) (Tokenizer, error) {
 	if t, err := parse(tokenizerJSON); err == nil {
 		return t, nil
@@ -50,7 +50,7 @@ func (g *General) AppendEncode(dst []int32, text string, match Match) []int32 {
 // AppendEncodeWhere implements Tokenizer.
 func (g *General) AppendEncodeWhere(dst []int32, text string, special func(start, end int) bool) []int32 {
 	if !utf8.ValidString(text) {
-		return g.AppendEncode(dst, text, Literal) // Places in it are not places in what is encoded.
+		return g.AppendEncode(dst, text, Literal) // Places in it are not places in the encoded text.
 	}
 	return g.tokens.AppendEncode(dst, text, special, true)
 }
@@ -61,7 +61,7 @@ func (g *General) Decode(ids []int32) (string, error) { return g.tokens.Decode(i
 // Special implements Tokenizer.
 func (g *General) Special(name string) (id int32, ok bool) { return g.tokens.Special(name) }
 
-// IsSpecial reports whether an id is that of an added token that is special.
+// IsSpecial reports whether an id belongs to a special added token.
 func (g *General) IsSpecial(id int32) bool { return g.tokens.IsSpecial(id) }
 
 // generalReader builds the configuration of a general tokenizer.

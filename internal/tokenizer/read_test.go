@@ -150,7 +150,7 @@ func sentencePiece() object {
 	}
 }
 
-// What a renderer may rely on with byte fallback, and what not.
+// The guarantees of byte fallback for a renderer, and their limits.
 func TestByteFallbackDecoding(t *testing.T) {
 	tokens, err := Read(encodeJSON(t, sentencePiece()))
 	if err != nil {
@@ -186,7 +186,7 @@ func TestByteFallbackDecoding(t *testing.T) {
 	}
 }
 
-// A token that is matched in normalised text is decoded to what it is there, as in the reference.
+// A token that is matched in normalised text is decoded to its normalised text, as in the reference.
 func TestNormalizedAddedToken(t *testing.T) {
 	file := sentencePiece()
 	file["normalizer"] = object{"type": "Lowercase"}
@@ -235,7 +235,7 @@ func TestTextIsNoSpecialToken(t *testing.T) {
 	}
 }
 
-// Read names the field that it cannot do, and what to do.
+// Read names the unsupported field and the repair.
 func TestReadErrors(t *testing.T) {
 	set := func(field string, value any) func(object) { return func(file object) { file[field] = value } }
 	model := func(field string, value any) func(object) {
@@ -387,7 +387,7 @@ func FuzzRead(f *testing.F) {
 	})
 }
 
-// FuzzGeneral encodes any text with each kind of tokenizer. What Gemma's kind writes is read back whole.
+// FuzzGeneral encodes any text with each kind of tokenizer. The ids of Gemma's kind decode to the whole text.
 func FuzzGeneral(f *testing.F) {
 	all := map[string]*General{}
 	for _, name := range generalFiles(f) {

@@ -62,7 +62,7 @@ func single(text string) (rune, error) {
 	return r, nil
 }
 
-const mostPrefix = 64 // is the largest size of what Prepend writes, in bytes.
+const mostPrefix = 64 // is the largest size of Prepend's text, in bytes.
 
 func (g *generalReader) readNormalizer(name string, value []byte) error {
 	n, err := g.normalizerOf(name, value)

@@ -16,7 +16,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/tokenizer/split"
 )
 
-// rankFamily has what a rank file does not contain.
+// rankFamily has the settings that a rank file does not contain.
 type rankFamily struct {
 	split    string
 	portions func(string) []string
@@ -30,7 +30,7 @@ type rankFamily struct {
 var rankFamilies = map[string]rankFamily{
 	"kimi_k2": {
 		split: "kimi_k2", portions: kimiPortions, first: 163584, count: 256, reserved: "<|reserved_token_%d|>",
-		// These are the names of K2.5 and K2.6. They include those of K2 and K2-Thinking.
+		// These are the names of K2.5 and K2.6. They include the names of K2 and K2-Thinking.
 		names: map[int32]string{
 			163584: "[BOS]", 163585: "[EOS]", 163586: "<|im_end|>", 163587: "<|im_user|>", 163588: "<|im_assistant|>",
 			163590: "<|start_header_id|>", 163591: "<|end_header_id|>", 163593: "[EOT]", 163594: "<|im_system|>",

@@ -35,8 +35,8 @@ type shortSlot struct {
 // maxShort is the largest size of a short token.
 const maxShort = 8
 
-// newVocabulary indexes the tokens of text by their bytes, except those of hidden ids. If two tokens are equal, it
-// returns their ids and false.
+// newVocabulary indexes the tokens of text by their bytes, except hidden ids. If two tokens are equal, it returns their
+// ids and false.
 func newVocabulary(text string, spans []span, hidden map[int32]bool) (v *vocabulary, twice [2]int32, ok bool) {
 	v = &vocabulary{text: text, spans: spans}
 	var shorts, longs int

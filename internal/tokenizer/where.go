@@ -9,7 +9,7 @@ import "unicode/utf8"
 // parts that normalization leaves as they are; in other parts they are found if the whole part may have special tokens.
 func (t *BPE) AppendEncodeWhere(dst []int32, text string, special func(start, end int) bool) []int32 {
 	if !utf8.ValidString(text) {
-		return t.AppendEncode(dst, text, Literal) // Places in it are not places in what is encoded.
+		return t.AppendEncode(dst, text, Literal) // Places in it are not places in the encoded text.
 	}
 	portions := []string{text}
 	if t.portions != nil {

@@ -26,7 +26,7 @@ import (
 const (
 	// DefaultEndpoint is the hub that is used unless HF_ENDPOINT is set.
 	DefaultEndpoint = "https://huggingface.co"
-	// mostBytes is the largest size of a file. It is several times that of the largest known file.
+	// mostBytes is the largest size of a file. It is several times the size of the largest known file.
 	mostBytes = 128 << 20
 )
 
@@ -196,7 +196,7 @@ func inMemory(ctx context.Context, client *download.Client, from download.Source
 	return io.ReadAll(body)
 }
 
-// advice says what to do about an answer that refuses a file.
+// advice returns the repair for an answer that refuses a file.
 func advice(status int, token bool) string {
 	switch status {
 	case http.StatusUnauthorized, http.StatusForbidden:

@@ -28,7 +28,7 @@ func each(growth float64, rewrite func(i int, token string) string) Decoder {
 	}}
 }
 
-// BytesOf reads the alphabet of bytes. What is not UTF-8 becomes U+FFFD by lossy.
+// BytesOf reads the alphabet of bytes. Bytes that are not UTF-8 become U+FFFD by lossy.
 func BytesOf(lossy func([]byte) string) Decoder {
 	return Decoder{growth: 3, apply: func(tokens []string) []string {
 		var text []byte

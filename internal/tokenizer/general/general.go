@@ -47,7 +47,7 @@ type Found struct {
 type Added struct {
 	ID      int32
 	Content string
-	// Text is what the token is decoded to: its content, normalised if the token is matched in normalised text.
+	// Text is the decoded text of the token: its content, normalised if the token is matched in normalised text.
 	Text    string
 	Special bool
 	// SingleWord tokens are not found beside other characters of words.

@@ -26,8 +26,8 @@ var words = sync.Pool{New: func() any { return new(word) }}
 // few is the number of tokens up to which merge searches all pairs for the next one.
 const few = 48
 
-// merge appends what the tokens of the word become: neighbours of the lowest rank are merged first, the leftmost ones
-// before others.
+// merge appends the merged tokens of the word: neighbours of the lowest rank are merged first, the leftmost ones before
+// others.
 func (w *word) merge(dst []int32, pairs map[uint64]ranked) []int32 {
 	n := len(w.ids)
 	if n < 2 {

@@ -11,7 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// plainMerge is what merging means.
+// plainMerge is the definition of merging.
 func plainMerge(ids []int32, pairs map[uint64]ranked) []int32 {
 	ids = slices.Clone(ids)
 	for {
@@ -49,7 +49,7 @@ func TestMerge(t *testing.T) {
 	}
 }
 
-// A word whose array was used before does not see what was in it.
+// A word does not see the former contents of its array.
 func TestMergeAgain(t *testing.T) {
 	pairs := map[uint64]ranked{pairOf(1, 2): {rank: 0, into: 3}}
 	w := &word{}

@@ -24,7 +24,7 @@ type Model struct {
 	WholeWins bool
 }
 
-// Merge is a pair of tokens by their ids, and what they become.
+// Merge is a pair of tokens and the token that they become, by their ids.
 type Merge struct{ First, Second, Into int32 }
 
 type model struct {

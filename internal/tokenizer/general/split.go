@@ -22,7 +22,7 @@ type PreTokenizer struct {
 	writesBytes bool
 }
 
-// Behavior says what becomes of the matches of a pattern.
+// Behavior selects the treatment of the matches of a pattern.
 type Behavior string
 
 // These are the behaviors, by their names in files.
@@ -43,13 +43,13 @@ func (b Behavior) Known() bool {
 	return false
 }
 
-// section is a match of a pattern, or what is between two.
+// section is a match of a pattern, or the text between two matches.
 type section struct {
 	start, end int
 	match      bool
 }
 
-// sections returns the matches and what is between them, which is not empty.
+// sections returns the matches and the texts between them that are not empty.
 func sections(length int, matches func(found func(start, end int)), invert bool) []section {
 	var all []section
 	done := 0
@@ -66,7 +66,7 @@ func sections(length int, matches func(found func(start, end int)), invert bool)
 	return all
 }
 
-// arrange does with sections what a behavior says.
+// arrange applies a behavior to sections.
 func (b Behavior) arrange(all []section) []section {
 	out := all[:0:0]
 	joins := func(s section, previous bool) bool { return false }

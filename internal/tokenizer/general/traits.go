@@ -15,16 +15,16 @@ type run struct {
 	value       uint32
 }
 
-// trait is what a step of the reference knows of a character. Each step has tables of its own age.
+// trait is a property of a character for a step of the reference. Each step has tables of its own Unicode version.
 type trait uint32
 
 // These are in the order of hack/models/unicode_tables.py.
 const (
-	traitAccent      trait = 1 << iota // what StripAccents removes
-	traitNumeric                       // what Digits isolates
-	traitPunctuation                   // what Punctuation isolates
-	traitWord                          // what Whitespace takes for a part of a word
-	traitSpace                         // what WhitespaceSplit removes
+	traitAccent      trait = 1 << iota // characters that StripAccents removes
+	traitNumeric                       // characters that Digits isolates
+	traitPunctuation                   // characters that Punctuation isolates
+	traitWord                          // characters that Whitespace takes for a part of a word
+	traitSpace                         // characters that WhitespaceSplit removes
 )
 
 // traitsOf has the traits of all code points.

@@ -1,9 +1,9 @@
 // Copyright 2026 The tinker-operator authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package nfc composes text as the reference tokenizers do (Unicode's normalization form C). Their tables are
-// older than those of Go's libraries: they neither reorder marks nor compose pairs that Unicode added later. The
-// algorithm is that of Unicode Standard Annex 15.
+// Package nfc composes text as the reference tokenizers do (Unicode's normalization form C). Their tables are older
+// than the tables of Go's libraries: they neither reorder marks nor compose pairs that Unicode added later. The
+// algorithm is in Unicode Standard Annex 15.
 package nfc
 
 import (

@@ -33,7 +33,7 @@ type instruction struct {
 	least, most int
 	table       *table
 	looks       []look
-	// choice numbers the splits. Those of atomic groups and look-arounds have numbers of their own.
+	// choice numbers the splits. The splits of atomic groups and look-arounds have numbers of their own.
 	choice int
 	inner  bool
 }
@@ -55,7 +55,7 @@ type compiler struct {
 	out     *program
 	tables  map[string]*table
 	visited int
-	// depth counts the atomic groups and look-arounds around what is compiled.
+	// depth counts the atomic groups and look-arounds around the compiled node.
 	depth int
 }
 
@@ -214,7 +214,7 @@ func (c *compiler) repeat(n *node) {
 	}
 }
 
-// branch lets a split choose between what follows it and what comes next.
+// branch lets a split choose between the instructions after it and the ones that are compiled next.
 func (c *compiler) branch(split int, lazy bool) {
 	x, y := split+1, c.here()
 	if lazy {
@@ -249,7 +249,7 @@ func (c *compiler) look(n *node) {
 	c.out.code[at].looks, c.out.code[at].y = looks, c.here()
 }
 
-// checkBehind refuses what Oniguruma does not look behind for.
+// checkBehind refuses patterns that Oniguruma refuses in a look-behind.
 func (c *compiler) checkBehind(n *node, not bool) {
 	switch {
 	case n.kind == kindLook && !n.behind:

@@ -20,7 +20,7 @@ var shorthands = map[rune]func() charset{
 	'h': hexDigits,
 }
 
-// escape reads what follows a backslash outside of brackets.
+// escape reads an escape sequence outside of brackets, after its backslash.
 func (p *parser) escape(start int, o options) *node {
 	at := func(a anchor) *node { p.at++; return &node{kind: kindAnchor, anchor: a, at: start} }
 	switch p.peek() {
@@ -55,7 +55,7 @@ func (p *parser) escape(start int, o options) *node {
 	return literal(single, start, o)
 }
 
-// setEscape reads what follows a backslash and means a set or a single character, in brackets or not.
+// setEscape reads an escape sequence for a set or a single character, after its backslash, in brackets or not.
 func (p *parser) setEscape(start int, bracket bool) (set charset, single rune, isSet bool) {
 	if p.at >= len(p.pattern) {
 		p.fail(start, "the pattern ends with a backslash: escape it as \\\\")
@@ -159,8 +159,8 @@ func (p *parser) property(start int, not, bracket bool) charset {
 	return set()
 }
 
-// wordAlone is what \w means outside of brackets, and what decides where words begin and end: a few more numbers of
-// Latin-1 than in brackets.
+// wordAlone is the set of \w outside of brackets, which also decides where words begin and end. It has a few more
+// numbers of Latin-1 than \w in brackets.
 func wordAlone() charset { return propertySet("word alone") }
 
 // class reads a set in brackets after the first bracket.

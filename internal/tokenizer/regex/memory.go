@@ -3,11 +3,11 @@
 
 package regex
 
-// memory has what became of choices at places of a text. Whether the rest of a program matches from a choice and a
+// memory has the outcomes of choices at places of a text. Whether the rest of a program matches from a choice and a
 // place on depends on nothing else, since programs have no counters and no references to groups. So each pair is tried
 // once, in all attempts together, and the time of a search is the product of the lengths of program and text.
 //
-// Programs of atomic groups and look-arounds may match without consuming what they match, again and again. So the end
+// Programs of atomic groups and look-arounds may match the same text again and again without consuming it. So the end
 // of their matches is remembered as well.
 type memory struct {
 	choices, inner int
@@ -44,7 +44,7 @@ func (m *memory) set(choice, at int, end int32) {
 	(*block)[choice*64+at%64] = end
 }
 
-// recall returns what became of a choice at a place.
+// recall returns the outcome of a choice at a place.
 func (m *memory) recall(choice, at int, inner bool) (end int, known, failed bool) {
 	if !inner {
 		block := m.failed[at/64]

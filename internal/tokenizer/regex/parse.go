@@ -53,7 +53,7 @@ const (
 
 const endless = -1
 
-// options are what a group such as (?im) sets.
+// options are the options that a group such as (?im) sets.
 type options struct{ ignoreCase, dotAll, extended bool }
 
 type parser struct {
@@ -243,7 +243,7 @@ func (p *parser) checkExpansions(list *node) {
 	}
 }
 
-// flatten returns the elements of a list and of the lists in it. What is no single character is one element.
+// flatten returns the elements of a list and of the lists in it. A node that is no list is one element.
 func flatten(list *node) []*node {
 	if list.kind != kindConcat {
 		return []*node{list}
@@ -312,7 +312,7 @@ func matchesPlace(n *node) bool {
 	return n.kind == kindAnchor || n.kind == kindLook || n.kind == kindChoice && slices.ContainsFunc(n.nodes, matchesPlace)
 }
 
-// checked refuses endless repetitions of what may match nothing, and reduces repetitions of repetitions.
+// checked refuses endless repetitions of nodes that may match nothing, and reduces repetitions of repetitions.
 func (p *parser) checked(repeat *node) *node {
 	inner := alone(repeat.nodes[0])
 	if repeat.most != endless || !nullable(inner) {

@@ -36,7 +36,7 @@ type Error struct {
 	Pattern string
 	// At is the index in bytes at which the problem was found.
 	At int
-	// Problem describes what is wrong, and how to correct it where that is known.
+	// Problem describes the problem, and its correction if known.
 	Problem string
 }
 

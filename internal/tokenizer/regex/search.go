@@ -25,7 +25,7 @@ type search struct {
 	memory *memory
 }
 
-// frame is what is tried when the current attempt fails.
+// frame is the alternative that is tried when the current attempt fails.
 type frame struct {
 	pc, at int
 	// low is the index up to which a repetition gives characters back, or less than 0.
@@ -86,7 +86,7 @@ func (s *search) match(start int) (end int, ok bool) {
 	return s.run(s.r.steady, 0, start)
 }
 
-// run runs a program from an instruction on up to its end. When steps run out, what it returns means nothing.
+// run runs a program from an instruction on up to its end. When steps run out, the result has no meaning.
 func (s *search) run(p *program, pc, at int) (end int, ok bool) {
 	base := len(s.stack)
 	for s.steps >= 0 || s.memory != nil {

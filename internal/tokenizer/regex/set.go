@@ -211,7 +211,7 @@ var posix = map[string]string{
 	"print": "print", "space": "space", "upper": "upper", "xdigit": "xdigit", "word": "word", "ascii": "ascii",
 }
 
-// newlines are what \R matches as one character.
+// newlines are the single characters that \R matches.
 var newlines = charset{{'\n', '\r'}, {0x85, 0x85}, {0x2028, 0x2029}}
 
 const blockBits = 8

@@ -16,7 +16,7 @@ const (
 	mark                          // M
 	number                        // N
 	punctuation                   // P, S
-	space                         // what \s matches
+	space                         // the set of \s
 	han                           // the script, letters or not
 
 	letter = upper | lower | uncased

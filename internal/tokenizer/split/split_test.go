@@ -78,7 +78,7 @@ func TestByPatterns(t *testing.T) {
 	}
 }
 
-// The classes are those of Unicode 16, which includes all of Go's tables.
+// The classes are from Unicode 16, which includes all of Go's tables.
 func TestClasses(t *testing.T) {
 	tables := map[class]*unicode.RangeTable{lower: unicode.Ll, mark: unicode.M, number: unicode.N,
 		space: unicode.White_Space, han: unicode.Han, letter: unicode.L}
