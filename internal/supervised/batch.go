@@ -22,7 +22,7 @@ type Batches struct {
 	Size int
 }
 
-// Batch is what one step trains on.
+// Batch is the data of one step.
 type Batch struct {
 	// First is the batch's first slot, and Next the first slot of the next batch: the cursor from which a run continues.
 	First, Next int64

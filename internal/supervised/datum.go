@@ -149,7 +149,7 @@ func (b *Builder) datum(row Row, ids []int32, weights []float32) (Datum, error) 
 	return d, nil
 }
 
-// weightless says why no token that is left of a row has weight. weights are those of the whole row.
+// weightless says why no token that is left of a row has weight. weights are the weights of the whole row.
 func (b *Builder) weightless(row Row, weights []float32) error {
 	messages := row.Conversation.Messages
 	isReply := func(m chat.Message) bool { return m.Role == chat.RoleAssistant }

@@ -72,7 +72,7 @@ func TestDatumIsCutFromTheRight(t *testing.T) {
 	if want := b.Tokenizer.Encode(text); !cmp.Equal(want[1:], d.Targets) {
 		t.Errorf("Targets = %v, want %v", d.Targets, want[1:])
 	}
-	// What is cut off does not count: the two tokens that are left share the weight.
+	// Tokens that are cut off do not count: the two tokens that are left share the weight.
 	if n := len(d.Weights); d.Weights[n-1] != 0.5 || d.Weights[n-2] != 0.5 || d.Weights[n-3] != 0 {
 		t.Errorf("Weights = %v, want the last two to be 0.5", d.Weights)
 	}

@@ -205,7 +205,7 @@ const rendererData = "../renderer/families/testdata"
 
 var tokenizers = map[string]tokenizer.Tokenizer{}
 
-// vocabulary returns the tokenizer of a family, cut down to what the recorded examples of its renderers need.
+// vocabulary returns the tokenizer of a family, cut down to the tokens in the recorded examples of its renderers.
 func vocabulary(t testing.TB, family string) tokenizer.Tokenizer {
 	t.Helper()
 	if tokenizers[family] == nil {

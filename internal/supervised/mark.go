@@ -15,7 +15,7 @@ func hasParts(marks []Mark) bool {
 	return slices.ContainsFunc(marks, func(m Mark) bool { return m.Parts != nil })
 }
 
-// weight returns the weight of what belongs to no part: the calls of a message and the mark of its end. A message
+// weight returns the weight of tokens outside of parts: the calls of a message and the mark of its end. A message
 // without a weight has its last part's.
 func (m Mark) weight() float32 {
 	if m.Weight != nil {
@@ -41,9 +41,9 @@ func (m Mark) part(i int) float32 {
 	}
 }
 
-// apply sets the weights of a message's ids. A part has its text and what the format writes between it and its
-// neighbour: what frames reasoning belongs to the reasoning, and what stands between two texts to the first of them.
-// What follows the last part belongs to the message.
+// apply sets the weights of a message's ids. A part has its text and the format's text between it and its neighbour:
+// the frame of reasoning belongs to the reasoning, and the text between two texts to the first of them. The text after
+// the last part belongs to the message.
 func (m Mark) apply(weights []float32, w renderer.Written, message chat.Message) {
 	fill(weights[w.Output.Begin:w.Output.End], m.weight())
 	if len(w.Parts) < len(m.Parts) || m.Parts == nil {

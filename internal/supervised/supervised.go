@@ -1,8 +1,8 @@
 // Copyright 2026 The tinker-operator authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package supervised turns rows of data into what a cross-entropy step trains on. Everything is a pure function of its
-// arguments.
+// Package supervised turns rows of data into the tokens and weights of a cross-entropy step. Everything is a pure
+// function of its arguments.
 //
 //	row               -> messages, or text                    ReadRow
 //	messages, trainOn -> ids and weights                      Builder.Datum, by the renderer's Example
@@ -13,8 +13,8 @@
 // A row that cannot be trained on is no error. It is an Unusable with one of a few reasons, takes its slot and gives no
 // datum, and the batch takes the next row.
 //
-// Tokens and weights are those of build_supervised_example of tinker-cookbook, and datums those of its
-// conversation_to_datum. The recorded examples in testdata are compared with them.
+// Tokens and weights are the same as in build_supervised_example of tinker-cookbook, and datums the same as in its
+// conversation_to_datum. Tests compare them with the recorded examples in testdata.
 package supervised
 
 import "fmt"
@@ -37,7 +37,7 @@ const (
 	Marked TrainOn = "Marked"
 )
 
-// Normalization says what the weights of an example sum up to.
+// Normalization selects the sum of an example's weights.
 type Normalization string
 
 // The values of Normalization, with the value of reduction in tinker-cookbook that gives the same weights.
@@ -70,7 +70,7 @@ const (
 // Unusable is the error of a row that is not trained on.
 type Unusable struct {
 	Reason Reason
-	// Err names the field and what is wrong with it.
+	// Err names the field and its problem.
 	Err error
 }
 
