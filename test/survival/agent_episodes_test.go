@@ -19,8 +19,8 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/rollout/setup"
 )
 
-// researcher is an agent that speaks HTTP as the services' clients do: it asks two helpers at the same time, and goes
-// on with what they said.
+// researcher is an agent that speaks HTTP as the services' clients do: it asks two helpers at the same time, and
+// continues with their replies.
 const researcher = `
 import asyncio, json, urllib.request
 
@@ -67,7 +67,7 @@ func (w *fixture) newAgentWorker(name string) agentWorker {
 	return agentWorker{name: name, disk: w.t.TempDir(), runner: startRunner(w.t)}
 }
 
-// start starts the worker's process, which finds what an earlier one has left on the disk.
+// start starts the worker's process, which finds the files that an earlier one has left on the disk.
 func (w *fixture) startAgentWorker(a agentWorker, reached func(n int64)) (kill func()) {
 	w.t.Helper()
 	keep, err := groupstore.Open(groupstore.Config{Dir: a.disk, Version: w.file.Version, MemoryBytes: 1 << 24,

@@ -19,8 +19,8 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/rollout"
 )
 
-// askingTeachers makes the small run one whose agent asks a model beside the policy for its second opinion of what the
-// helpers have said. The reward depends on that as well.
+// askingTeachers makes the small run one whose agent asks a model beside the policy for its second opinion on the
+// helpers' replies. The reward depends on that as well.
 func askingTeachers(f *contract.RunFile) {
 	researching(f)
 	env := &f.Fixed.Environments[0]
@@ -42,8 +42,8 @@ func teachersOf() *rollout.Judges {
 }
 
 // TestAgentsWithFrozenModelsSurvive has processes die in a run whose agents ask a model beside the policy. Weights,
-// rows and metrics are those of an undisturbed run, and so are the purchases of the policy. The replies of the model
-// beside it are on no disk: they are asked again with the same seeds, and counted again.
+// rows, metrics and the policy's purchases equal an undisturbed run's. The replies of the model beside it are on no
+// disk: they are asked again with the same seeds, and counted again.
 func TestAgentsWithFrozenModelsSurvive(t *testing.T) {
 	t.Parallel()
 	undisturbed := newFixture(t, askingTeachers)

@@ -124,8 +124,8 @@ func unequalDatums() []rl.Datum {
 	return datums
 }
 
-// TestAveragedGradientsAreCompensated trains at a server that averages gradients: with the compensation the weights are
-// those of one that sums them, to the rounding of float32; without it they are not.
+// TestAveragedGradientsAreCompensated trains at a server that averages gradients: with the compensation the weights
+// equal the weights at a server that sums them, to the rounding of float32; without it they do not.
 func TestAveragedGradientsAreCompensated(t *testing.T) {
 	t.Parallel()
 	cases := map[string]algorithm.Algorithm{
@@ -158,8 +158,8 @@ func TestAveragedGradientsAreCompensated(t *testing.T) {
 // epsilon32 is the distance from 1 to the next greater float32.
 const epsilon32 = 1.0 / (1 << 23)
 
-// TestRunAtAveragingServer trains a step of a run at a server that averages gradients. The weights are those of a run
-// at one that sums them, unless the run takes the first for the second.
+// TestRunAtAveragingServer trains a step of a run at a server that averages gradients. The weights equal the weights of
+// a run at a server that sums them, unless the run takes the first server for the second.
 func TestRunAtAveragingServer(t *testing.T) {
 	t.Parallel()
 	found, _ := skyRLBaseline(t)

@@ -12,15 +12,15 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/tinkersim"
 )
 
-// mark is a moment of a run: the clock, and what the server had done by then.
+// mark is a moment of a run: the clock, and the server's counters at that time.
 type mark struct {
 	at   time.Time
 	busy tinkersim.Stats
 }
 
-// BenchmarkStep trains 32 groups of 8 with two workers and compares the time of a step with what the
-// server needs for it in any case: sampling, training and saving, by its own count. The first steps and
-// the last are left out, so that opening and ending do not count.
+// BenchmarkStep trains 32 groups of 8 with two workers and compares the time of a step with the server's own time for
+// it: sampling, training and saving, by its own count. The first steps and the last are left out, so that opening and
+// ending do not count.
 func BenchmarkStep(b *testing.B) {
 	const steps, first, last = 40, 5, 35
 	for b.Loop() {
@@ -56,8 +56,8 @@ func BenchmarkStep(b *testing.B) {
 // work is the seconds that the server was busy.
 func work(b tinkersim.Stats) float64 { return b.SamplingSeconds + b.TrainingSeconds + b.SavingSeconds }
 
-// BenchmarkSharedPrompt trains 32 groups of 8 with sharedPrompt and without it, and compares what a group buys: how
-// many prompts, by their tokens, and how many requests it makes. The goal of both is 1 with sharedPrompt.
+// BenchmarkSharedPrompt trains 32 groups of 8 with sharedPrompt and without it, and compares the purchases of a group:
+// its number of prompts, by their tokens, and its number of requests. The goal of both is 1 with sharedPrompt.
 func BenchmarkSharedPrompt(b *testing.B) {
 	const steps, groups, members = 4, 32, 8
 	run := func(change func(*contract.RunFile)) (tokens, requests float64) {

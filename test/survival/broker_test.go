@@ -108,7 +108,7 @@ func (b *brokered) open() {
 	b.current.Store(opened)
 }
 
-// die ends the broker as a crash does: its requests break off, and the next process has what is on the disk.
+// die ends the broker as a crash does: its requests break off, and the next process has only the files on the disk.
 func (b *brokered) die() {
 	b.t.Helper()
 	b.current.Load().Close()
@@ -128,8 +128,8 @@ func (b *brokered) now() time.Time {
 	return time.Now().Add(time.Duration(b.ahead.Load()) * time.Minute)
 }
 
-// openMeter opens the records as they are on the disk at this moment, as after a crash: what an earlier meter still
-// writes is not in them.
+// openMeter opens the records as they are on the disk at this moment, as after a crash: later writes of an earlier
+// meter are not in them.
 func (b *brokered) openMeter() {
 	b.t.Helper()
 	dir := b.t.TempDir()
@@ -145,9 +145,9 @@ func (b *brokered) openMeter() {
 	b.meter, b.usage, b.meters = opened, dir, append(b.meters, opened)
 }
 
-// checkCounted compares what the broker counted of the run with what the simulator billed: to the token, or with the
-// cost of one second more for each death of the broker. In one second the small run may ask for all that it does, with
-// samples of the greatest length.
+// checkCounted compares the broker's count of the run with the simulator's bill: to the token, or with the cost of one
+// second more for each death of the broker. In one second the small run may ask for all that it does, with samples of
+// the greatest length.
 func (b *brokered) checkCounted(verdict contract.Verdict) {
 	b.t.Helper()
 	const longest = 64

@@ -79,7 +79,8 @@ func TestCapabilityCheckDoesNotChangeWeights(t *testing.T) {
 	}
 }
 
-// shareCapabilities gives the first attempt what another run has found with the same client, as the manager does.
+// shareCapabilities gives the first attempt the capabilities that another run has found with the same client, as the
+// manager does.
 func (w *fixture) shareCapabilities(found *contract.Capabilities) {
 	w.t.Helper()
 	from := &v1alpha1.TrainingRun{ObjectMeta: metav1.ObjectMeta{Name: "first"}}
@@ -90,9 +91,8 @@ func (w *fixture) shareCapabilities(found *contract.Capabilities) {
 	w.file.SharedCapabilities.BaseURL = w.url // The simulators of two fixtures stand for one.
 }
 
-// TestSharedCapabilityCheck has a run that relies on what another has found. It makes no trial but those of how
-// gradients are combined and whether repeats are recognised, which save and sample nothing, and trains the same
-// weights.
+// TestSharedCapabilityCheck has a run that relies on the findings of another. It only tries how gradients are combined
+// and whether repeats are recognised, which saves and samples nothing, and trains the same weights.
 func TestSharedCapabilityCheck(t *testing.T) {
 	t.Parallel()
 	first := withoutCapabilities(newFixture(t, nil))
@@ -350,9 +350,9 @@ func TestIgnoredSeeds(t *testing.T) {
 	w.checkMetrics()
 }
 
-// TestRetryChecksAgainWhatWasRefused has an endpoint refused for what it ignores. Another attempt, which only
-// spec.retryGeneration begins, asks for that anew, and for nothing else: it is refused as long as the endpoint is the
-// same, and trains once that is repaired.
+// TestRetryChecksAgainWhatWasRefused has an endpoint refused for a setting that it ignores. Another attempt, which only
+// spec.retryGeneration begins, checks this setting again, and nothing else: it is refused as long as the endpoint is
+// the same, and trains once the endpoint is repaired.
 func TestRetryChecksAgainWhatWasRefused(t *testing.T) {
 	t.Parallel()
 	for feature, setClip := range map[string]float64{"adam.grad_clip_norm": 1, "optimizer_restore": 0} {

@@ -27,12 +27,12 @@ const (
 	comparedTaskCount = 4000
 )
 
-// figures is what a trainer needed for the steps between its first and its last optimizer step.
+// figures are the resources of a trainer for the steps between its first and its last optimizer step.
 type figures struct {
 	steps           float64
 	secondsPerStep  float64
 	cpuPerStep      []float64 // of each of its processes
-	memory, shares  []float64 // of each of its processes: those of front
+	memory, shares  []float64 // of each of its processes, as in front
 	requestsPerStep float64
 	promptTokens    float64 // that were sent to be sampled from, a step
 }
@@ -56,9 +56,9 @@ func sum(values []float64) (total float64) {
 	return total
 }
 
-// BenchmarkClient trains as BenchmarkCookbook does, with a learner and two workers alone, and prints what each program
-// needs. MiB is the sum of the most that each process had, so that pages of a program count for each of its processes;
-// shared-once-MiB divides them. The second run has sampling.sharedPrompt. BENCH_STEPS (40) is the length.
+// BenchmarkClient trains as BenchmarkCookbook does, with a learner and two workers alone, and prints the resources of
+// each program. MiB is the sum of the most that each process had, so that pages of a program count for each of its
+// processes; shared-once-MiB divides them. The second run has sampling.sharedPrompt. BENCH_STEPS (40) is the length.
 func BenchmarkClient(b *testing.B) {
 	steps := benchSize(b, "BENCH_STEPS", 40)
 	for _, t := range []trial{{ours: true}, {ours: true, shared: true}} {
@@ -99,7 +99,7 @@ func (t trial) String() string {
 	return fmt.Sprintf("lag-%d/%s", t.lag, name)
 }
 
-// comparison is a simulator with the tasks of a run, and what its trainer sent.
+// comparison is a simulator with the tasks of a run, and the requests of its trainer.
 type comparison struct {
 	*fixture
 	steps, lag int

@@ -30,7 +30,7 @@ type front struct {
 	memory, shares []float64
 }
 
-// moment is what a trainer had done when it asked for an optimizer step.
+// moment has the counters of a trainer when it asked for an optimizer step.
 type moment struct {
 	at               time.Time
 	cpu              []time.Duration // of each process
@@ -47,8 +47,8 @@ func (f *front) follow(processes []*process) {
 	}
 }
 
-// watch follows the memory of a process until that ends. The greatest that wait4 reports is of no use: it begins with
-// that of the process which started it, which has the simulator.
+// watch follows the memory of a process until that ends. The maximum that wait4 reports is of no use: it begins with
+// the memory of the parent process, which has the simulator.
 func (f *front) watch(i, pid int) {
 	const often = 50 * time.Millisecond
 	for ; ; time.Sleep(often) {

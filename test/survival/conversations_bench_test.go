@@ -19,7 +19,8 @@ const turnTokens = 1580
 
 // BenchmarkConversations has one worker process of one core play 2,000 conversations of 20 turns at once, which end at
 // 32,000 tokens of Qwen3's vocabulary. The work of a turn should follow from the turn's new tokens: late/early is the
-// CPU of a turn of the second half over that of one of the first, whose conversations are a third as long.
+// CPU time of a turn in the second half over the CPU time of a turn in the first half, whose conversations are a third
+// as long.
 func BenchmarkConversations(b *testing.B) {
 	tokens, err := tokenizer.Parse(qwenTokenizer(b))
 	if err != nil {

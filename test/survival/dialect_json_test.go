@@ -14,8 +14,8 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/tinkersim/fault"
 )
 
-// TestSameWeightsInJSON trains at a server that reads and answers JSON only: the first attempt finds that out, dies,
-// and the weights are those of a run in protobuf.
+// TestSameWeightsInJSON trains at a server that reads and answers JSON only: the first attempt finds that out and dies,
+// and the weights equal the weights of a run in protobuf.
 func TestSameWeightsInJSON(t *testing.T) {
 	t.Parallel()
 	for _, point := range []string{"step.submitted", "save.submitted", "covered.sent"} {
@@ -35,7 +35,7 @@ func TestSameWeightsInJSON(t *testing.T) {
 	}
 }
 
-// TestEncodingIsFoundOnceAndKept lets a server fail while the encoding is looked for. What was found does not change.
+// TestEncodingIsFoundOnceAndKept lets a server fail while the encoding is looked for. The finding does not change.
 func TestEncodingIsFoundOnceAndKept(t *testing.T) {
 	t.Parallel()
 	cases := map[string]struct {

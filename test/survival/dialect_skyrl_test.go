@@ -66,8 +66,8 @@ func (w *fixture) knowing(found *contract.Capabilities) *fixture {
 	return w
 }
 
-// TestFindingsAtSkyRL checks what the first attempt finds, and so what it adapts to. It is what a run finds at SkyRL
-// itself, as the end-to-end test of SkyRL checks.
+// TestFindingsAtSkyRL checks the findings of the first attempt, to which it adapts. They equal the findings of a run at
+// SkyRL itself, as the end-to-end test of SkyRL checks.
 func TestFindingsAtSkyRL(t *testing.T) {
 	t.Parallel()
 	found, _ := skyRLBaseline(t)
@@ -143,8 +143,8 @@ func (w *fixture) checkServerSteps(verdict contract.Verdict) {
 	}
 }
 
-// TestLostRepliesAtSkyRL loses the reply of each operation once, which the server has executed by then: what is posted
-// twice would be executed twice.
+// TestLostRepliesAtSkyRL loses the reply of each operation once, which the server has executed by then: a request that
+// is posted twice would be executed twice.
 func TestLostRepliesAtSkyRL(t *testing.T) {
 	t.Parallel()
 	found, want := skyRLBaseline(t)

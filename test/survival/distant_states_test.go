@@ -10,8 +10,8 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/contract"
 )
 
-// TestResumeWithDistantStates kills the learner, and in half of the cases the worker, where only every third step saves
-// a state: the weights are those of an undisturbed run at each lag.
+// TestResumeWithDistantStates kills the learner, and in half of the cases the worker, of a run that saves a state only
+// at every third step: the weights equal the weights of an undisturbed run at each lag.
 func TestResumeWithDistantStates(t *testing.T) {
 	t.Parallel()
 	for _, lag := range []int{0, 1, 2} {

@@ -63,7 +63,7 @@ func (e *evaluationLeases) begun(ctx context.Context, evaluation int) error {
 
 // TestEvaluationEndsBeforeTheNext evaluates every four steps, on 40 tasks, a run that samples more slowly than it
 // trains: training always has groups to lease. Each of its groups, which have four episodes, permits an evaluation 16
-// by a share of 0.8; so all are leased before the next evaluation is due. The weights are those of a run whose
+// by a share of 0.8; so all are leased before the next evaluation is due. The weights equal the weights of a run whose
 // evaluations have no share.
 func TestEvaluationEndsBeforeTheNext(t *testing.T) {
 	const every, tasks = 4, 40

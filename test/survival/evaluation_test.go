@@ -134,7 +134,7 @@ func TestEvaluationSample(t *testing.T) {
 	}
 }
 
-// evaluationsOf returns what a verdict reports of evaluations.
+// evaluationsOf returns the results of evaluations in a verdict.
 func evaluationsOf(verdict contract.Verdict) map[string][]contract.Estimate {
 	found := map[string][]contract.Estimate{}
 	for _, e := range verdict.Progress.Environments {
@@ -144,7 +144,7 @@ func evaluationsOf(verdict contract.Verdict) map[string][]contract.Estimate {
 }
 
 // TestEvaluationAfterDeath kills the learner and a worker in the middle of an evaluation without training, in which an
-// environment has two roles and faults. The result is that of an undisturbed evaluation.
+// environment has two roles and faults. The result equals the result of an undisturbed evaluation.
 func TestEvaluationAfterDeath(t *testing.T) {
 	t.Parallel()
 	change := func(f *contract.RunFile) {

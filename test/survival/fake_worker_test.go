@@ -70,7 +70,7 @@ type behavior struct {
 	leased func(lease exchange.Lease)
 	// room is how many episodes fit; 64 unless given.
 	room int
-	// renew is how often the worker reports what it plays; 50 ms unless given.
+	// renew is the interval of the worker's reports; 50 ms unless given.
 	renew time.Duration
 	// dial opens the connection to the learner; nil is the fixture's.
 	dial func(ctx context.Context, address string) (net.Conn, error)
@@ -207,7 +207,7 @@ func (p *fakeWorker) spent() exchange.Spent {
 	return spent
 }
 
-// spentLocked returns what the worker has spent, and on which groups that no state covers. The lock is held.
+// spentLocked returns the worker's spending in all, and for each group that no state covers. The lock is held.
 func (p *fakeWorker) spentLocked() (exchange.Spent, []exchange.GroupSpent) {
 	keys := slices.Collect(maps.Keys(p.accounts))
 	accounts := make([]*client.Account, len(keys))
@@ -246,13 +246,13 @@ func (p *fakeWorker) HandleDirective(d exchange.Directive) {
 	maps.DeleteFunc(p.stored, func(key rl.Key, _ rl.Group) bool { return covered(key) })
 	for key := range p.accounts {
 		if covered(key) {
-			p.covered[key] = true // until the learner was told what it used
+			p.covered[key] = true // until the learner was told its usage
 		}
 	}
 	p.want(d.Wanted)
 }
 
-// want records what submit is to send. The lock is held.
+// want records the groups that submit is to send. The lock is held.
 func (p *fakeWorker) want(keys []rl.Key) {
 	for _, key := range keys {
 		if _, ok := p.stored[key]; ok {
@@ -335,7 +335,7 @@ func (p *fakeWorker) sampleAndStore(ctx context.Context, lease exchange.Lease) {
 	p.wanted[lease.Key] = true
 }
 
-// submit sends what is wanted.
+// submit sends the wanted groups.
 func (p *fakeWorker) submit(ctx context.Context) {
 	for ctx.Err() == nil {
 		group, ok := p.next()

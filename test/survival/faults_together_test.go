@@ -37,7 +37,7 @@ const (
 	judgeShare       = 10
 )
 
-// strikes decides by a seed, which is that of a slot, member and try, whether a fault of that share occurs.
+// strikes decides by the seed of a slot, member and try whether a fault with the given share occurs.
 func strikes(seed uint64, share uint64) bool {
 	hash := fnv.New64a()
 	_ = binary.Write(hash, binary.LittleEndian, seed)
@@ -162,7 +162,7 @@ func (w *fixture) startFaultyWorker(name string, stepped func()) (kill func()) {
 	})
 }
 
-// predicted is what the faults make of a slot.
+// predicted is the predicted result of a slot with the faults.
 type predicted struct {
 	outcome                                              rl.Outcome
 	usable, faulted, invalid, retries, calls, unreadable int
@@ -266,8 +266,8 @@ func judged(f *contract.RunFile) {
 }
 
 // TestFaultsTogether has an environment error in 20% of all tries, a judgement that cannot be read in 10%, and a
-// malformed list of tokens in 5%, by slot, member and try. All counters are what these faults make of them, no reward
-// is invented, the mean reward is within the confidence interval of a run without faults, and a run whose learner and
+// malformed list of tokens in 5%, by slot, member and try. All counters are as these faults predict, no reward is
+// invented, the mean reward is within the confidence interval of a run without faults, and a run whose learner and
 // worker die ends with the same weights.
 func TestFaultsTogether(t *testing.T) {
 	t.Parallel()
@@ -302,7 +302,7 @@ func TestFaultsTogether(t *testing.T) {
 	w.checkPrediction()
 }
 
-// checkPrediction compares the outcomes of all slots and the counters of all steps with what the faults make of them.
+// checkPrediction compares the outcomes of all slots and the counters of all steps with the prediction by the faults.
 func (w *fixture) checkPrediction() {
 	w.t.Helper()
 	env, seed := w.file.Fixed.Environments[0], uint64(w.file.Fixed.Algorithm.Seed)

@@ -53,7 +53,7 @@ type fixture struct {
 	sim       *tinkersim.Server
 	url       string
 	artifacts string
-	// data is the folder with what data sets of supervised runs refer to.
+	// data is the folder with the files of data sets of supervised runs.
 	data string
 	// checkpoints is the folder of the simulator.
 	checkpoints string
@@ -80,12 +80,12 @@ type fixture struct {
 	// storeSlow is how long a call of the artifact store may take before it is reported, and drainPatience how long a
 	// learner that drains waits for the store; 0 is their default.
 	storeSlow, drainPatience time.Duration
-	// billed is what the simulator had billed before the run.
+	// billed is the simulator's bill before the run.
 	billed stats.Billed
 	*shared
 }
 
-// shared is what several goroutines read and write.
+// shared has the fields that several goroutines read and write.
 type shared struct {
 	mu      sync.Mutex
 	address string
@@ -211,7 +211,7 @@ func (w *fixture) identify(uid string) {
 	}
 }
 
-// allCapabilities is what a first attempt finds at the simulator. A learner that is given it checks nothing, so
+// allCapabilities returns the findings of a first attempt at the simulator. A learner with these checks nothing, so
 // that scripted faults count the operations of the run alone.
 func allCapabilities(fixed contract.Fixed) *contract.Capabilities {
 	known := &contract.Capabilities{BaseURL: fixed.BaseURL, Model: fixed.Model.Name}

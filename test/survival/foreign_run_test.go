@@ -13,8 +13,8 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/exchange"
 )
 
-// TestWorkersAndManagerOfAnotherRunFenceNobody sends what belongs to a run with higher attempts to the learner of
-// another run, as when an address is given to another pod: neither a worker nor a heartbeat fences it.
+// TestWorkersAndManagerOfAnotherRunFenceNobody sends messages of a run with higher attempts to the learner of another
+// run, as when an address is given to another pod: neither a worker nor a heartbeat fences it.
 func TestWorkersAndManagerOfAnotherRunFenceNobody(t *testing.T) {
 	t.Parallel()
 	w, other := newFixture(t, nil), newFixture(t, nil)

@@ -25,10 +25,11 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/tinker"
 )
 
-// goldenRun is what may not change in a run of a given spec: it decides which checkpoints a run can continue from.
+// goldenRun has the values that may not change in a run of a given spec: they decide from which checkpoints a run can
+// continue.
 type goldenRun struct {
 	SpecDigest string `json:"specDigest"`
-	// Rows are those of the steps, without times and metrics.
+	// Rows are the rows of the steps, without times and metrics.
 	Rows []goldenRow `json:"rows"`
 	// Passes are the digests of the data of each forward_backward: tokens, log-probs and advantages.
 	Passes []string `json:"passes"`
@@ -100,7 +101,7 @@ func (w *fixture) goldenRows() []goldenRow {
 	return rows
 }
 
-// record runs the fixture's run undisturbed with the workers that it has, and returns what may not change of it.
+// record runs the fixture's run undisturbed with the workers that it has, and returns the values that may not change.
 func (w *fixture) record() goldenRun {
 	w.t.Helper()
 	recorder := &passRecorder{}

@@ -14,8 +14,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/history"
 )
 
-// recordHistory polls a learner every so often until it ends, as the manager does, and adds what it reports to a
-// history.
+// recordHistory polls a learner at an interval until it ends, as the manager does, and adds its reports to a history.
 func (w *fixture) recordHistory(a *attempt, number int32, every time.Duration, h *history.History) {
 	source := fmt.Sprint("pod-", number)
 	for {

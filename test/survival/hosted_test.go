@@ -27,8 +27,8 @@ import (
 )
 
 // TestHostedSolverJudge makes a step of the sample with rLLM's settings, which reads its data set from a hub: 64 tasks
-// of 4 episodes, each of 2 solvers and a judge, are 768 trajectories. The model is that of the simulator, and its
-// replies are short.
+// of 4 episodes, each of 2 solvers and a judge, are 768 trajectories. The model is the simulator's, and its replies are
+// short.
 func TestHostedSolverJudge(t *testing.T) {
 	t.Parallel()
 	const test, train, stage = 1024, 100_000, 50_000

@@ -75,8 +75,8 @@ func withChatJudge(url string) func(*contract.RunFile) {
 }
 
 // TestChatJudgeOutage has a judge at an OpenAI endpoint fail from the beginning: the learner reports the address, the
-// answer and what to do, nothing is scored meanwhile, and once the judge answers the run completes with the weights of
-// the undisturbed one.
+// answer and the repair, nothing is scored, and once the judge answers, the run completes with the weights of the
+// undisturbed one.
 func TestChatJudgeOutage(t *testing.T) {
 	t.Parallel()
 	run := func(t *testing.T, down bool) outcome {

@@ -87,7 +87,7 @@ type judgedWorker struct {
 	builder registry.Builder
 	// wrap alters a judge; nil if nothing does.
 	wrap func(rubric.Judge) rubric.Judge
-	// learner alters what the worker calls; nil if nothing does.
+	// learner wraps the learner that the worker calls; nil for none.
 	learner func(rollout.Learner) rollout.Learner
 }
 
@@ -130,7 +130,7 @@ func (o observed) Complete(ctx context.Context, request rubric.Request) (string,
 }
 
 // TestJudgedRunSurvives kills a worker within judged groups and the learner at fault points: the weights, the metrics
-// and the judge's usage are those of the undisturbed run.
+// and the judge's usage equal the undisturbed run's.
 func TestJudgedRunSurvives(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t, withJudge)
@@ -210,8 +210,7 @@ func TestJudgeFaultsInARun(t *testing.T) {
 	}
 }
 
-// TestJudgedTraining trains on the judgements until those of held-out tasks have clearly
-// improved.
+// TestJudgedTraining trains on judgements until the judgements of held-out tasks have clearly improved.
 func TestJudgedTraining(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t, func(f *contract.RunFile) {

@@ -26,8 +26,8 @@ func withPenalty(reference algorithm.Reference) func(*contract.RunFile) {
 	}
 }
 
-// TestKLPenalty trains with a penalty against the base model. Learner and worker die; digests, weights, metrics and the
-// tokens that were used are those of the undisturbed run.
+// TestKLPenalty trains with a penalty against the base model. Learner and worker die; digests, weights, metrics and
+// used tokens equal the undisturbed run's.
 func TestKLPenalty(t *testing.T) {
 	t.Parallel()
 	base := algorithm.Reference{Model: tinkersim.ModelName}
@@ -42,7 +42,7 @@ func TestKLPenalty(t *testing.T) {
 		t.Error("the weights are those of a run without a penalty")
 	}
 	checkPenaltyMetrics(t, want.metrics)
-	// The first step has the same samples as without a penalty. What the reference reads counts apart.
+	// The first step has the same samples as without a penalty. The tokens of the reference count apart.
 	first, plain := want.metrics[0], without.metrics[0]
 	for _, name := range []string{"batch/prompt_tokens", "batch/sampled_tokens"} {
 		if first[name] != plain[name] {

@@ -28,13 +28,13 @@ var hostedTimes = latency.Hosted.Faster(10)
 // BenchmarkHosted trains 32 groups of 8 at an endpoint that takes the times of the hosted service, divided by ten. The
 // bound is the time of the same steps with the drawn times of the same run and nothing else: no computation, no round
 // trips, no refused requests. A run with a lag is compared with the synchronous one before it. BENCH_STEPS (40),
-// BENCH_SEEDS (3) and BENCH_GROUPS (32) change the size; what is printed is the median.
+// BENCH_SEEDS (3) and BENCH_GROUPS (32) change the size; it prints the median.
 func BenchmarkHosted(b *testing.B) {
 	synchronous := map[bool]float64{}
 	for _, mode := range []struct {
 		name string
 		run  hostedMode
-		// goal is that of step/bound without a lag, and of synchronous/step with one.
+		// goal is the goal of step/bound without a lag, and of synchronous/step with a lag.
 		goal float64
 	}{
 		{"synchronous", hostedMode{}, 1.03}, {"synchronous/saves-block", hostedMode{savesBlock: true}, 1.03},
@@ -87,7 +87,7 @@ func median(values []float64) float64 {
 	return values[len(values)/2]
 }
 
-// hostedRun trains one run and returns what was measured over the steps from the sixth on.
+// hostedRun trains one run and returns the measurements of the steps from the sixth on.
 func hostedRun(b *testing.B, seed uint64, mode hostedMode) hostedResult {
 	b.Helper()
 	steps := benchSize(b, "BENCH_STEPS", 40)
@@ -198,7 +198,7 @@ func later(a, b time.Time) time.Time {
 }
 
 // longestSamples returns the longest time of a sample of each batch. A batch has the samples of one version, except
-// that version 0 has those of the first lag + 1 batches, which are leased in their order.
+// that version 0 has the samples of the first lag + 1 batches, which are leased in their order.
 func (l *eventLog) longestSamples(b *testing.B, lag, steps int) []time.Duration {
 	b.Helper()
 	samples := l.of(state.OpSample)

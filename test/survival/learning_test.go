@@ -32,12 +32,12 @@ type learningSample struct {
 	samples int
 	// python says that the sample's environment is code in Python.
 	python bool
-	// change, if there is one, changes the run, and rows, if there are some, are those of its ConfigMap.
+	// change changes the run; nil for no change. rows are the rows of its ConfigMap; empty for none.
 	change func(*contract.RunFile)
 	rows   string
 }
 
-// BenchmarkSolverJudge measures what both roles of the sample solver-judge.yaml learn.
+// BenchmarkSolverJudge measures the learning of both roles of the sample solver-judge.yaml.
 func BenchmarkSolverJudge(b *testing.B) {
 	learningSample{
 		file: "solver-judge.yaml", metrics: []string{"env/countdown/solver_acc", "env/countdown/judge_acc"}, tasks: 512,
@@ -45,26 +45,26 @@ func BenchmarkSolverJudge(b *testing.B) {
 	}.measure(b)
 }
 
-// BenchmarkRubrics measures what the policy of the sample rlvr.yaml learns by its judge.
+// BenchmarkRubrics measures the learning of the sample rlvr.yaml by its judge.
 func BenchmarkRubrics(b *testing.B) {
 	learningSample{file: "rlvr.yaml", metrics: []string{"env/rlvr/pass_rate"}, tasks: 128, samples: 4}.measure(b)
 }
 
-// BenchmarkPythonReward measures what the policy of the sample python-reward.yaml learns by a function in Python.
+// BenchmarkPythonReward measures the learning of the sample python-reward.yaml by a function in Python.
 func BenchmarkPythonReward(b *testing.B) {
 	learningSample{
 		file: "python-reward.yaml", metrics: []string{"pass@1"}, tasks: 512, samples: 1, python: true,
 	}.measure(b)
 }
 
-// BenchmarkPythonEnvironment measures what the policy of the sample python-environment.yaml learns in its episodes.
+// BenchmarkPythonEnvironment measures the learning of the sample python-environment.yaml in its episodes.
 func BenchmarkPythonEnvironment(b *testing.B) {
 	learningSample{
 		file: "python-environment.yaml", metrics: []string{"pass@1"}, tasks: 64, samples: 8, python: true,
 	}.measure(b)
 }
 
-// BenchmarkSelfPlay measures what the policy of the sample self-play.yaml learns by playing against itself.
+// BenchmarkSelfPlay measures the learning of the sample self-play.yaml, whose policy plays against itself.
 func BenchmarkSelfPlay(b *testing.B) {
 	learningSample{file: "self-play.yaml", metrics: []string{"pass@1"}, tasks: 64, samples: 8, python: true}.measure(b)
 }
@@ -203,7 +203,7 @@ func (w *fixture) halfWidth(step int64, name string) float64 {
 }
 
 // shufflingLearner submits the groups of a worker with the rewards of each role exchanged among the trajectories of
-// that role, so that a reward says nothing about what was sampled. Metrics stay as they are, and so do evaluations. The
+// that role, so that a reward says nothing about its trajectory. Metrics stay as they are, and so do evaluations. The
 // order of rewards follows from the group's slot alone.
 type shufflingLearner struct {
 	rollout.Learner

@@ -14,7 +14,7 @@ import (
 
 // BenchmarkFirstLease measures the time from the start of a run's first learner to its first lease, at an endpoint that
 // takes the times of the hosted service, divided by ten: of a run that checks the endpoint itself, and of one that
-// relies on what another run has found.
+// relies on the findings of another run.
 func BenchmarkFirstLease(b *testing.B) {
 	var found *contract.Capabilities
 	measure := func(b *testing.B, goal float64, share bool) {

@@ -18,7 +18,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/metric"
 )
 
-// checkMetrics demands each step exactly once in metrics.jsonl, in order, with what a step has.
+// checkMetrics demands each step exactly once in metrics.jsonl, in order, with the metrics of a step.
 func (w *fixture) checkMetrics() {
 	w.t.Helper()
 	steps := w.trainedSteps()
@@ -36,7 +36,7 @@ func (w *fixture) checkMetrics() {
 type outcome struct {
 	// adapter is the digest of the final adapter.
 	adapter string
-	// metrics are the lines of metrics.jsonl without what depends on time.
+	// metrics are the lines of metrics.jsonl without the metrics that depend on time.
 	metrics []map[string]float64
 	usage   contract.Usage
 }
@@ -69,7 +69,7 @@ func (w *fixture) checkSpent(verdict contract.Verdict) {
 	}
 }
 
-// timelessMetrics reads the lines of metrics.jsonl without what depends on time.
+// timelessMetrics reads the lines of metrics.jsonl without the metrics that depend on time.
 func (w *fixture) timelessMetrics() []map[string]float64 {
 	w.t.Helper()
 	w.checkMetrics()

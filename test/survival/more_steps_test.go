@@ -21,7 +21,7 @@ type lengthened struct {
 	want   lengthenedOutcome
 }
 
-// lengthenedOutcome is what a run of 12 steps comes to.
+// lengthenedOutcome is the outcome of a run of 12 steps.
 type lengthenedOutcome struct {
 	adapter, lineage string
 	metrics          []map[string]float64
@@ -30,7 +30,7 @@ type lengthenedOutcome struct {
 	trained int64
 }
 
-// start prepares a run that has so many steps. What is evaluated does not depend on how many there are.
+// start prepares a run with the given number of steps. The evaluated steps do not depend on the number.
 func (l *lengthened) start(t testing.TB, steps int64) *fixture {
 	t.Helper()
 	w := newFixture(t, func(f *contract.RunFile) {

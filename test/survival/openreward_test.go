@@ -17,8 +17,8 @@ import (
 )
 
 // TestRolloutsAfterLearnerDeath kills learners around a commit before they have a key for OpenReward, and around one
-// while they send: the service has the rollouts of the committed steps alone and each once, and the weights are those
-// of a run that sends none.
+// while they send: the service has the rollouts of the committed steps alone and each once, and the weights equal the
+// weights of a run that sends none.
 func TestRolloutsAfterLearnerDeath(t *testing.T) {
 	plain := newFixture(t, nil)
 	plain.startRolloutWorker("w0")
@@ -52,7 +52,7 @@ func TestRolloutsAfterLearnerDeath(t *testing.T) {
 }
 
 // checkUploads demands that the service has rollouts of the committed steps alone, each once. complete says that it has
-// all of them: a learner that dies while it sends does not know what of it has arrived, and nothing is sent twice.
+// all of them: a learner that dies while it sends does not know which parts have arrived, and nothing is sent twice.
 func (w *fixture) checkUploads(server *openrewardtest.Server, complete bool) {
 	w.t.Helper()
 	want, got := map[string]int{}, map[string]int{}

@@ -116,7 +116,7 @@ func (m *mortals) start(name string, generation int) {
 	close(started)
 }
 
-// closing is a client that is closed as soon as it ends, like that of a process that ends.
+// closing is a client that is closed as soon as it ends, like the client of a process that ends.
 type closing struct{ *exchange.Client }
 
 func (c closing) Run(ctx context.Context, worker exchange.Worker) error {
@@ -124,7 +124,7 @@ func (c closing) Run(ctx context.Context, worker exchange.Worker) error {
 	return errors.Join(err, c.Close())
 }
 
-// withoutTokens leaves out the metrics of what was sampled: a member that is not played is not bought.
+// withoutTokens leaves out the metrics of sampled tokens: a member that is not played is not bought.
 func withoutTokens(lines []map[string]float64) []map[string]float64 {
 	for _, line := range lines {
 		maps.DeleteFunc(line, func(name string, _ float64) bool { return strings.Contains(name, "tokens") })

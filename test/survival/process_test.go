@@ -107,7 +107,7 @@ func (f *processFixture) write(path string, content []byte) {
 	}
 }
 
-// forward does what the Service does: each new connection goes to the newest learner.
+// forward works like the Service: each new connection goes to the newest learner.
 func (f *processFixture) forward() {
 	for {
 		from, err := f.proxy.Accept()
@@ -248,7 +248,7 @@ func (f *processFixture) waitForExit(p *process, attempt int32, want contract.Ca
 	return verdict
 }
 
-// digest is that of the adapter in the newest state.
+// digest returns the digest of the adapter in the newest state.
 func (f *processFixture) digest() string {
 	f.t.Helper()
 	for c, err := range f.client.Checkpoints(f.t.Context()) {
@@ -265,7 +265,7 @@ func (f *processFixture) digest() string {
 	return ""
 }
 
-// TestProcesses does as processes, with signals, what the other tests do within one.
+// TestProcesses runs the other tests' scenarios with processes and signals.
 func TestProcesses(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t, nil)

@@ -22,7 +22,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/tinker"
 )
 
-// duel is code in which two players talk at the same time, each with what it said before, and a judge is asked the same
+// duel is code in which two players talk at the same time, each with its earlier replies, and a judge is asked the same
 // twice.
 const duel = `
 import asyncio
@@ -143,7 +143,7 @@ func (w *fixture) startDuelingWorker(name string, r *runnerProcess, reached func
 }
 
 // TestEpisodesOfCodeSurvive has the runner of a worker, the worker and the learner die between requests of episodes and
-// their answers. Weights, rows and metrics are those of a run that nothing disturbed.
+// their answers. Weights, rows and metrics equal an undisturbed run's.
 func TestEpisodesOfCodeSurvive(t *testing.T) {
 	t.Parallel()
 	undisturbed := newFixture(t, dueling)

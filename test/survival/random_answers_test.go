@@ -27,7 +27,7 @@ type answerRun struct {
 	workers   int
 }
 
-// worlds are the kinds of runs, by what they change.
+// worlds are the kinds of runs, by their changes.
 var worlds = []struct {
 	name   string
 	change func(*contract.RunFile)
@@ -54,9 +54,9 @@ func quietOutcomes(t *testing.T) []outcome {
 	return outcomes
 }
 
-// TestRandomAnswers draws wrong answers of the endpoint: an operation, its occurrence, what is answered, and for how
-// long. Each run ends with the weights and metrics of an undisturbed one, and its usage agrees with the bill; while the
-// answers are wrong it waits, and reports what is answered.
+// TestRandomAnswers draws wrong answers of the endpoint: an operation, its occurrence, the answer, and its duration.
+// Each run ends with the weights and metrics of an undisturbed one, and its usage agrees with the bill; while the
+// answers are wrong it waits, and reports the answers.
 //
 // The test ends after a minute, or after SURVIVAL_DRAWS draws, among which are answers that last for a minute. Another
 // SURVIVAL_SEED gives other draws, and SURVIVAL_DRAW makes one of them alone.

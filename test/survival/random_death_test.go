@@ -122,11 +122,11 @@ func fromEnvironment(t *testing.T, name string, number int) int {
 	return n
 }
 
-// liveHeap is the size of what the garbage collector cannot free.
+// liveHeap is the size of the memory that the garbage collector cannot free.
 func liveHeap() int64 {
 	var stats runtime.MemStats
 	runtime.GC()
-	runtime.GC() // what finalizers kept until the first
+	runtime.GC() // memory that finalizers kept until the first
 	runtime.ReadMemStats(&stats)
 	return int64(stats.HeapAlloc)
 }

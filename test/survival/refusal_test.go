@@ -24,7 +24,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/tinkersim/fault"
 )
 
-// TestSpuriousRefusals has the endpoint refuse once what it accepts otherwise.
+// TestSpuriousRefusals has the endpoint refuse operations for a moment that it otherwise accepts.
 func TestSpuriousRefusals(t *testing.T) {
 	t.Parallel()
 	want := baseline(t)

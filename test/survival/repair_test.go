@@ -115,7 +115,7 @@ func TestRefusedFirstStepIsWaitedFor(t *testing.T) {
 }
 
 // TestFurtherAttemptsDoNotCheckTheEndpointAgain has the endpoint refuse the key after it was checked. The attempts that
-// wait for another key, and the one that continues, know what the first found.
+// wait for another key, and the one that continues, know the findings of the first.
 func TestFurtherAttemptsDoNotCheckTheEndpointAgain(t *testing.T) {
 	t.Parallel()
 	want := baseline(t)

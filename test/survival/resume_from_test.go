@@ -15,8 +15,8 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/problem"
 )
 
-// createAnew makes the fixture's run another object of the same name, which continues the former one and takes over
-// what that has spent. Its workers are others.
+// createAnew makes the fixture's run another object of the same name, which continues the former one and takes over its
+// spending. Its workers are others.
 func (w *fixture) createAnew() (formerUID string) {
 	w.t.Helper()
 	formerUID = w.file.Run.UID
@@ -216,8 +216,8 @@ func TestEarlierRunOfTheName(t *testing.T) {
 	}
 }
 
-// TestResumeFromDeletedRunAtItsEnd resumes a run whose worker died before what it spent was recorded, and completes
-// before the learner has looked for lost workers: what the worker may have spent is unconfirmed.
+// TestResumeFromDeletedRunAtItsEnd resumes a run whose worker died before its spending was recorded, and completes
+// before the learner has looked for lost workers: the possible spending of the worker is unconfirmed.
 func TestResumeFromDeletedRunAtItsEnd(t *testing.T) {
 	t.Parallel()
 	for _, former := range []string{"row.written", "save.answered"} {

@@ -16,8 +16,8 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/rl"
 )
 
-// TestCheckpointsOfCompletedRun lists what a run leaves at the endpoint for ever: nothing deletes it when the run is
-// deleted. That is the last version, the best one, and those that lasting checkpoints keep. All others expire.
+// TestCheckpointsOfCompletedRun lists the checkpoints that a run leaves at the endpoint forever: nothing deletes them
+// when the run is deleted. They are the last version, the best one, and the lasting ones. All others expire.
 func TestCheckpointsOfCompletedRun(t *testing.T) {
 	t.Parallel()
 	for _, lag := range []int{0, 1} {

@@ -36,7 +36,7 @@ func withRoles(grouping algorithm.Grouping) func(*contract.RunFile) {
 }
 
 // TestRoles trains two roles, by each grouping. The learner dies, and a worker dies in the middle of its groups, when a
-// judge is about to be asked; digests, training data and weights are those of the undisturbed run.
+// judge is about to be asked; digests, training data and weights equal the undisturbed run's.
 func TestRoles(t *testing.T) {
 	t.Parallel()
 	var weights sync.Map

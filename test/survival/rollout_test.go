@@ -18,7 +18,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/tinker/client"
 )
 
-// startRolloutWorker starts a real rollout worker and gives what ends it abruptly.
+// startRolloutWorker starts a real rollout worker and returns a function that ends it abruptly.
 func (w *fixture) startRolloutWorker(name string) (kill func()) {
 	w.t.Helper()
 	return w.startRolloutWorkerOf(name, nil)

@@ -14,7 +14,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/transcript"
 )
 
-// readEpisodes reads what the artifacts have of the episodes of a version.
+// readEpisodes reads the episodes of a version from the artifacts.
 func (w *fixture) readEpisodes(row artifacts.Row) []transcript.Line {
 	w.t.Helper()
 	data, err := os.ReadFile(filepath.Join(w.artifacts, w.file.Run.UID, "episodes",

@@ -51,7 +51,7 @@ func TestFaultyEnvironmentServers(t *testing.T) {
 		before  func(s *answerServer, w http.ResponseWriter, r *http.Request) bool
 		applies func(*http.Request) bool
 		change  func(*answerServer, *atomic.Int64)
-		// metric is what counts the faults, and is more than 0.
+		// metric is the metric that counts the faults, and is more than 0.
 		metric string
 	}{
 		"a connection that breaks in a call": {applies: isCall, metric: "batch/retries",

@@ -12,7 +12,7 @@ import (
 )
 
 // The sessions of a run that has completed are finished. A learner that dies leaves them, as the next attempt samples
-// in them. What the run saved stays.
+// in them. The checkpoints of the run stay.
 func TestSessionsAreFinishedOnceTheRunIs(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t, nil)

@@ -147,7 +147,7 @@ func BenchmarkSessions(b *testing.B) {
 	b.Run("Qwen3", func(b *testing.B) { benchmarkSessions(b, newQwenFixture(b), qwenReply(b), load) })
 }
 
-// sessionReply is what the policy says at each turn.
+// sessionReply is the reply of the policy at each turn.
 const sessionReply = "I shall look again and then say what I have found."
 
 func byteTokens(text string) []int32 {
@@ -180,14 +180,14 @@ func benchmarkSessions(b *testing.B, w *fixture, reply []int32, load sessionLoad
 		b.ReportMetric(played/took/bound, "turns/bound")
 		b.ReportMetric(played/took, "turns/s")
 		b.ReportMetric(1e6*spent/played, "cpu-µs/turn")
-		// What a core of its own would give, where other programs have taken a part of it.
+		// The result of a core of its own, if other programs have taken a part of it.
 		b.ReportMetric(played/spent/bound, "core/bound")
 		b.ReportMetric(float64(peak(b, worker))/1024, "MiB")
 	}
 	b.ReportMetric(0, "ns/op")
 }
 
-// sessionFixture is a worker process of one core whose sessions are those of a load.
+// sessionFixture is a worker process of one core whose sessions follow a load.
 type sessionFixture struct {
 	*processFixture
 	b     *testing.B

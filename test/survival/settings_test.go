@@ -29,8 +29,8 @@ func (w *fixture) changeSettings(last int32, rate float64) {
 	w.file.Former[len(w.file.Former)-1].Changed = []string{"algorithm"}
 }
 
-// TestChangeSettingsBeforeFirstStep kills learners before their first step, changes what decides the weights, and gets
-// the weights of a run that had the new settings from its beginning.
+// TestChangeSettingsBeforeFirstStep kills learners before their first step, changes the settings that decide the
+// weights, and gets the weights of a run that had the new settings from its beginning.
 func TestChangeSettingsBeforeFirstStep(t *testing.T) {
 	t.Parallel()
 	changed := newFixture(t, func(f *contract.RunFile) { f.Fixed.Algorithm.Optimizer.LearningRate = 2e-3 })

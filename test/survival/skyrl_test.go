@@ -15,9 +15,9 @@ import (
 )
 
 // TestSkyRLNext trains the small run at the next version of SkyRL itself, with a learner that dies where it knows
-// least: once while the state of a step is saved, and once while it loads a state. The server's own database tells
-// how many steps are in the final weights. The learner is given what a check finds, which TestSkyRLNext of
-// test/endpoint tries.
+// least: once while the state of a step is saved, and once while it loads a state. The server's own database tells how
+// many steps are in the final weights. The learner is given the findings of a check, which TestSkyRLNext of
+// test/endpoint makes.
 func TestSkyRLNext(t *testing.T) {
 	root := filepath.Join("..", "..")
 	server := skyrl.Start(t, root, skyrl.Next, "127.0.0.1:18303")

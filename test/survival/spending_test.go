@@ -64,10 +64,10 @@ func killInOrOutOfFlight(n int64, inFlight *atomic.Int64) hook {
 }
 
 // TestSpendingAgreesWithTheBill draws at least 200 refusals, network faults and deaths of learners, or SURVIVAL_FAULTS.
-// The usage of each run is the bill of the simulator, to the token and by kind, with two exceptions. What was sampled
-// may be below it in a run that gave a group to two workers, and what was trained in a run whose learner died while a
-// step was in flight: the request ids of that step died with the learner, and to send the requests again would execute
-// those that had not been. The unconfirmed tokens then make up for the difference.
+// The usage of each run is the bill of the simulator, to the token and by kind, with two exceptions. The sampled tokens
+// may be below the bill in a run that gave a group to two workers, and the trained tokens in a run whose learner died
+// while a step was in flight: the request ids of that step died with the learner, and to send the requests again would
+// execute those that had not been. The unconfirmed tokens then make up for the difference.
 func TestSpendingAgreesWithTheBill(t *testing.T) {
 	t.Parallel()
 	const streams = 8
@@ -138,7 +138,7 @@ func newSpendingRun(t *testing.T, random *rand.Rand) *spendingRun {
 	return w
 }
 
-// check compares the usage with the bill, and returns whether what was sampled had to agree.
+// check compares the usage with the bill, and returns whether the sampled tokens had to agree.
 func (w *spendingRun) check() (sampled bool) {
 	w.t.Helper()
 	w.checkSpent(w.verdict)
@@ -178,8 +178,8 @@ func (w *spendingRun) isSharedByWorkers() bool {
 	return false
 }
 
-// TestSpendingWhenWorkersDie kills workers at random moments, 40 or SURVIVAL_WORKERS of them. What a dead worker had
-// not reported is unconfirmed: the usage is never above what was billed, and with the unconfirmed tokens never below.
+// TestSpendingWhenWorkersDie kills workers at random moments, 40 or SURVIVAL_WORKERS of them. The unreported usage of a
+// dead worker is unconfirmed: the usage is never above the bill, and together with the unconfirmed tokens never below.
 func TestSpendingWhenWorkersDie(t *testing.T) {
 	t.Parallel()
 	const streams = 4

@@ -19,8 +19,8 @@ import (
 	"github.com/tinker-operator/tinker-operator/test/sample"
 )
 
-// BenchmarkSupervisedSample measures what the policy of the sample sft.yaml learns, with three seeds, and as a control
-// from rows that have the answers of other rows.
+// BenchmarkSupervisedSample measures the learning of the sample sft.yaml, with three seeds, and as a control with rows
+// that have the answers of other rows.
 func BenchmarkSupervisedSample(b *testing.B) {
 	const seeds, wanted, bound = 3, 0.1, 0.05
 	l := learningSample{file: "sft.yaml", metrics: []string{"pass@1", "nll"}, tasks: 512, samples: 1}
@@ -63,8 +63,8 @@ func sumsWithAnswersOfOthers(n int) string {
 	return rows.String()
 }
 
-// BenchmarkChain measures what the runs of the sample sft-then-rl.yaml learn one after the other, with three seeds, and
-// as a control with shuffled rewards in the second.
+// BenchmarkChain measures the learning of the runs of the sample sft-then-rl.yaml one after the other, with three
+// seeds, and as a control with shuffled rewards in the second run.
 func BenchmarkChain(b *testing.B) {
 	const seeds, wanted, bound = 3, 0.05, 0.05
 	for b.Loop() {

@@ -23,7 +23,7 @@ import (
 // storeOutage makes the artifact store of a fixture useless, and repairs it.
 type storeOutage struct {
 	begin, end func()
-	// problem is a part of what the run then waits for.
+	// problem is a part of the reason of the run's wait.
 	problem string
 	// collect copies the artifacts to where the fixture's checks look for them.
 	collect func()
@@ -31,7 +31,7 @@ type storeOutage struct {
 	another func()
 }
 
-// storeOutages are the outages of stores that need no privileges. TestVolume has those of real volumes.
+// storeOutages are the outages of stores that need no privileges. TestVolume has the outages of real volumes.
 var storeOutages = map[string]func(t *testing.T, w *fixture) storeOutage{
 	"a volume that is away":           volumeAway,
 	"a bucket whose key has expired":  expiredKey,
@@ -205,7 +205,7 @@ func TestRunWaitsForItsStoreBetweenStates(t *testing.T) {
 }
 
 // checkDrainBeforeAStep has a learner drain during an outage that begins before step 2 does. A store that takes no
-// record of what the step may cost keeps it from being submitted.
+// record of the step's maximum cost keeps the step from being submitted.
 func checkDrainBeforeAStep(t *testing.T, w *fixture, outage storeOutage, want outcome) {
 	t.Helper()
 	checkDrain(t, w, outage, want, behavior{}, w.at("covered.sent", 1, then(outage.begin)))

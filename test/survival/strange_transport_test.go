@@ -14,7 +14,7 @@ import (
 	"time"
 )
 
-// wireOps are the operations whose answers are wrong, "any" those of all of them.
+// wireOps are the operations whose answers are wrong; "any" stands for all operations.
 var wireOps = []string{
 	"any", "asample", "asample", "checkpoints", "config", "create_model", "create_sampling_session", "create_session",
 	"delete_checkpoint", "finish", "forward", "forward_backward", "get_server_capabilities",
@@ -23,7 +23,7 @@ var wireOps = []string{
 	"training_runs", "ttl", "unload_model", "weights_info",
 }
 
-// wrongAnswer is what an endpoint, or a proxy before it, answers in place of the right answer.
+// wrongAnswer is the answer of an endpoint, or of a proxy before it, in place of the right answer.
 type wrongAnswer struct {
 	op string
 	// occurrence is the number of the first call of the operation that is answered so, from 1.
@@ -31,7 +31,7 @@ type wrongAnswer struct {
 	// kind is a status, or how an answer is wrong that has the status 200.
 	kind   string
 	status int
-	// executed says that the endpoint has done what was asked before.
+	// executed says that the endpoint executes the request before it answers.
 	executed bool
 	// lasts is how long all calls of the operation are answered so, from the first on; 0 stands for one call.
 	lasts time.Duration
@@ -49,7 +49,7 @@ func (a wrongAnswer) String() string {
 }
 
 // refusals are the statuses by which the API says that it has not executed a request. The bill of an endpoint that
-// executes what it refuses cannot be known.
+// executes refused requests cannot be known.
 var refusals = []int{
 	http.StatusBadRequest, http.StatusNotFound, http.StatusMethodNotAllowed, http.StatusRequestEntityTooLarge,
 	http.StatusUnprocessableEntity, http.StatusNotImplemented,
@@ -117,7 +117,7 @@ func (s *strangeTransport) isWrong(op string) bool {
 	case s.given == 0:
 		s.began = time.Now()
 	case s.answer.lasts == 0, s.answer.lasts < time.Minute && time.Since(s.began) > s.answer.lasts:
-		return false // an answer that lasts for a minute is repaired by the test, once the run has said what it waits for
+		return false // the test repairs an answer that lasts for a minute, once the run has named the reason
 	}
 	s.given++
 	return true

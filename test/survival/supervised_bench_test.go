@@ -20,7 +20,7 @@ const (
 	comparedRenderer = "role_colon"
 )
 
-// BenchmarkSupervised trains on conversations with a learner alone, and prints what it needs for a step: rows, tokens,
+// BenchmarkSupervised trains on conversations with a learner alone, and prints its resources for a step: rows, tokens,
 // requests, results and artifacts. BENCH_STEPS (40) is the length.
 func BenchmarkSupervised(b *testing.B) {
 	steps := benchSize(b, "BENCH_STEPS", 40)

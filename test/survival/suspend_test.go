@@ -44,7 +44,7 @@ func TestSuspendAtEachPoint(t *testing.T) {
 	}
 }
 
-// TestSuspendBetweenStates saves what was trained since the last state, and resumes from there.
+// TestSuspendBetweenStates saves the steps since the last state, and resumes from there.
 func TestSuspendBetweenStates(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t, func(f *contract.RunFile) { f.Checkpoints.RollingEverySteps = 10 })

@@ -30,7 +30,7 @@ func TestTimesIncludeTheCommit(t *testing.T) {
 		if own < parts || saved <= 0 {
 			t.Errorf("step %d took %.2f s, its parts %.2f s, of which the save %.2f s", row.Step, own, parts, saved)
 		}
-		// The save occupies the model: what is left of it when the next batch is decided is time of the next step, which
+		// The save occupies the model: the rest of its time after the next batch is decided belongs to the next step, which
 		// prepares its operations and trains.
 		if row.Step > 1 {
 			saved = before + row.Metrics["time/sampling"] + row.Metrics["time/train_step"]

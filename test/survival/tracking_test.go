@@ -40,7 +40,7 @@ func trackedFixture(t *testing.T, change func(*contract.RunFile)) (*fixture, *wa
 	return w, server
 }
 
-// checkTracked demands that the service has what metrics.jsonl has, each step once and in order.
+// checkTracked demands that the service has the metrics of metrics.jsonl, each step once and in order.
 func (w *fixture) checkTracked(server *wandbtest.Server) {
 	w.t.Helper()
 	var got []map[string]float64

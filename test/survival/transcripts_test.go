@@ -15,7 +15,7 @@ import (
 )
 
 // TestTranscripts kills learners around a commit: each committed step then has the conversations of its first groups,
-// and the weights are those of a run without conversations.
+// and the weights equal the weights of a run without conversations.
 func TestTranscripts(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t, nil)

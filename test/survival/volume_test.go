@@ -42,7 +42,7 @@ func TestVolume(t *testing.T) {
 	}
 }
 
-// mayNotMount is what TestMountedVolume prints where it may mount nothing.
+// mayNotMount is printed by TestMountedVolume if it may not mount file systems.
 const mayNotMount = "file systems cannot be mounted"
 
 // TestMountedVolume keeps artifacts on a small volume of its own, which becomes full or read-only, is repaired, and

@@ -33,7 +33,7 @@ func TestWorkerDeath(t *testing.T) {
 }
 
 // TestLateWorkerAfterLearnerDeath has the learner restart while one worker is in the middle of a slot and another says
-// Hello late: what they have is used, whoever was first, and no group is sampled twice.
+// Hello late: the groups of both are used, whoever was first, and no group is sampled twice.
 func TestLateWorkerAfterLearnerDeath(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t, nil)
