@@ -64,7 +64,7 @@ func (m *Model) lease(x *successors, w uint8) {
 	}
 	t := x.Copy()
 	t.Workers[w] = playing{Active: 1, Model: s.Model, Version: s.Version}
-	t.Unclear |= t.Open[w] // What the worker had before never ended.
+	t.Unclear |= t.Open[w] // The worker's former group never ended.
 	t.Open[w], t.Leased = 1, w+1
 	x.Step(leased, w, s.Model, s.Version)
 }

@@ -41,7 +41,7 @@ const (
 // last for samples.
 type trained struct{ Alive, Weights, Loaded uint8 }
 
-// playing is what a worker plays: the group of a version, sampled in a model.
+// playing is a worker's play: the group of a version, sampled in a model.
 type playing struct {
 	Active, Model, Version, Turn uint8
 	// Posted is 1 while a sample has no answer, Wrong once a sample came from another version, and Unanswered once the

@@ -59,7 +59,7 @@ func (m *Model) Next(s *State, emit func(act engine.Act, fault bool, to *State))
 	}
 }
 
-// forget loses what the worker knows of the episode. What was sampled is known.
+// forget loses the worker's knowledge of the episode. Samples stay known.
 func (s *State) forget() {
 	s.Got, s.Waits, s.Call = [parts][2]uint8{}, [parts]uint8{}, [parts]uint8{}
 	s.Began, s.Calls = [parts]uint8{}, [calls]call{}
@@ -112,7 +112,7 @@ func (m *Model) part(x *successors, p uint8) {
 	}
 }
 
-// content is 1 plus what a part asks next.
+// content is 1 plus the content of a part's next request.
 func (m *Model) content(s *State, p uint8) uint8 {
 	switch {
 	case s.Got[p][0] > 0:
@@ -155,7 +155,7 @@ func (m *Model) ask(x *successors, p uint8) {
 	x.Step(asked, p, uint8(at))
 }
 
-// id is what seed and number of a request follow from.
+// id identifies a request; its seed and number follow from the id.
 func (m *Model) id(content, repeat uint8) uint8 {
 	if !m.config.Repeat {
 		repeat = 0

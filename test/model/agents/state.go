@@ -36,7 +36,7 @@ type Config struct {
 
 // call is a request that is sampled, whatever becomes of its client.
 type call struct {
-	// Content is 1 plus what is asked, and ID what seed and number follow from.
+	// Content is 1 plus the content of the request. Seed and number follow from ID.
 	Content, ID uint8
 	// Held says that a client waits, Sampled that the reply is there, and Delivered that a client has had it.
 	Held, Sampled, Delivered uint8

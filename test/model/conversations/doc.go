@@ -2,6 +2,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package conversations is the model of one member whose program asks the policy in several conversations at once:
-// whether the requests, and what is trained on, are the same in whatever order the requests are made and answered, also
-// when worker and learner die and the member is played again.
+// whether the requests and the training data are the same whatever the order of requests and answers, also when worker
+// and learner die and the member is played again.
 package conversations

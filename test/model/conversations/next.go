@@ -62,7 +62,7 @@ func (m *Model) Next(s *State, emit func(act engine.Act, fault bool, to *State))
 	}
 }
 
-// workerDies loses what the worker knows. What the session knows stays.
+// workerDies loses the worker's knowledge. The session's knowledge stays.
 func (m *Model) workerDies(x *successors) {
 	t := x.Copy()
 	t.Worker, t.WorkerDeaths = 0, t.WorkerDeaths-1
@@ -150,7 +150,7 @@ func (m *Model) answer(x *successors, c, turn uint8) {
 	}
 }
 
-// end ends the episode and compares what is trained on with an episode that nothing disturbed, whose conversations were
+// end ends the episode and compares its training data with an episode that nothing disturbed, whose conversations were
 // played one after the other.
 func (m *Model) end(x *successors, how, kind uint8) {
 	s, t := x.From, x.Copy()

@@ -27,7 +27,7 @@ var prompts = [conversations][turns]uint8{{0, 0}, {0, 1}}
 type Config struct {
 	// ByArrival numbers requests in the order in which the episode made them. Otherwise a number is a hash.
 	ByArrival bool
-	// Conversation, Prompt and Repeat are what is hashed: the key of the conversation, the prompt, and how often the
+	// Conversation, Prompt and Repeat select the hashed values: the key of the conversation, the prompt, and how often the
 	// conversation has asked the same before. Without Conversation it is how often the episode has.
 	Conversation, Prompt, Repeat bool
 	// ByWorker numbers the requests of each worker apart, with the same seeds.

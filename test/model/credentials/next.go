@@ -32,7 +32,7 @@ const (
 
 type successors = engine.Successors[State]
 
-// sign returns the signature of an attempt's learner. What the message does not name is 0.
+// sign returns the signature of an attempt's learner. Fields that the message does not name are 0.
 func (m *Model) sign(run, attempt uint8) signature {
 	made := signature{key: ownRun}
 	if m.config.KeyPerRun {
@@ -47,7 +47,7 @@ func (m *Model) sign(run, attempt uint8) signature {
 	return made
 }
 
-// proves reports whether a learner of this run takes a signature for that of an attempt's learner.
+// proves reports whether a learner of this run accepts a signature as the signature of an attempt's learner.
 func (m *Model) proves(attempt uint8, shown signature) bool {
 	return !m.config.CheckSignature || shown == m.sign(ownRun, attempt)
 }
@@ -135,7 +135,8 @@ func (m *Model) worker(x *successors, n uint8) {
 	}
 }
 
-// attack lets the attacker steal the signature of a learner, and send it whatever can be sent with what is stolen.
+// attack lets the attacker steal the signature of a learner, and send the learner any message that the stolen secrets
+// permit.
 func (m *Model) attack(x *successors, n uint8) {
 	s := x.From
 	if s.Stolen&(1<<n) == 0 {
@@ -161,8 +162,8 @@ func (m *Model) attack(x *successors, n uint8) {
 	}
 }
 
-// forgeable lists the signatures that the attacker can show for an attempt: none, the stolen ones, and those of another
-// run, which may have had as many attempts as it likes.
+// forgeable lists the signatures that the attacker can show for an attempt: none, the stolen ones, and the signatures
+// of another run, which may have had any number of attempts.
 func (m *Model) forgeable(s *State, attempt uint8) []signature {
 	all := []signature{{}, m.sign(otherRun, attempt)}
 	for n := uint8(1); n <= maxAttempts; n++ {

@@ -26,7 +26,7 @@ type Config struct {
 	ManagerToken bool
 	// CheckToken: the exchange admits only workers with the run's token.
 	CheckToken bool
-	// CheckCertificate: a worker believes only what comes with the learner's certificate.
+	// CheckCertificate: a worker believes only messages with the learner's certificate.
 	CheckCertificate bool
 	// PassOn: a worker reports the signature with the attempt.
 	PassOn bool

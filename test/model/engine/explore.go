@@ -20,8 +20,8 @@ const Stuck Code = 255
 // Model is a finite transition system over states S, which hold no pointers and no padding.
 type Model[S any] interface {
 	Init() S
-	// Next calls emit for each successor of a state. A fault is what the system does not do by itself; liveness is
-	// decided without faults.
+	// Next calls emit for each successor of a state. A fault is a step that the system does not make by itself; liveness
+	// is decided without faults.
 	Next(from *S, emit func(act Act, fault bool, to *S))
 	Check(state *S) Code
 	Done(state *S) bool
@@ -42,15 +42,15 @@ type Finding struct {
 	Trace []string
 }
 
-// Result is what an exploration found.
+// Result is the result of an exploration.
 type Result struct {
-	// States counts the states, DoneStates those of them that are done, and Depth the levels.
+	// States counts the states, DoneStates the states that are done, and Depth the levels.
 	States, DoneStates, Depth int
 	// Complete means that all states were explored.
 	Complete bool
 	Findings []Finding
 	Took     time.Duration
-	// Note is what a model reports of its own.
+	// Note is a model's own report.
 	Note string
 }
 
@@ -65,7 +65,7 @@ type explorer[S any] struct {
 	model Model[S]
 	seen  *fingerprints
 	graph graph
-	// found has the first state of each broken invariant. What follows a broken state is not explored.
+	// found has the first state of each broken invariant. The successors of a broken state are not explored.
 	found map[Code]uint32
 	next  []node[S]
 	depth int
@@ -137,7 +137,7 @@ func (e *explorer[S]) visit(id uint32, state *S) {
 	e.next = append(e.next, node[S]{id, *state})
 }
 
-// findings lists what was broken, in the order of the codes.
+// findings lists the broken invariants, in the order of the codes.
 func (e *explorer[S]) findings() []Finding {
 	var findings []Finding
 	for code, id := range e.found {

@@ -7,7 +7,7 @@ package engine
 type graph struct {
 	from, to []uint32
 	done     []uint32
-	// broken are the states that break an invariant; what follows them is not known.
+	// broken are the states that break an invariant; their successors are not known.
 	broken map[uint32]bool
 }
 
@@ -45,7 +45,8 @@ func (g *graph) stuck(n int) (uint32, bool) {
 	return 0, false
 }
 
-// predecessors returns the states that lead to each of n states: those of state i are before[head[i]:head[i+1]].
+// predecessors returns the states that lead to each of n states: the predecessors of state i are
+// before[head[i]:head[i+1]].
 func (g *graph) predecessors(n int) (head, before []uint32) {
 	head = make([]uint32, n+1)
 	for _, to := range g.to {

@@ -11,7 +11,7 @@ type Successors[S any] struct {
 	emit func(act Act, fault bool, to *S)
 }
 
-// NewSuccessors returns those of a state, each of which is given to emit.
+// NewSuccessors returns the successors of a state. It gives each of them to emit.
 func NewSuccessors[S any](from *S, emit func(act Act, fault bool, to *S)) *Successors[S] {
 	return &Successors[S]{From: from, emit: emit}
 }
@@ -22,7 +22,7 @@ func (x *Successors[S]) Copy() *S {
 	return &x.To
 }
 
-// Step emits To as what the system does next.
+// Step emits To as the system's next step.
 func (x *Successors[S]) Step(kind uint8, operands ...uint8) {
 	x.emit(act(kind, operands), false, &x.To)
 }

@@ -43,7 +43,7 @@ func (m *Model) Label(act engine.Act, from, _ *State) string {
 	return "?"
 }
 
-// otherLabel labels restarts of the manager and what another controller does.
+// otherLabel labels restarts of the manager and actions of another controller.
 func otherLabel(act engine.Act) string {
 	switch act.Kind {
 	case managerRestart:

@@ -56,7 +56,7 @@ func (m *Model) Next(s *State, emit func(act engine.Act, fault bool, to *State))
 	}
 }
 
-// updateCaches lets the manager's caches show what is in etcd.
+// updateCaches lets the manager's caches show the state of etcd.
 func (m *Model) updateCaches(x *successors) {
 	s := x.From
 	if s.CachedAttempt != s.Attempt || s.CachedComplete != s.Complete || s.CachedEnded != s.Ended ||
@@ -91,7 +91,7 @@ func (m *Model) create(t *State, n uint8) {
 	}
 }
 
-// refill makes the caches new, as those of a manager that has just started.
+// refill updates the caches, as in a manager that has just started.
 func (s *State) refill() {
 	s.CachedAttempt, s.CachedComplete, s.CachedEnded, s.CachedJob = s.Attempt, s.Complete, s.Ended, s.Job
 	s.CachedWanted = s.Wanted

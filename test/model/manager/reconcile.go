@@ -12,7 +12,7 @@ const (
 	moreSteps
 )
 
-// reconcile does what the manager does next, by what its caches show.
+// reconcile makes the manager's next step, by the state of its caches.
 func (m *Model) reconcile(x *successors) {
 	s := x.From
 	if s.Creating != 0 {
@@ -76,7 +76,7 @@ func (m *Model) startNext(x *successors, why uint8) {
 	x.Step(attemptWritten, n, why)
 }
 
-// observeMissing decides what a Job that the cache does not show means.
+// observeMissing interprets a Job that the cache does not show.
 func (m *Model) observeMissing(x *successors) {
 	s := x.From
 	if job := s.Job[s.CachedAttempt]; m.config.LiveGet && job != jobNone && job != jobDeleted {

@@ -77,7 +77,7 @@ type State struct {
 	Given  [maxAttempts + 1]uint8
 	// Final is one more than the Given of the last learner whose final state exists on the server, and 0 before that.
 	Final uint8
-	// What the manager's caches show.
+	// The state of the manager's caches.
 	CachedAttempt, CachedComplete, CachedEnded, CachedWanted uint8
 	CachedJob                                                [maxAttempts + 1]uint8
 	// Creating is the Job that the manager is about to create, and LateJob one whose create is in flight.

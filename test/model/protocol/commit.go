@@ -162,7 +162,7 @@ func (p *commit) publish(x *successors, n int) {
 	x.Step(announced, uint8(n))
 }
 
-// advance begins the next step, and covers what was saved.
+// advance begins the next step, and covers the saved groups.
 func (p *commit) advance(x *successors, n int) {
 	s, t := x.From, x.Copy()
 	l := &t.Learners[n]

@@ -54,7 +54,7 @@ type Fence uint8
 // The fences.
 const (
 	FenceNone Fence = iota
-	// FenceUnload creates the learner's own model, lists models, unloads those of lower attempts, and lists states.
+	// FenceUnload creates the learner's own model, lists models, unloads the models of lower attempts, and lists states.
 	FenceUnload
 	// FenceClaim writes a claim, lists states, and looks for a higher claim after each save.
 	FenceClaim
@@ -63,7 +63,7 @@ const (
 // Order says which of two checkpoints is newer.
 type Order uint8
 
-// The orders, by what is compared.
+// The orders, by the compared values.
 const (
 	// OrderName compares step, cursor and attempt, as the name sorts.
 	OrderName Order = iota
@@ -127,7 +127,7 @@ type Config struct {
 	Refill    Refill
 	Retention Retention
 
-	// SaveOpening: the first act of an attempt is to save what it loaded under its own name.
+	// SaveOpening: an attempt first saves the loaded state under its own name.
 	SaveOpening bool
 	// RecordBase: with claims, the base is recorded; of earlier attempts only it counts.
 	RecordBase bool
@@ -137,7 +137,7 @@ type Config struct {
 	SamplerPiped bool
 	// SessionByVersion: the sampling session is keyed by the version alone.
 	SessionByVersion bool
-	// ByManager: a learner resumes from what the manager recorded.
+	// ByManager: a learner resumes from the manager's record.
 	ByManager bool
 	// Acknowledged: covered_index waits for the manager's record.
 	Acknowledged bool
@@ -177,8 +177,8 @@ type Config struct {
 	// KeepForEvaluation: retention spares a state whose evaluation has no row yet.
 	KeepForEvaluation bool
 
-	// CountCost tracks what is bought twice.
+	// CountCost tracks samples that are bought twice.
 	CountCost bool
-	// Only restricts what is checked; nil checks everything.
+	// Only restricts the checked invariants; nil checks all of them.
 	Only map[engine.Code]bool
 }

@@ -62,7 +62,7 @@ func (n *numbered[T]) each(in *set, yield func(id uint8, value T)) {
 	}
 }
 
-// content has all values that states refer to by number. The lineage 0 is that of version 0.
+// content has all values that states refer to by number. The lineage 0 is the lineage of version 0.
 type content struct {
 	groups      *numbered[group]
 	lineages    *numbered[lineage]

@@ -7,6 +7,6 @@
 //
 // Content is abstract: weights are the list of batches that were applied, a group is a slot with the version that was
 // asked for and the version that was sampled, a lineage is a parent with members. A state is corrupt when its weights
-// are not those of its lineage. Any process may be slow for any time, so that stopping a process and continuing it
-// later needs no transition of its own.
+// differ from the weights of its lineage. Any process may be slow for any time, so that stopping a process and
+// continuing it later needs no transition of its own.
 package protocol

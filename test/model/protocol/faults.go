@@ -3,7 +3,7 @@
 
 package protocol
 
-// faults are those of the server and of people: expiry, suspension, restart.
+// faults are the faults of the server and the actions of people: expiry, suspension, restart.
 type faults struct{ *rules }
 
 func (p *faults) emit(x *successors) {

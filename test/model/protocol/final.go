@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// final checks what a run reports.
+// final checks the report of a run.
 type final struct {
 	*slots
 	// expected is the final lineage of a run without faults of the environment.

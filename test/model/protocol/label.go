@@ -48,7 +48,7 @@ const (
 	modelRecorded
 )
 
-// What the server did with a step.
+// The server's results for a step.
 const (
 	allDone uint8 = iota + 1
 	replyLost
@@ -87,7 +87,7 @@ func (m *Model) labelWorker(act engine.Act, from *State) string {
 	return "a full worker releases " + names.groupName(act.B)
 }
 
-// labelServer labels what manager and server do.
+// labelServer labels the actions of manager and server.
 func (m *Model) labelServer(act engine.Act, to *State) string {
 	names := m.rules
 	switch act.Kind {
@@ -114,7 +114,7 @@ func (m *Model) labelServer(act engine.Act, to *State) string {
 	return "server RESTARTS: models and queues are lost"
 }
 
-// labelOpening labels what leads to an open model, and from it.
+// labelOpening labels the actions before and after the opening of a model.
 func (m *Model) labelOpening(act engine.Act, from *State) string {
 	learner := fmt.Sprintf("learner %d", act.A)
 	switch act.Kind {

@@ -5,7 +5,7 @@ package protocol
 
 import "github.com/tinker-operator/tinker-operator/test/model/engine"
 
-// Model is the model. Its parts decide what each process may do next.
+// Model is the model. Its parts decide the possible next actions of each process.
 type Model struct {
 	rules *rules
 	slots *slots
@@ -139,7 +139,7 @@ func (m *Model) learner(x *successors, n int) {
 	m.heartbeat(x, n)
 }
 
-// executeSaves lets the server work on what the learner has submitted, whether or not the learner runs.
+// executeSaves lets the server execute the learner's submitted saves, whether or not the learner runs.
 func (m *Model) executeSaves(x *successors, n int) {
 	l := &x.From.Learners[n]
 	if l.Save == saveQueued && l.ModelState == modelAlive {
@@ -164,8 +164,7 @@ func (m *Model) executeSaves(x *successors, n int) {
 	}
 }
 
-// advance emits what a learner does next, by its phase, and reports whether retention and the heartbeat may come
-// first.
+// advance emits a learner's next action, by its phase, and reports whether retention and the heartbeat may come first.
 func (m *Model) advance(x *successors, n int) bool {
 	switch x.From.Learners[n].Phase {
 	case atStart:

@@ -57,7 +57,7 @@ func (p *opening) readRecord(x *successors, n int, next uint8) {
 	x.Step(recordRead, uint8(n))
 }
 
-// record records the model of a learner, which has saved nothing, and saves what was loaded.
+// record records the model of a learner, which has saved nothing, and saves the loaded state.
 func (p *opening) record(x *successors, n int) {
 	t := x.Copy()
 	l := &t.Learners[n]
@@ -194,7 +194,7 @@ func (p *opening) keepFittingGroups(l *Learner) {
 	}
 }
 
-// checkLoaded checks the invariants of what is resumed from.
+// checkLoaded checks the invariants of the loaded state.
 func (p *opening) checkLoaded(s, t *State, n int, c checkpoint) {
 	if c.Weights != c.Lineage {
 		p.violate(t, CorruptLoaded)
@@ -202,8 +202,7 @@ func (p *opening) checkLoaded(s, t *State, n int, c checkpoint) {
 	if c.Foreign {
 		p.violate(t, ForeignLoaded)
 	}
-	// What a learner lists after a higher one has claimed is without effect: the learner looks for claims before it
-	// serves.
+	// A listing after a higher learner has claimed has no effect: the learner looks for claims before it serves.
 	idle := p.config.ByRecord && !p.config.OpenBlind && s.higherClaim(n)
 	if c.Superseded && !idle {
 		p.violate(t, SupersededUsed)
@@ -213,7 +212,7 @@ func (p *opening) checkLoaded(s, t *State, n int, c checkpoint) {
 	}
 }
 
-// saveOpening begins to save what was loaded under the attempt's own name, where the configuration says so.
+// saveOpening begins to save the loaded state under the attempt's own name, if the configuration says so.
 func (p *opening) saveOpening(t *State, n int, base uint8) {
 	attempt, l := uint8(n), &t.Learners[n]
 	l.Phase = atServe

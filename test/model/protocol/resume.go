@@ -17,7 +17,7 @@ func (p *resume) isNewer(a, b checkpoint) (newer, tie bool) {
 	return false, true
 }
 
-// rank is what checkpoints are compared by.
+// rank returns the values by which checkpoints are compared.
 func (p *resume) rank(c checkpoint) [3]uint8 {
 	switch p.config.Order {
 	case OrderName:
@@ -59,7 +59,8 @@ func (p *resume) hasNeededRow(s *State, c checkpoint) bool {
 	return found
 }
 
-// followsBases applies the newest recorded base: of the attempts before it only that base counts, or what is older.
+// followsBases applies the newest recorded base: of the attempts before it only that base counts, or an older
+// checkpoint.
 func (p *resume) followsBases(s *State, id uint8, c checkpoint) bool {
 	if p.config.Fence != FenceClaim || !p.config.RecordBase {
 		return true
@@ -97,8 +98,7 @@ func (p *resume) choose(s *State, n int) (best uint8, tie bool) {
 	return best, tie
 }
 
-// guessParent returns the lineage of the newest state of a step, which is what a learner without digests of parents
-// can know.
+// guessParent returns the lineage of the newest state of a step, which a learner without digests of parents can know.
 func (p *resume) guessParent(s *State, step int) uint8 {
 	if step == 0 {
 		return 0
@@ -167,7 +167,7 @@ func (l *Learner) endStep() {
 	l.Pending, l.Save, l.Replies, l.NextCursor, l.NextLineage, l.NextWeights, l.Announced = 0, saveNone, 0, 0, 0, 0, 0
 }
 
-// end ends the process of a learner. What it has submitted stays at the server.
+// end ends the process of a learner. Its submitted operations stay at the server.
 func (l *Learner) end(phase uint8) {
 	ended := Learner{Phase: phase, Abandoned: l.Abandoned}
 	if l.Save == saveQueued {

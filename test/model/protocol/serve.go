@@ -3,10 +3,10 @@
 
 package protocol
 
-// loop is what a learner does between two steps: evaluations, sampler weights, the next step.
+// loop is the work of a learner between two steps: evaluations, sampler weights, the next step.
 type loop struct{ *resume }
 
-// serve emits what the idle loop may do.
+// serve emits the possible actions of the idle loop.
 func (p *loop) serve(x *successors, n int, report func(s *State, l *Learner)) {
 	s, l := x.From, &x.From.Learners[n]
 	if !p.evaluate(x, n) {

@@ -26,7 +26,7 @@ func (r *rules) violate(s *State, code engine.Code) {
 // isTombstone reports whether a slot is a tombstone at any version.
 func (r *rules) isTombstone(slot int) bool { return r.config.Tombstones&(1<<slot) != 0 }
 
-// slots decides what is leased, what is accepted, and what a batch is.
+// slots decides the leases, the accepted groups, and the batches.
 type slots struct{ *rules }
 
 // firstOf is the first slot of a step, where each step has slots of its own.
@@ -145,14 +145,14 @@ func (l *Learner) shiftLineages() {
 	l.Lineages[0], l.Cursor = l.NextLineage, l.NextCursor
 }
 
-// absorb lets the learners take what attached workers store.
+// absorb lets the learners take the groups that attached workers store.
 func (p *slots) absorb(s *State) {
 	for n := 1; n <= int(s.Attempt); n++ {
 		if !serving(s.Learners[n].Phase) {
 			continue
 		}
 		for p.absorbOnce(s, n) {
-			continue // What was accepted may permit other slots.
+			continue // Accepted groups may permit other slots.
 		}
 	}
 }

@@ -65,7 +65,7 @@ const (
 // Learner is the process of one attempt.
 type Learner struct {
 	Phase, Model, Step, Cursor uint8
-	// Lineages are those of the versions Step, Step-1, ...
+	// Lineages are the lineages of the versions Step, Step-1, ...
 	Lineages [maxLag + 1]uint8
 	// Weights is the content of its model.
 	Weights uint8
@@ -109,16 +109,16 @@ func (b *set) remove(i uint8)   { b[i>>3] &^= 1 << (i & 7) }
 type State struct {
 	Learners [maxAttempts + 1]Learner // By attempt.
 	Workers  [maxWorkers]Worker
-	// What is on the server, and in the artifact store.
+	// The contents of the server and of the artifact store.
 	Checkpoints, Samplers, Rows set
 	// Sessions are the sampler weights that the session of each version is bound to.
 	Sessions [8]uint8
-	// Claims has a bit for each attempt with a visible claim or model, and Bases what each has recorded as its base.
+	// Claims has a bit for each attempt with a visible claim or model, and Bases the recorded base of each.
 	Claims uint8
 	Bases  [maxAttempts + 1]uint8
 	// Recorded has a bit for each model that is recorded.
 	Recorded uint16
-	// What the manager knows: the newest attempt, and the newest checkpoint that was reported.
+	// The manager's knowledge: the newest attempt, and the newest checkpoint that was reported.
 	Attempt, Reported, Complete uint8
 	// The faults that are left.
 	SecondLearners, WorkerCrashes, Failures, EnvironmentFaults uint8

@@ -3,10 +3,10 @@
 
 package protocol
 
-// pool is what the workers do.
+// pool is the work of the workers.
 type pool struct{ *slots }
 
-// worker emits what one worker does next.
+// worker emits the next actions of one worker.
 func (p *pool) worker(x *successors, w int) {
 	s, worker := x.From, &x.From.Workers[w]
 	if w > 0 && *worker == s.Workers[0] {
@@ -158,7 +158,7 @@ func (p *pool) playAt(x *successors, w, slot int, version, sampled uint8) {
 	}
 }
 
-// store stores a finished group, and counts what it cost.
+// store stores a finished group, and counts its cost.
 func (p *pool) store(t *State, w, slot int, id uint8) {
 	worker := &t.Workers[w]
 	before := worker.Stored[slot]

@@ -30,7 +30,7 @@ type Config struct {
 	LostReplies, LostFutures, Crashes, EnvironmentFaults int
 }
 
-// What the session knows of a sequence number.
+// The session's knowledge of a sequence number.
 const (
 	unknown uint8 = iota
 	paid

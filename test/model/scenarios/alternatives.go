@@ -66,7 +66,7 @@ func baseRecord() []Scenario {
 			func(c *protocol.Config) { c.Order = protocol.OrderAttempt }, only(protocol.SupersededUsed)))
 }
 
-// byRecord lists what the models have saved that are recorded in the artifact store.
+// byRecord lists the checkpoints of the models that are recorded in the artifact store.
 func byRecord(c *protocol.Config) { c.ByRecord = true }
 
 // recordOfModels explores byRecord, and a record that is read before the claim is written.
@@ -88,7 +88,7 @@ func recordOfModels() []Scenario {
 			twoAttempts, second, readFirst))
 }
 
-// allButCovered checks all but what a superseded learner makes workers drop.
+// allButCovered checks all invariants except the one about groups that a superseded learner makes workers drop.
 func allButCovered() change {
 	return only(protocol.CorruptLoaded, protocol.WrongFinalWeights, protocol.NotReproducible, protocol.RowMissing,
 		protocol.SupersededUsed, protocol.NeededDeleted, protocol.Regressed, protocol.ForeignLoaded, protocol.Tie,
@@ -130,7 +130,7 @@ func expiry() []Scenario {
 	}
 }
 
-// managerRecord explores runs that resume from what the manager recorded.
+// managerRecord explores runs that resume from the manager's record.
 func managerRecord() []Scenario {
 	base := func(c *protocol.Config) { c.ByManager, c.Workers, c.SaveOpening = true, 1, false }
 	return []Scenario{
@@ -166,7 +166,8 @@ func capacity() []Scenario {
 		}))
 }
 
-// cost explores what is bought twice, discarded, or bought for a superseded learner: the most over all schedules.
+// cost explores samples that are bought twice, discarded, or bought for a superseded learner: the most over all
+// schedules.
 func cost() []Scenario {
 	var all []Scenario
 	for _, size := range []struct {

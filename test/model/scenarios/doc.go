@@ -3,7 +3,7 @@
 
 // Package scenarios lists the configurations that are explored, and the result of each.
 //
-// The first part of a name says what a scenario explores: first-version is the protocol as it was first written,
+// The first part of a name is the subject of a scenario: first-version is the protocol as it was first written,
 // protocol the protocol as it is, minus the protocol less one clause (each breaks something), alternative another way
 // to write rows, no-store a run without artifact storage, unload a fence made of unloading models, base-record another
 // way to rank checkpoints; refill, capacity, expiry and cost are questions of their own; manager, sampling, wire,

@@ -122,7 +122,7 @@ func withoutClaimAndOpening(c *protocol.Config) {
 	c.SaveOpening, c.Fence, c.EnvironmentFaults, c.WorkerCrashes, c.Workers = false, protocol.FenceNone, 1, 1, 1
 }
 
-// minusKept takes away what is kept and known of earlier versions and other runs.
+// minusKept takes away the kept states and the knowledge of earlier versions and other runs.
 func minusKept() []Scenario {
 	newestOnly := func(c *protocol.Config) { c.Retention, c.Spare = protocol.RetainNewest, 0 }
 	guess := func(c *protocol.Config) { c.KnowParents = false }
@@ -185,7 +185,7 @@ func twoFaults() []Scenario {
 	}
 }
 
-// big explores what takes minutes.
+// big has the scenarios that take minutes.
 func big() []Scenario {
 	all := bigWithoutLag()
 	lagged := func(name string, changes ...change) {

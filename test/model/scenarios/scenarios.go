@@ -21,7 +21,7 @@ type Scenario struct {
 	Big bool
 }
 
-// Compare returns how a result differs from what is recorded, or nothing.
+// Compare returns the difference of a result from its record, or an empty text.
 func (sc Scenario) Compare(r engine.Result) string {
 	broken := map[engine.Code]bool{}
 	for _, f := range r.Findings {
@@ -136,7 +136,7 @@ func twoAttempts(c *protocol.Config) { c.Attempts = 2 }
 // trainAhead submits the next step while the save of the state has no reply.
 func trainAhead(c *protocol.Config) { c.TrainAhead = true }
 
-// noClaims is what is left without an artifact store: order by attempt, and the opening state.
+// noClaims is the protocol without an artifact store: order by attempt, and the opening state.
 func noClaims(c *protocol.Config) { c.Fence = protocol.FenceNone }
 
 // faults are the kinds of faults.

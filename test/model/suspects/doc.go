@@ -2,6 +2,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package suspects is the model of the leases of two groups of two members, one of which ends each process that plays
-// it. Workers also die for other reasons, are cut off and come back. The learner, which knows of a worker only what it
-// was told last, decides what to lease together, and which member it blames.
+// it. Workers also die for other reasons, are cut off and come back. The learner, which knows only the last message of
+// a worker, decides which groups to lease together, and which member to blame.
 package suspects

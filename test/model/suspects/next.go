@@ -164,8 +164,8 @@ func (m *Model) end(t *State, w int) {
 	}
 }
 
-// count counts a death for what the worker had. That of a worker that is cut off is marked, so that it can be taken
-// back.
+// count counts a death for the groups that the worker had. The death of a worker that is cut off is marked, so that it
+// can be taken back.
 func (m *Model) count(t *State, w int, mark bool) {
 	for g := range groups {
 		p, c := t.Workers[w].Plays[g], &t.Groups[g]
@@ -217,7 +217,7 @@ func (m *Model) fail(x *successors, w int) {
 	}
 }
 
-// hear has the learner hear of a worker that it took for dead. The worker stops what others have by now.
+// hear has the learner hear of a worker that it took for dead. The worker stops groups that others have by now.
 func (m *Model) hear(t *State, w int) {
 	t.Workers[w].Silent = 0
 	for g := range groups {

@@ -48,12 +48,12 @@ type worker struct {
 	Silent uint8
 }
 
-// counts is what the learner counts of a group.
+// counts are the learner's counters of a group.
 type counts struct {
 	Deaths uint8
 	Alone  [members]uint8
-	// Marks has a bit for each worker whose silence was counted, and MarkedAlone what it was counted as: 1 + the member,
-	// or 0.
+	// Marks has a bit for each worker whose silence was counted, and MarkedAlone the member that was counted: 1 + the
+	// member, or 0.
 	Marks       uint8
 	MarkedAlone [workers]uint8
 	Faulty      uint8

@@ -141,7 +141,7 @@ func (m *Model) answer(t *State, op Operation, index uint8) {
 	}
 }
 
-// position is that of the current operation.
+// position returns the position of the current operation.
 func (s *State) position() uint8 {
 	if s.Phase == saving {
 		return saveAt

@@ -82,7 +82,7 @@ func (m *Model) arrive(s *State, op Operation, number uint8) uint8 {
 	return s.Queued - 1
 }
 
-// execute does what a queued operation says.
+// execute executes a queued operation.
 func (s *State) execute(i int) {
 	op := &s.Queue[i]
 	op.Status = succeeded

@@ -8,7 +8,7 @@ import "github.com/tinker-operator/tinker-operator/test/model/engine"
 const (
 	steps  = 2
 	chunks = 2
-	// optimAt is the position of optim_step behind the chunks of its step, and saveAt that of the save.
+	// optimAt is the position of optim_step after the chunks of its step, and saveAt the position of the save.
 	optimAt = chunks
 	saveAt  = chunks + 1
 )
@@ -93,7 +93,7 @@ const (
 	forgotten
 )
 
-// The content of an update that is not exactly that of one step.
+// The content of an update that is not exactly one step.
 const (
 	mixed uint8 = iota + 9
 	doubled
