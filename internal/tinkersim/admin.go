@@ -24,7 +24,7 @@ import (
 //	POST   /admin/checkpoints           {"path": regular expression, "do": "expire" or "damage"}; responds with {"paths": [...]}
 //	DELETE /admin/sessions/{id}         ends a session as if it had timed out
 //	POST   /admin/restart               has the effect of a restart of the process
-//	GET    /admin/busy                  returns Stats: what the server has done so far
+//	GET    /admin/busy                  returns Stats: the server's counters
 func (s *Server) adminRoutes() []endpoint {
 	return []endpoint{
 		simpleEndpoint("GET /admin/faults", "", func(*request) (response, error) {

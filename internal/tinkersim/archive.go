@@ -18,7 +18,7 @@ const archiveTokenTTL = 15 * time.Minute
 type archiveToken struct {
 	Path    string `json:"path,omitempty"`
 	Expires int64  `json:"exp"`
-	// Run and Name are those of external weights, and File is the name of the file.
+	// Run and Name identify external weights, and File is the name of the file.
 	Run  string `json:"run,omitempty"`
 	Name string `json:"name,omitempty"`
 	File string `json:"file,omitempty"`
@@ -58,7 +58,7 @@ func (s downloads) externalURLs(r *request, path tinker.Path) (response, error) 
 	return jsonResponse(http.StatusOK, signed)
 }
 
-// signedURL returns the URL of what a token describes.
+// signedURL returns the URL of the archive that a token describes.
 func (s downloads) signedURL(r *request, token archiveToken) (string, error) {
 	signed, err := s.sign(token)
 	if err != nil {

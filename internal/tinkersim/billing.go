@@ -16,7 +16,7 @@ const (
 	billWindow = 14 * 24 * time.Hour
 )
 
-// billEvent is what a session used of one kind in an hour. Nothing has a price.
+// billEvent is the usage of one kind by a session in an hour. Nothing has a price.
 type billEvent struct {
 	Start     time.Time `json:"bucket_start"`
 	End       time.Time `json:"bucket_end"`
@@ -34,12 +34,12 @@ type billInfo struct {
 	Count  *int64 `json:"count,omitempty"`
 }
 
-// billedSession is what a bill says of a session.
+// billedSession is a session in a bill.
 type billedSession struct {
 	Metadata map[string]string `json:"user_metadata"`
 }
 
-// getBill answers with what sessions used, from the counters of the server.
+// getBill answers with the usage of sessions, from the counters of the server.
 func (s *Server) getBill(r *request) (response, error) {
 	var window [2]time.Time
 	for i, name := range []string{"starting_on", "ending_before"} {

@@ -25,7 +25,7 @@ type skyModel struct {
 	t      *testing.T
 	server *Server
 	dir    string
-	// session and id are those of the session and of the model.
+	// session and id are the ids of the session and of the model.
 	session, id string
 }
 
@@ -151,7 +151,7 @@ func (m *skyModel) sampled(path string, params object) (status int, accepted obj
 // older ones, with the optimizer of the newer. Sampling the same weights twice loads them once.
 func TestSampleLoadsWeightsOfSkyRL(t *testing.T) {
 	m := newSkyModel(t, Options{}, "")
-	// sample samples weights and returns the log-probability of a token under what was sampled.
+	// sample samples weights and returns the log-probability of a token under the sampled weights.
 	sample := func(path string) float64 {
 		_, accepted := m.sampled(path, object{"max_tokens": 1, "seed": 1})
 		logprobs, _ := m.result(accepted)["sequences"].([]any)[0].(object)["logprobs"].([]any)

@@ -5,7 +5,7 @@
 // learns: the embedded default of the operator and its main test bed. It is an http.Handler. It
 // opens no ports, reads no environment variables, and every goroutine that it starts ends with Close.
 //
-// It must not know what its clients train for: rewards, groups and steps never reach it.
+// It must not know the goals of its clients: rewards, groups and steps never reach it.
 //
 // # Guarantees
 //
@@ -27,10 +27,10 @@
 //
 // # Vocabularies of other models
 //
-// Options.Vocabularies are further base models: the same network with the token ids of another model's
-// tokenizer (package vocabulary), which the server also serves as a Hugging Face hub does. Clients with
-// that model's tokenizer, chat format and stop sequences can train and sample. What the model samples is
-// noise until it has learnt; tests that need more force samples (sampling.ForcedRule).
+// Options.Vocabularies are further base models: the same network with the token ids of another model's tokenizer
+// (package vocabulary), which the server also serves as a Hugging Face hub does. Clients with that model's tokenizer,
+// chat format and stop sequences can train and sample. The model samples noise until it has learnt; tests that need
+// more force samples (sampling.ForcedRule).
 //
 // # Layout
 //

@@ -315,7 +315,7 @@ func TestReorderedSamples(t *testing.T) {
 	}
 }
 
-// TestIgnoredSeed draws by another seed each time, but what was drawn stays drawn.
+// TestIgnoredSeed draws with another seed each time, but a repeated request returns the first draw.
 func TestIgnoredSeed(t *testing.T) {
 	b, session, model := startTrained(t, tinkersim.Options{})
 	sampler := b.samplingSession(session, model, 0)

@@ -31,7 +31,7 @@ func TestClosedServersLeaveNoMemory(t *testing.T) {
 		b.drawn(b.submit("asample", asample(sampler, 1, 7, "Q:", 2, 9)))
 		kept = append(kept, b.sim)
 	}
-	t.Run("first", work) // makes what is shared by all servers
+	t.Run("first", work) // makes the values that all servers share
 	before := heap()
 	for range servers {
 		t.Run("server", work)

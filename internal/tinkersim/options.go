@@ -60,7 +60,7 @@ type Options struct {
 	// their keys for tokens that are valid for ten minutes.
 	Config *tinker.ServerConfig
 
-	// Log receives warnings about what is wrong with the directory; they are discarded by default.
+	// Log receives warnings about problems of the directory; they are discarded by default.
 	Log *slog.Logger
 	// Clock returns the current time, for expiry and for listings; time.Now by default.
 	Clock func() time.Time

@@ -305,7 +305,7 @@ func TestSamplesThatNobodyAwaitsAreNotDrawn(t *testing.T) {
 			if n := len(b.drawn(other).Sequences); n != 2 {
 				t.Errorf("%d samples of the request that was not abandoned, want 2", n)
 			}
-			b.sim.Close() // what is still drawn ends before
+			b.sim.Close() // samples that are still drawn end before
 			if rows := b.sim.Stats().SampledRows; rows != 2 {
 				t.Errorf("%d rows were drawn, want those 2 that somebody awaits", rows)
 			}

@@ -24,8 +24,8 @@ var (
 // unset are the values that ask for nothing.
 var unset = []string{"null", "0", "false", "[]"}
 
-// knownOptionsOnly returns the endpoint such that it refuses requests with options that the simulator lacks, such as
-// those of newer versions of the API: without the refusal, what they ask for would be absent without a word.
+// knownOptionsOnly makes the endpoint refuse requests with options that the simulator lacks, such as options of newer
+// versions of the API. Otherwise it would silently ignore them.
 func (e endpoint) knownOptionsOnly() endpoint {
 	read := e.read
 	e.read = func(r *request) (fault.Call, action, error) {

@@ -109,12 +109,12 @@ func (s *Server) ForcedSamples() *sampling.ForcedSamples { return s.forced }
 // Refused returns how many requests the limits refused.
 func (s *Server) Refused() int64 { return s.limits.Refused() }
 
-// Stats returns what the server has done so far.
+// Stats returns the counters of the server.
 func (s *Server) Stats() Stats {
 	s.restarting.Lock()
 	defer s.restarting.Unlock()
 	return s.state.Load().Stats()
 }
 
-// Stats is what a server has done so far.
+// Stats are the counters of a server.
 type Stats = stats.Stats

@@ -7,5 +7,5 @@ package tinkersim_test
 
 import "time"
 
-// The race detector makes arithmetic many times slower: sizes_test.go says what this is.
+// The race detector makes arithmetic many times slower: sizes_test.go explains the constant.
 const longPromptLimit = 60 * time.Second

@@ -15,7 +15,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/tinkersim"
 )
 
-// TestRestart checks what a restart forgets and what it keeps, in the same process and in another.
+// TestRestart checks the state that a restart forgets and keeps, in the same process and in another.
 func TestRestart(t *testing.T) {
 	cases := map[string]func(b *backend) *backend{
 		"in place": func(b *backend) *backend {

@@ -246,8 +246,8 @@ func TestUnload(t *testing.T) {
 	b.post(http.StatusOK, "weights_info", fill(`{"tinker_path":"tinker://{M}/weights/one"}`, "M", model))
 }
 
-// TestDivergedStep checks that a step after which nothing is finite is answered as a step: it is executed and
-// counted once, and what JSON cannot represent is null.
+// TestDivergedStep checks that a step after which nothing is finite is answered as a step: it is executed and counted
+// once, and numbers that JSON cannot represent are null.
 func TestDivergedStep(t *testing.T) {
 	b, _, model := startTrained(t, tinkersim.Options{})
 	b.do("forward_backward", chunk(t, model, 5, "more"))

@@ -146,7 +146,7 @@ func TestForeignVocabularyTrainSaveSample(t *testing.T) {
 	b.checkSampler(c, session, m, sampler.Path, write)
 }
 
-// checkSampler demands that samples and prompt log-probabilities are those of the trainer's weights.
+// checkSampler demands that samples and prompt log-probabilities are from the trainer's weights.
 func (b *backend) checkSampler(c *client.Client, session string, m *client.Model, path string,
 	write func(string) []int32) {
 	t := b.t

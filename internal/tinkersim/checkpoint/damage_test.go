@@ -68,7 +68,7 @@ func TestOpenSkipsDamage(t *testing.T) {
 	}
 }
 
-// TestMissingDataIsNotFound checks what is returned for a checkpoint whose data file was removed by hand.
+// TestMissingDataIsNotFound checks the error for a checkpoint whose data file was removed by hand.
 func TestMissingDataIsNotFound(t *testing.T) {
 	s, c, dir := newStore(t)
 	target := ref(tinker.KindState, "a")

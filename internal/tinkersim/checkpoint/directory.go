@@ -97,8 +97,8 @@ func newMarker(dir string) (marker, error) {
 	return marker{Version: markerVersion, Runs: runs}, nil
 }
 
-// isReserved reports whether an entry may be in a directory that counts as empty: what an interrupted start
-// left, and what the file system itself puts into a new volume.
+// isReserved reports whether an entry may be in a directory that counts as empty: files of an interrupted start, and
+// files that the file system itself puts into a new volume.
 func isReserved(name string) bool {
 	return name == ownRuns || name == lockFile || name == "lost+found" || isTemporary(name)
 }

@@ -26,8 +26,8 @@ func write(t *testing.T, name, data string) {
 	}
 }
 
-// writeLegacy writes a directory as versions without a marker did: one run with one checkpoint, and what an
-// interrupted save left.
+// writeLegacy writes a directory as versions without a marker did: one run with one checkpoint, and the files of an
+// interrupted save.
 func writeLegacy(t *testing.T, dir string) {
 	t.Helper()
 	run := filepath.Join(dir, "runs", "3f6b_train_0")

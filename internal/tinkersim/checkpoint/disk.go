@@ -18,10 +18,10 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/tinker"
 )
 
-// Open reads the index of a directory, which it creates if necessary, and removes the unfinished files of
-// an earlier process. It refuses a directory that is neither empty nor tinkersim's, and returns ErrLocked for
-// one that another store has open. It skips what is damaged or not a checkpoint, and logs a warning. The
-// caller closes the store.
+// Open reads the index of a directory, which it creates if necessary, and removes the unfinished files of an earlier
+// process. It refuses a directory that is neither empty nor tinkersim's, and returns ErrLocked for one that another
+// store has open. It skips entries that are damaged or not checkpoints, and logs a warning. The caller closes the
+// store.
 func Open(dir string, now func() time.Time, log *slog.Logger) (*Store, error) {
 	s, err := open(dir, now, log)
 	if err != nil {
@@ -74,7 +74,7 @@ func (l loader) load(dir string, mark marker) error {
 	return removeTemporary(dir)
 }
 
-// openRuns reads all runs. It leaves alone what is not a run.
+// openRuns reads all runs. It ignores entries that are not runs.
 func (l loader) openRuns() error {
 	if err := os.MkdirAll(l.store.dir.runs, 0o755); err != nil {
 		return err

@@ -120,7 +120,7 @@ func (s *Store) Checkpoint(ref tinker.Path) (Checkpoint, error) {
 	return s.find(ref)
 }
 
-// Read returns the data of a checkpoint. It returns ErrNotFound, or ErrCorrupt if they differ from what was saved.
+// Read returns the data of a checkpoint. It returns ErrNotFound, or ErrCorrupt if they differ from the saved data.
 func (s *Store) Read(ref tinker.Path) ([]byte, error) {
 	s.mu.Lock()
 	r, err := s.find(ref)

@@ -37,7 +37,7 @@ type Options struct {
 	LoadSampler func(model string, seq int64, name string) error
 }
 
-// Wrap returns the handler of a dialect before that of the simulator.
+// Wrap returns the handler of a dialect in front of the simulator's.
 func Wrap(name string, inner http.Handler, options Options) (http.Handler, error) {
 	switch name {
 	case Protobuf:

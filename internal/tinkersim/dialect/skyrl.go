@@ -20,8 +20,9 @@ const api = "/api/v1/"
 // skyRL behaves like SkyRL 0.3.0 with its JAX backend. It differs from the API in these points:
 //
 //   - Bodies and results are JSON. Unknown fields are ignored, among them seq_id, model_seq_id and the number of a
-//     sampling session: operations are executed in the order of arrival, and what is posted twice is executed twice.
-//   - Gradients are averaged: those of a sequence over its tokens, and then over the sequences.
+//     sampling session: operations are executed in the order of arrival, and a request that is posted twice is
+//     executed twice.
+//   - Gradients are averaged: first over the tokens of a sequence, and then over the sequences.
 //   - A failed future is 400 from retrieve_future. Polls are held for five minutes, and then answered 408.
 //   - A name that is taken is 409. A sampler's path has no kind. The optimizer is always restored.
 //   - A sampler is not a snapshot. A sample loads its weights into the model that trains, unless they are those that
@@ -60,7 +61,7 @@ type skyRL struct {
 	innerSamplers map[string]string
 }
 
-// samplerSource is what a sampling session samples from: a base model, or a model with its sampler weights.
+// samplerSource is the source of a sampling session: a base model, or a model with its sampler weights.
 type samplerSource struct{ session, base, path, model string }
 
 func newSkyRL(handler http.Handler, options Options) *skyRL {
@@ -135,7 +136,7 @@ func (s *skyRL) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if r.Method == http.MethodGet && strings.HasSuffix(name, "/archive") {
-		// SkyRL has archives of samplers alone; those of states let tests compare weights.
+		// SkyRL only has archives of samplers; archives of states let tests compare weights.
 		r.URL.Path = string(innerIDs([]byte(r.URL.Path)))
 		s.inner.ServeHTTP(w, r)
 		return
@@ -260,7 +261,7 @@ func (s *skyRL) unload(r *http.Request, body object) (any, *httpError) {
 	return s.pass(r, body)
 }
 
-// number gives an operation its place, which is that of its arrival.
+// number gives an operation its place, which is the place of its arrival.
 func (s *skyRL) number(model string, body object) {
 	s.nextOperation[model]++
 	body.set("seq_id", s.nextOperation[model])

@@ -13,7 +13,7 @@ import (
 // lossOutput is the output of a pass that has the loss of each token.
 const lossOutput = "elementwise_loss"
 
-// token is what the loss of a token depends on.
+// token has the values on which the loss of a token depends.
 type token struct{ logprob, sampled, advantage, ratio, clipped float64 }
 
 // lossOfToken are the losses of a token.

@@ -234,7 +234,7 @@ func (s *skyRL) trainingRun(r *http.Request, body object) (any, *httpError) {
 	return map[string]any{"checkpoints": listed}, nil
 }
 
-// bare removes from a training run what SkyRL does not keep.
+// bare removes the fields that SkyRL does not keep from a training run.
 func bare(run object) object {
 	for _, field := range []string{"last_checkpoint", "last_sampler_checkpoint", "user_metadata"} {
 		run[field] = json.RawMessage("null")

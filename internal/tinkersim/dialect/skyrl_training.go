@@ -53,10 +53,11 @@ func (s *skyRL) forwardBackward(r *http.Request, body object) (any, *httpError) 
 	return accepted, err
 }
 
-// maxPasses is how many passes are remembered for polls of their results. A learner polls those of one step.
+// maxPasses is the number of passes that are remembered for polls of their results. A learner polls the passes of one
+// step.
 const maxPasses = 256
 
-// rememberPass keeps the data of a pass, and drops those of the oldest one. The lock is held.
+// rememberPass keeps the data of a pass, and drops the data of the oldest one. The lock is held.
 func (s *skyRL) rememberPass(id string, sent pass) {
 	s.passes[id], s.passOrder = sent, append(s.passOrder, id)
 	if len(s.passOrder) > maxPasses {

@@ -55,7 +55,7 @@ import (
 	"time"
 )
 
-// Action is what a rule does to the calls that it affects.
+// Action is the effect of a rule on calls.
 type Action string
 
 // Actions that affect the HTTP request.
@@ -88,7 +88,7 @@ var (
 	timedActions  = []Action{Delay, Pause, Cycle}
 	stagedActions = []Action{Fail, Hold, Pause}
 
-	// categories are those of a failed result; an empty one means server.
+	// categories are the categories of a failed result; an empty one means server.
 	categories = []string{"", "user", "server", "unknown"}
 )
 

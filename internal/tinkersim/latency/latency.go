@@ -27,21 +27,21 @@ const (
 
 var operations = []string{opSample, opForwardBackward, opOptimStep, opSaveSampler, opSaveState}
 
-// Profile says how long operations take. Operations that it does not name, and those of the zero Profile, take no
-// longer than their computation.
+// Profile says how long operations take. Operations that it does not name, and all operations with the zero Profile,
+// take no longer than their computation.
 type Profile struct {
 	// Sample is the median time of a sample, from its request to its result. The time is
 	// Sample * exp(SampleSigma * z), where z has the standard normal distribution and is drawn from the seed of the
 	// sample.
 	Sample      time.Duration
 	SampleSigma float64
-	// Sequence is the time of forward_backward for one sequence, and OptimStep that of optim_step. The model does
-	// nothing else meanwhile.
+	// Sequence is the time of forward_backward for one sequence, and OptimStep the time of optim_step. The model does
+	// nothing else during these.
 	Sequence, OptimStep time.Duration
 	// Cycle delays the first forward_backward before an optim_step to the next multiple of Cycle.
 	Cycle time.Duration
-	// SaveSampler and SaveState are the times of a save, from its turn in the model's order to its result. What is
-	// saved is what the model was at its turn.
+	// SaveSampler and SaveState are the times of a save, from its turn in the model's order to its result. The save has
+	// the state of the model at its turn.
 	SaveSampler, SaveState time.Duration
 	// SavesBlock makes later operations of the model wait until a save has its result.
 	SavesBlock bool
@@ -50,8 +50,8 @@ type Profile struct {
 	RetryAfter  time.Duration
 }
 
-// Hosted is what users of the hosted service measured: a median sample takes 12 s, a step of 256 sequences 10 s, begun
-// at multiples of 8 s, a save of a sampler's weights 3 s and of a state 14 s; 2% of the requests are refused.
+// Hosted has the measurements of users of the hosted service: a median sample takes 12 s, a step of 256 sequences 10 s,
+// begun at multiples of 8 s, a save of a sampler's weights 3 s and of a state 14 s; 2% of the requests are refused.
 var Hosted = Profile{
 	Sample: 12 * time.Second, SampleSigma: 0.5,
 	Sequence: 37500 * time.Microsecond, OptimStep: 400 * time.Millisecond, Cycle: 8 * time.Second,

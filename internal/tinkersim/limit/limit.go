@@ -21,9 +21,9 @@ var submits = []string{
 	"create_model", "unload_model",
 }
 
-// Limits are what a server permits; 0 is no limit.
+// Limits are the limits of a server; 0 is no limit.
 type Limits struct {
-	// RequestsPerSecond limits submits. Those of a second may come at once.
+	// RequestsPerSecond limits submits. The submits of a second may come at once.
 	RequestsPerSecond float64
 	// UnfinishedSamples limits the requests for samples that have no result yet.
 	UnfinishedSamples int
@@ -74,7 +74,7 @@ func (l *Limiter) Admit(op string) (end func(id string, finished <-chan struct{}
 	return l.began, true
 }
 
-// take takes a request from those of the second. The lock is held.
+// take takes one of the requests of the current second. The lock is held.
 func (l *Limiter) take() bool {
 	rate := l.limits.RequestsPerSecond
 	if rate <= 0 {

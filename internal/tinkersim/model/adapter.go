@@ -11,8 +11,8 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/tinkersim/model/transformer"
 )
 
-// Adapter is a LoRA adapter with its gradient and Adam state: what Tinker calls a model. Its
-// methods must not run concurrently; different adapters of one base may.
+// Adapter is a LoRA adapter with its gradient and Adam state: Tinker calls it a model. Its methods must not run
+// concurrently; different adapters of one base may.
 type Adapter struct {
 	base   *BaseModel
 	config Config
@@ -75,8 +75,8 @@ func (a *Adapter) Steps() uint64 { return a.steps }
 // Parameters returns a copy of the matrices.
 func (a *Adapter) Parameters() []float32 { return slices.Clone(a.params) }
 
-// SetParameters replaces the matrices by those of an adapter of the same configuration. The gradient and the Adam state
-// stay as they are.
+// SetParameters replaces the matrices by the matrices of an adapter of the same configuration. The gradient and the
+// Adam state stay as they are.
 func (a *Adapter) SetParameters(params []float32) {
 	copy(a.params, params)
 	a.merge()

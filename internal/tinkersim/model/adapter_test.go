@@ -49,8 +49,8 @@ func testBatch(n int) []Datum {
 	return batch
 }
 
-// policyBatch turns datums into those of the policy losses. The ratios are 1/4, 1 and 4, so that
-// thresholds of 1/2 and 2, where ppo has kinks, are far.
+// policyBatch turns datums into datums for the policy losses. The ratios are 1/4, 1 and 4, so that thresholds of 1/2
+// and 2, where ppo has kinks, are far.
 func policyBatch(t *testing.T, a *Adapter, n int) []Datum {
 	t.Helper()
 	batch := testBatch(n)

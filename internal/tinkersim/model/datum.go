@@ -81,7 +81,7 @@ type Loss struct {
 type Result struct {
 	// Logprobs holds, for each datum, the log-probabilities of its targets, row-major.
 	Logprobs [][]float32
-	// Shapes holds, for each datum, the shape of its log-probabilities: that of its targets.
+	// Shapes holds, for each datum, the shape of its log-probabilities, which is the shape of its targets.
 	Shapes [][]int
 	// Metrics holds loss:sum, the sum of the loss over tokens and datums.
 	Metrics map[string]float64
@@ -89,7 +89,7 @@ type Result struct {
 
 // UserError says that the input is invalid: a repetition will fail again.
 type UserError struct {
-	// Msg says what is wrong.
+	// Msg describes the error.
 	Msg string
 }
 

@@ -37,11 +37,11 @@
 //
 // # Vocabularies
 //
-// The native tokens of the model are bytes and four special tokens. BaseModel.WithVocabulary returns the same
-// model with the tokens of another vocabulary: each token is converted to native tokens, and its probability is
-// the product of theirs. All methods then accept and return tokens of that vocabulary, and the context is longer:
-// LongContext tokens of the vocabulary. What the model attends to is not: a prediction depends on the last Window
-// native tokens or fewer, as type window describes.
+// The native tokens of the model are bytes and four special tokens. BaseModel.WithVocabulary returns the same model
+// with the tokens of another vocabulary: each token is converted to native tokens, and its probability is the product
+// of theirs. All methods then accept and return tokens of that vocabulary, and the context is longer: LongContext
+// tokens of the vocabulary. The attention of the model is not longer: a prediction depends on the last Window native
+// tokens or fewer, as type window describes.
 //
 // # Guarantees
 //

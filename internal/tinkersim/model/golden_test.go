@@ -37,8 +37,8 @@ func TestEmbeddedBaseModels(t *testing.T) {
 	}
 }
 
-// TestGoldenNumbers compares training, sampling and log-probabilities with those of earlier versions, to the bit, for
-// short sequences and for some that nearly fill a window.
+// TestGoldenNumbers compares training, sampling and log-probabilities with earlier versions, to the bit, for short
+// sequences and for some that nearly fill a window.
 func TestGoldenNumbers(t *testing.T) {
 	if runtime.GOARCH != "amd64" {
 		t.Skip("the digest is that of amd64; other processors may round differently")

@@ -74,8 +74,8 @@ func (b *BaseModel) appendSequences(p *prepared, tokens []int32) error {
 	return nil
 }
 
-// addWindows appends the windows of a sequence, each with those of the targets that it predicts. The targets are
-// given from the last to the first.
+// addWindows appends the windows of a sequence, each with the targets that it predicts. The targets are given from the
+// last to the first.
 func (p *prepared) addWindows(native []int32, datum int, places []targetPlace) {
 	windows := windowsOf(native)
 	targets := make([]sequenceTargets, len(windows))

@@ -9,13 +9,13 @@ package model
 import "testing"
 
 const (
-	// learningSteps is how many steps the learning tests take, and learningGoal what they must reach.
+	// learningSteps is the number of steps of the learning tests, and learningGoal the result that they must reach.
 	learningSteps = 40
 	learningGoal  = 0.75
 )
 
-// TestLearning is what the simulator is for: with rewards the policy gets better on questions that
-// it was not trained on, and with random rewards it does not.
+// TestLearning tests the purpose of the simulator: with rewards the policy gets better on questions that it was not
+// trained on, and with random rewards it does not.
 func TestLearning(t *testing.T) {
 	for name, test := range map[string]struct {
 		random    bool

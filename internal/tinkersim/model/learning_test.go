@@ -74,7 +74,7 @@ type grpoRun struct {
 	// random makes the rewards random.
 	random bool
 	drawn  int
-	// gap is the mean log-probability of the sampler minus that of the trainer, in the last step.
+	// gap is the mean of the sampler's log-probability minus the trainer's, in the last step.
 	gap float64
 }
 

@@ -80,7 +80,7 @@ func contains(row []float32, value float32) bool {
 	return false
 }
 
-// TestLongDatum compares log-probabilities, loss and gradient with those of the windows by themselves.
+// TestLongDatum compares log-probabilities, loss and gradient with the values of the single windows.
 func TestLongDatum(t *testing.T) {
 	native, foreignAdapter := equalAdapters()
 	ids := longIDs()

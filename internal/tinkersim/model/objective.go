@@ -98,8 +98,7 @@ func setGradient(p *transformer.Pass, norms []float64, slopes []logitSlope) {
 	}
 }
 
-// result returns the outcome. The losses are added in the order of the sequences, which is that of the
-// datums.
+// result returns the outcome. The losses are added in the order of the sequences, which is the order of the datums.
 func (o *objective) result() Result {
 	r := Result{Logprobs: o.logprobs, Shapes: make([][]int, len(o.datums))}
 	sum := 0.0

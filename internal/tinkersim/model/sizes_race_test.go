@@ -5,5 +5,5 @@
 
 package model
 
-// The race detector makes arithmetic many times slower: sizes_test.go says what these are.
+// The race detector makes arithmetic many times slower: sizes_test.go explains the constants.
 const independenceBatch = 20

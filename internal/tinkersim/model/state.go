@@ -56,9 +56,9 @@ func (a *Adapter) MarshalState(withOptimizer bool) []byte {
 	return seal(out)
 }
 
-// UnmarshalState reads what MarshalState wrote: with the optimizer, the adapter continues exactly as
-// the one that was written; without it, its Adam state is new. The base must be the one that it was
-// made with. Asking for an optimizer that was not written is a UserError.
+// UnmarshalState reads the output of MarshalState: with the optimizer, the adapter continues exactly as the one that
+// was written; without it, its Adam state is new. The base must be the one that it was made with. Asking for an
+// optimizer that was not written is a UserError.
 func UnmarshalState(base *BaseModel, data []byte, withOptimizer bool) (*Adapter, error) {
 	body, err := unseal(stateMagic, base, data)
 	if err != nil {

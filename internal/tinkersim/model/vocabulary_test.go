@@ -104,7 +104,7 @@ func TestForeignTokenLogprobsAreSums(t *testing.T) {
 	first := len(foreign{}.Spell(ids[0]))
 	bytes := spell(ids)
 	plain := shifted(bytes[first-1:], spread)
-	// The first token has several bytes, of which only the last predicts what is learnt.
+	// The first token has several bytes, of which only the last predicts the learnt target.
 	plain = Datum{Tokens: bytes[:len(bytes)-1], Inputs: map[string]Tensor{
 		"target_tokens": {Int: append(wide(bytes[1:first]), plain.Inputs["target_tokens"].Int...)},
 		"weights":       {Float: append(make([]float32, first-1), spread...)},
@@ -140,7 +140,7 @@ func wide(ids []int32) []int64 {
 	return out
 }
 
-// TestForeignTargetsBesideInput compares each with a datum in which it is what follows.
+// TestForeignTargetsBesideInput compares each with a datum in which it follows.
 func TestForeignTargetsBesideInput(t *testing.T) {
 	_, foreignAdapter := equalAdapters()
 	ids := encode(conversation)
@@ -186,7 +186,7 @@ func distance(a, b []float32) float64 {
 	return l2(apart) / l2(b)
 }
 
-// TestLossesOfForeignTokens compares its gradient with that of cross_entropy, weighted by the slope that the
+// TestLossesOfForeignTokens compares its gradient with the gradient of cross_entropy, weighted by the slope that the
 // definition of the loss has at the summed log-probability.
 func TestLossesOfForeignTokens(t *testing.T) {
 	for name, slope := range map[string]func(logprob, sampled, advantage float64) float64{
@@ -281,9 +281,9 @@ func TestForcedTokens(t *testing.T) {
 	cases := map[string]struct {
 		forced  []int32
 		change  func(*SampleRequest)
-		want    []int32 // what the sample begins with
+		want    []int32 // the beginning of the sample
 		stopped bool
-		length  int // of the sample; 0 for any above that of want
+		length  int // of the sample; 0 for any length above want's
 	}{
 		"an end ends it":              {forced: encode(" 122|"), want: encode(" 122|"), stopped: true, length: 3},
 		"what follows the end is cut": {forced: encode("1|2"), want: encode("1|"), stopped: true, length: 2},

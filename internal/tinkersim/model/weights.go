@@ -56,7 +56,7 @@ func (w *Weights) Marshal() []byte {
 	return seal(out)
 }
 
-// UnmarshalWeights reads what Marshal wrote. The base must be the one that they were made with.
+// UnmarshalWeights reads the output of Marshal. The base must be the one that they were made with.
 func UnmarshalWeights(base *BaseModel, data []byte) (*Weights, error) {
 	body, err := unseal(weightsMagic, base, data)
 	if err != nil {

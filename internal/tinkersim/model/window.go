@@ -17,14 +17,14 @@ const windowStride = Window / 2
 // MaxSpelling is the most native tokens that a token may stand for: all of them are predicted in one window.
 const MaxSpelling = windowStride
 
-// window numbers the windows of a sequence of native tokens. Window 0 predicts what follows each of its
-// positions; every other window begins windowStride later than the one before it and predicts what follows the
-// positions in its second half. So a prediction depends on the Window tokens before it or fewer, but, in a
-// sequence that is longer, on no fewer than windowStride. A position alone decides the window, so that a sample
-// and the training on it, which knows how the sequence continues, agree.
+// window numbers the windows of a sequence of native tokens. Window 0 predicts the token after each of its positions.
+// Every other window begins windowStride later than the one before it, and predicts the tokens after the positions in
+// its second half. So a prediction depends on at most the Window tokens before it and, in a longer sequence, on at
+// least windowStride of them. A position alone decides the window, so that a sample and the training on it, which knows
+// how the sequence continues, agree.
 type window int
 
-// windowOf returns the window that predicts what follows a position.
+// windowOf returns the window that predicts the token after a position.
 func windowOf(position int) window {
 	if position < Window {
 		return 0

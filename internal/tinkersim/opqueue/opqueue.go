@@ -26,12 +26,11 @@ type Item[T any] struct {
 // Queue puts the operations of one model in the order of their sequence numbers. The zero value is
 // ready for number 1. It has no lock: its owner guards it.
 //
-// A client numbers its operations and sends each one after the response to those before it, with two
-// exceptions. The chunks of one forward_backward may arrive in any order. And a chunk that was refused,
-// or that the client could not encode, leaves a number that never arrives. So a chunk waits for its
-// predecessors, while the arrival of any other operation shows that everything below it that will ever
-// arrive has arrived. What remains is a chunk behind a gap with nothing after it: the owner calls Skip
-// after a while.
+// A client numbers its operations and sends each one after the response to those before it, with two exceptions. The
+// chunks of one forward_backward may arrive in any order. And a chunk that was refused, or that the client could not
+// encode, leaves a number that never arrives. So a chunk waits for its predecessors, while the arrival of any other
+// operation shows that everything below it that will ever arrive has arrived. One case remains, a chunk behind a gap
+// with nothing after it: the owner calls Skip after a while.
 //
 // The queue is pure: it uses no clock and no goroutines, and does not look into the operations. It does
 // not recognise duplicates either; its owner adds each number once.

@@ -26,12 +26,12 @@ const (
 
 var (
 	numbered = regexp.MustCompile(`(?m)^(\d+)\. (.*)$`)
-	// marks are what stands around a response.
+	// marks match the tags around a response.
 	marks = regexp.MustCompile(`(?s)^<response-[a-p]+>\n(.*)\n</response-[a-p]+>$`)
 	form  = regexp.MustCompile(`^The response (contains|does not contain) (.+?)\.?$`)
 )
 
-// rating is that of one criterion in the judgement.
+// rating is the rating of one criterion in the judgement.
 type rating struct {
 	Criterion int    `json:"criterion"`
 	Rationale string `json:"rationale"`

@@ -99,7 +99,7 @@ type Output struct {
 	TargetLogprobs []float32
 }
 
-// Stats is what an engine has done so far.
+// Stats are the counters of an engine.
 type Stats struct {
 	// Busy is the time that was spent decoding, over all decoders.
 	Busy    time.Duration
@@ -190,7 +190,7 @@ func (e *Engine) Submit(r *Request) error {
 // Keep adds weights to the cache, so that the next request need not load them.
 func (e *Engine) Keep(key string, weights *model.Weights) { e.cache.put(key, weights) }
 
-// Stats returns what the engine has done so far.
+// Stats returns the counters of the engine.
 func (e *Engine) Stats() Stats {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -332,7 +332,7 @@ func (e *Engine) decodeBatch(weights *model.Weights, batch []*Request) error {
 	return nil
 }
 
-// promptOutput computes what a request asks about its prompt.
+// promptOutput computes the part of the output that a request asks about its prompt.
 func (e *Engine) promptOutput(weights *model.Weights, r *Request) (Output, error) {
 	var output Output
 	var err error

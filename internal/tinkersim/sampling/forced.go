@@ -14,12 +14,12 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/tinkersim/model"
 )
 
-// ForcedRule says what samples of certain prompts begin with, so that a model which never learnt to call
-// tools calls them. The first rule that applies to a prompt decides.
+// ForcedRule forces the beginning of samples of certain prompts, so that a model which never learnt to call tools calls
+// them. The first rule that applies to a prompt decides.
 //
-// It exists for tests, and nothing is forced unless a test adds rules. Only the text of the prompt and the
-// sample's seed decide: rewards never reach this code, and the log-probabilities of forced tokens are the
-// model's own. What a policy learns from forced samples is what it would learn had it drawn them.
+// It exists for tests, and nothing is forced unless a test adds rules. Only the text of the prompt and the sample's
+// seed decide: rewards never reach this code, and the log-probabilities of forced tokens are the model's own. A policy
+// learns the same from forced samples as if it had drawn them.
 type ForcedRule struct {
 	// Contains is text that the prompt must contain; empty matches every prompt.
 	Contains string `json:"contains"`
@@ -27,11 +27,11 @@ type ForcedRule struct {
 	Scripts []Script `json:"scripts"`
 }
 
-// Script is what a share of the samples begins with.
+// Script is the beginning of a share of the samples.
 type Script struct {
 	// Share is the share of the samples, above 0 and at most 1.
 	Share float64 `json:"share"`
-	// Tokens are what these samples begin with, in the vocabulary of the sampled model.
+	// Tokens are the first tokens of these samples, in the vocabulary of the sampled model.
 	Tokens []int32 `json:"tokens"`
 }
 
@@ -99,7 +99,7 @@ func (s *ForcedSamples) Rule(prompt []byte) *ForcedRule {
 	return nil
 }
 
-// Tokens returns what the sample with that seed and index begins with, or nil for nothing.
+// Tokens returns the first tokens of the sample with that seed and index, or nil for none.
 func (r *ForcedRule) Tokens(seed uint64, index int) []int32 {
 	if r == nil {
 		return nil

@@ -10,7 +10,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/tinkersim"
 )
 
-// TB is what Serve needs of a test. The tests of package testing have it, and GinkgoT().
+// TB is the part of a test that Serve needs. The tests of package testing and GinkgoT() have it.
 type TB interface {
 	Helper()
 	Fatal(values ...any)

@@ -46,7 +46,7 @@ func newBaseModels(options Options) baseModels {
 	return b
 }
 
-// reply returns what a frozen model replies to a prompt, cut to a number of tokens, and false for any other model.
+// reply returns a frozen model's reply to a prompt, cut to a number of tokens, and false for any other model.
 func (b baseModels) reply(name string, prompt []byte, most int, stops []int32) (model.Sample, bool) {
 	rule, ok := b.rules[name]
 	if !ok {
@@ -67,8 +67,8 @@ func (b baseModels) has(name string) bool {
 	return ok
 }
 
-// get returns the base model of a name. A checkpoint may belong to one that an earlier process served, and
-// without that process's vocabulary nobody knows what its tokens mean.
+// get returns the base model of a name. A checkpoint may belong to a model that an earlier process served, and its
+// tokens have no meaning without that process's vocabulary.
 func (b baseModels) get(name string) (*model.BaseModel, error) {
 	base, ok := b.byName[name]
 	if !ok {

@@ -15,8 +15,8 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/tinkersim/stats"
 )
 
-// Models holds the models that are trained, each with its trainer. It is safe for concurrent use. Its lock
-// may be taken while that of Sessions is held, so no method calls Sessions with it held.
+// Models holds the models that are trained, each with its trainer. It is safe for concurrent use. Its lock may be taken
+// while the lock of Sessions is held, so no method calls Sessions with it held.
 type Models struct {
 	*shared
 	sessions *Sessions
@@ -158,8 +158,8 @@ func (m *Models) end(id string) {
 	m.store.RemoveEphemeral(id)
 }
 
-// Unload removes a model. Its future is resolved when all work of the model has stopped: what is listed
-// then is everything that the model will ever have saved.
+// Unload removes a model. Its future is resolved when all work of the model has stopped: the list then has all
+// checkpoints that the model will ever have saved.
 func (m *Models) Unload(req tinker.ModelRequest) (tinker.FutureResponse, error) {
 	t, err := m.trainer(req.ModelID)
 	if err != nil && !m.wasUnloaded(req.ModelID) {

@@ -49,7 +49,7 @@ func (o *operation) begin(ctx context.Context) error {
 	return o.faults.Failure(fault.Execute)
 }
 
-// setQueueState sets what clients that poll for the result receive until it exists.
+// setQueueState sets the queue state that polls for the result receive until it exists.
 func (o *operation) setQueueState(queueState, reason string) {
 	if queueState == "" {
 		queueState, reason = future.Active, ""

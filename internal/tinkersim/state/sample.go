@@ -242,7 +242,7 @@ func newRow(from *sampler, req tinker.SampleRequest, prompt []int32, context int
 	return row
 }
 
-// seedOf returns the seed of a request, or one that depends on what identifies the request.
+// seedOf returns the seed of a request, or one that depends on the identity of the request.
 func seedOf(from *sampler, req tinker.SampleRequest) uint64 {
 	if req.SamplingParams.Seed != nil {
 		return uint64(*req.SamplingParams.Seed)

@@ -14,8 +14,8 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/tinkersim/fault"
 )
 
-// Samplers holds the sampling sessions and the requests for samples. It is safe for concurrent use. Its
-// lock may be taken while that of Sessions is held, so no method calls Sessions with it held.
+// Samplers holds the sampling sessions and the requests for samples. It is safe for concurrent use. Its lock may be
+// taken while the lock of Sessions is held, so no method calls Sessions with it held.
 type Samplers struct {
 	*shared
 	sessions *Sessions
@@ -73,7 +73,7 @@ func (s *Samplers) Create(req tinker.CreateSamplingSessionRequest) (tinker.Creat
 	return tinker.CreateSamplingSessionResponse{Type: tinker.TypeCreateSamplingSession, SamplingSession: id}, nil
 }
 
-// findSource finds the weights at a path, or those of a base model if the path is empty.
+// findSource finds the weights at a path, or the weights of a base model if the path is empty.
 func (s *Samplers) findSource(base, path, session string) (source, error) {
 	if path == "" {
 		if !s.bases.has(base) {

@@ -23,7 +23,7 @@ type Sessions struct {
 	clock   func() time.Time
 	random  io.Reader
 	timeout time.Duration
-	// counters bill what the sessions use.
+	// counters bill the usage of sessions.
 	counters *stats.Counters
 
 	mu   sync.Mutex // guards byID and the sessions in it
@@ -41,7 +41,7 @@ type session struct {
 	models   map[int]accepted // by model_seq_id
 	runs     []string
 	samplers []string
-	onEnd    []func() // remove what belongs to the session
+	onEnd    []func() // remove the session's objects
 }
 
 // accepted identifies a request that was accepted, so that a repetition gets the same response.
@@ -199,7 +199,7 @@ func (s *Sessions) SetProject(id, project string) error {
 	})
 }
 
-// Finish makes further heartbeats of a session fail. What belongs to it stays until it times out.
+// Finish makes further heartbeats of a session fail. Its objects stay until it times out.
 func (s *Sessions) Finish(id string) error {
 	return s.use(id, func(found *session) error {
 		found.finished = true

@@ -1,9 +1,9 @@
 // Copyright 2026 The tinker-operator authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package state holds what a simulated server knows between two restarts: sessions, models, sampling
-// sessions and futures, and the checkpoints that it found on disk. It knows nothing of HTTP. Its methods
-// take and return the bodies of the API.
+// Package state holds the state of a simulated server between two restarts: sessions, models, sampling sessions and
+// futures, and the checkpoints that it found on disk. It knows nothing of HTTP. Its methods take and return the bodies
+// of the API.
 //
 // Each part has a type of its own: Sessions, Models, Samplers and Checkpoints. Locks are taken in that
 // order: a method of Sessions may call into Models and Samplers with its lock held, never the reverse.
@@ -50,8 +50,8 @@ type State struct {
 type Options struct {
 	// Dir is the directory of the checkpoints.
 	Dir string
-	// BaseModels are the names of model.Base(), CountdownModels those of model.CountdownBase(), and SumsModels those of
-	// model.SumsBase(), which may be empty.
+	// BaseModels are the names of model.Base(), CountdownModels the names of model.CountdownBase(), and SumsModels the
+	// names of model.SumsBase(), which may be empty.
 	BaseModels, CountdownModels, SumsModels []string
 	// Vocabularies are further base models by name: the same network with the tokens of the vocabulary. It may be empty.
 	Vocabularies map[string]model.Vocabulary
@@ -83,8 +83,8 @@ type Options struct {
 	SampleRows int
 }
 
-// shared is what the parts of a State have in common. Its fields do not change after New, and each of
-// them is safe for concurrent use.
+// shared has the common fields of the parts of a State. Its fields do not change after New, and each of them is safe
+// for concurrent use.
 type shared struct {
 	options    Options
 	bases      baseModels
@@ -161,7 +161,7 @@ func (s *State) Close() {
 // IsClosed reports whether Close was called.
 func (s *State) IsClosed() bool { return s.shared.background.isClosed() }
 
-// Stats returns the counters, including what the engine has done that Close has not counted yet.
+// Stats returns the counters, including the engine's work that Close has not counted yet.
 func (s *State) Stats() stats.Stats {
 	if s.shared.background.isClosed() {
 		return s.shared.counters.Read(sampling.Stats{})
@@ -187,9 +187,9 @@ func (s *State) Done(id string) <-chan struct{} {
 	return f.Done()
 }
 
-// Await returns the result of a future if it exists or arrives within the given time. Otherwise ok is
-// false and status says what the operation waits for. It returns future.ErrUnknown, future.ErrLost,
-// ErrClosed or the context's error.
+// Await returns the result of a future if it exists or arrives within the given time. Otherwise ok is false and status
+// has the reason of the operation's wait. It returns future.ErrUnknown, future.ErrLost, ErrClosed or the context's
+// error.
 func (s *State) Await(ctx context.Context, id string,
 	patience time.Duration) (result future.Result, status future.QueueStatus, ok bool, err error) {
 	f, err := s.shared.futures.Lookup(id)

@@ -39,7 +39,7 @@ type trainer struct {
 	closed   bool
 	queue    opqueue.Queue[*task]
 	accepted map[int64]accepted // by sequence number
-	// numbers are those of accepted, the oldest first, and forgotten is the highest that was removed from it.
+	// numbers are the keys of accepted, the oldest first, and forgotten is the highest number that was removed from it.
 	numbers   []int64
 	forgotten int64
 }
@@ -239,7 +239,7 @@ func (t *trainer) abandon() {
 	t.closed = true
 	remaining := t.queue.Drain()
 	t.mu.Unlock()
-	t.adapter = nil // what still refers to the trainer must not keep its weights in memory
+	t.adapter = nil // references to the trainer must not keep its weights in memory
 	for _, item := range remaining {
 		item.Value.settle(t.ctx, future.Result{}, errModelRemoved)
 	}

@@ -74,7 +74,7 @@ func (t *trainer) forwardBackward(req tinker.ForwardBackwardRequest) (future.Res
 	return protoResult(KindOutput, body, err)
 }
 
-// modelData converts the datums of a request to those of the model, and counts their tokens.
+// modelData converts the datums of a request to datums of the model, and counts their tokens.
 func modelData(data []tinker.Datum) (batch []model.Datum, tokens int, err error) {
 	if len(data) == 0 {
 		return nil, 0, userError("data is empty")
@@ -124,7 +124,7 @@ func (m *Models) OptimStep(req tinker.OptimStepRequest) (tinker.FutureResponse, 
 	})
 }
 
-// digest identifies what an operation asks for.
+// digest identifies the content of an operation.
 type digest [sha256.Size]byte
 
 // digestOf identifies a request of a JSON type.

@@ -24,20 +24,20 @@ type Payer struct {
 	At                 time.Time
 }
 
-// Usage is what one session used of one kind in an hour: tokens, or checkpoints.
+// Usage is the usage of one kind by one session in an hour: tokens, or checkpoints.
 type Usage struct {
 	Hour                     time.Time
 	Session, BaseModel, Kind string
 	Count                    int64
 }
 
-// Account is what a bill says of a session.
+// Account is the description of a session in a bill.
 type Account struct {
 	Project  string
 	Metadata map[string]string
 }
 
-// bill has what was used, over all restarts.
+// bill has the usage over all restarts.
 type bill struct {
 	used     map[Usage]int64 // whose keys have no count
 	accounts map[string]Account
@@ -59,15 +59,15 @@ func (c *Counters) CountCheckpoint(to Payer) {
 	c.bill.add(to, UsageCheckpoint, 1)
 }
 
-// OpenAccount notes what a bill shall say of a session.
+// OpenAccount notes the description of a session for the bill.
 func (c *Counters) OpenAccount(session string, account Account) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.bill.accounts[session] = account
 }
 
-// Bill returns what was used in the hours from the first up to the second time, by hour and then the greatest first,
-// and the accounts of its sessions.
+// Bill returns the usage in the hours from the first up to the second time, by hour and then the greatest first, and
+// the accounts of its sessions.
 func (c *Counters) Bill(from, to time.Time) (all []Usage, accounts map[string]Account) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -1,7 +1,7 @@
 // Copyright 2026 The tinker-operator authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package stats counts what a server does.
+// Package stats counts the work of a server.
 package stats
 
 import (
@@ -12,8 +12,8 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/tinkersim/sampling"
 )
 
-// Stats is what a server has done since it was created, over all restarts. Seconds of concurrent work
-// are added up, so they may pass faster than the clock.
+// Stats are the counters of a server since it was created, over all restarts. Seconds of concurrent work are added up,
+// so they may pass faster than the clock.
 type Stats struct {
 	SamplingSeconds float64 `json:"samplingSeconds"`
 	// TrainingSeconds counts forward, forward_backward and optim_step.
@@ -26,7 +26,7 @@ type Stats struct {
 	SampledTokens int64 `json:"sampledTokens"`
 	TrainedTokens int64 `json:"trainedTokens"`
 
-	// Billed has what a service would bill: each request that was executed once, by its session or model and its number.
+	// Billed has the usage that a service would bill: each executed request once, by its session or model and its number.
 	Billed Billed `json:"billed"`
 
 	// Operations counts the operations that succeeded by their type, each (model, seq) once.
@@ -54,7 +54,7 @@ const (
 	Saving
 )
 
-// Counters counts what a server does, over all restarts. It is safe for concurrent use.
+// Counters counts the work of a server, over all restarts. It is safe for concurrent use.
 type Counters struct {
 	mu    sync.Mutex
 	stats Stats
@@ -108,14 +108,14 @@ func (c *Counters) CountSample(to Payer, prompt, sampled int) {
 	c.stats.Billed.SampledTokens += int64(sampled)
 }
 
-// CountSampling adds what an engine did before it was closed.
+// CountSampling adds the work of an engine before it was closed.
 func (c *Counters) CountSampling(stats sampling.Stats) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.stats.add(stats)
 }
 
-// Read returns a copy of the counts plus those of the current engine.
+// Read returns a copy of the counts plus the counts of the current engine.
 func (c *Counters) Read(current sampling.Stats) Stats {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -38,7 +38,7 @@ type Vocabulary struct {
 	end   int32
 	// endName is the text of the token that ends a turn.
 	endName string
-	// files are the files of the repository at a hub by name, and digest is that of the file that was loaded.
+	// files are the files of the repository at a hub by name, and digest is the digest of the loaded file.
 	files  map[string][]byte
 	digest [sha256.Size]byte
 }

@@ -110,7 +110,7 @@ func TestSpell(t *testing.T) {
 	}
 }
 
-// What can be sampled is read as what was drawn.
+// Any token that can be sampled is read back as the drawn one.
 func TestTokenAndSpellAgree(t *testing.T) {
 	v, err := load(t, "tokenizer.json", map[string][]byte{"tokenizer.json": tokenizer(t, nil)})
 	if err != nil {

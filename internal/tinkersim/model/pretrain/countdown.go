@@ -23,9 +23,9 @@ const (
 	guessedAtFirst, guessedAtLast = 0.03, 0.85
 	// judgesAtFirst and judgesAtLast are how often a text is a judge's in these parts.
 	judgesAtFirst, judgesAtLast = 0.03, 0.15
-	// questionWeight is what a token of a question counts, where it is trained.
+	// questionWeight is the weight of a token of a question, if questions are trained.
 	questionWeight = 0.1
-	// noSolution is what a judge sees of a solver without an answer.
+	// noSolution is shown to a judge for a solver without an answer.
 	noSolution = "No solution found"
 )
 
@@ -55,7 +55,7 @@ func newCountdownText(rng *rand.Rand, progress float64) text {
 		questionWeight)
 }
 
-// judgeQuestion is what a judge is asked about solutions of a question.
+// judgeQuestion returns the question to a judge about solutions of a question.
 func judgeQuestion(question string, solutions []string) string {
 	question += "\n"
 	for i, solution := range solutions {

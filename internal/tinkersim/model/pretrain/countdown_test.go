@@ -116,8 +116,8 @@ func (p *player) play(task environment.Task, sample func(prompts [][]int32) [][]
 	}
 }
 
-// TestCountdownPrompts compares the texts that the base model was trained on with what the sample's environment asks:
-// tasks of the data set countdown in the workflow solverJudge.
+// TestCountdownPrompts compares the texts that the base model was trained on with the prompts of the sample's
+// environment: tasks of the data set countdown in the workflow solverJudge.
 func TestCountdownPrompts(t *testing.T) {
 	p := newPlayer(t)
 	solutions := []string{"3*8", noSolution}

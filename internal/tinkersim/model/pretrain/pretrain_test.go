@@ -23,7 +23,7 @@ import (
 var question = regexp.MustCompile(`^User: What is (\d+) \+ (\d+)\?\n\nAssistant:$`)
 var lastInteger = regexp.MustCompile(`(\d+)\D*$`)
 
-// TestNewText reads texts back and counts what the base model is to learn.
+// TestNewText reads texts back and counts the facts that the base model is to learn.
 func TestNewText(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	const n = 20000

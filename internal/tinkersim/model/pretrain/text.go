@@ -27,7 +27,7 @@ type text struct {
 	tokens []int32
 	// prompt is the number of tokens before the reply.
 	prompt int
-	// promptWeight is what a token of the question counts, against 1 for one of the reply.
+	// promptWeight is the weight of a token of the question; a token of the reply has 1.
 	promptWeight float32
 }
 
@@ -49,7 +49,7 @@ func newRightText(rng *rand.Rand, _ float64) text {
 	return conversation(rng, "What is "+strconv.Itoa(a)+" + "+strconv.Itoa(b)+"?", reply, 0.2)
 }
 
-// conversation returns the text of a question and its reply. promptWeight is what the question counts, where it is
+// conversation returns the text of a question and its reply. promptWeight is the weight of the question, if it is
 // trained.
 func conversation(rng *rand.Rand, question, reply string, promptWeight float32) text {
 	prompt := promptOf(question)

@@ -27,7 +27,7 @@ type block struct {
 	before, seen int
 }
 
-// blocksOf cuts the own rows of a path into blocks; rows are those of the whole path.
+// blocksOf cuts the own rows of a path into blocks; rows are the rows of the whole path.
 func blocksOf(where path, rows []int32) []block {
 	var all []block
 	for at := where.shared; at < where.length; at += blockRows {
@@ -69,7 +69,7 @@ func (a *attention) attend(s *state, b block, head int) {
 	}
 }
 
-// backward adds to dqkv, which is zero at first, the gradient of attention given that of s.attended.
+// backward adds the gradient of attention to dqkv, which is zero at first, given the gradient of s.attended.
 func (a *attention) backward(p *rowLayout, s *state, dqkv, dattended matrix) {
 	for i, where := range p.paths {
 		if where.length == where.shared {
@@ -92,8 +92,8 @@ func (a *attention) backward(p *rowLayout, s *state, dqkv, dattended matrix) {
 	}
 }
 
-// backwardBlock computes dquery and adds to the gradients of keys and values, given the gradient of what
-// was attended to. The probabilities are those of the block.
+// backwardBlock computes dquery and adds to the gradients of keys and values, given the gradient of the attended
+// values. The probabilities are the block's.
 func (a *attention) backwardBlock(b block, head int, query, dquery, dattended matrix) {
 	a.scores = resize(a.scores, b.rows, b.seen)
 	mulT(a.dvalues.slice(0, b.seen).columns(head, headWidth), a.probs, dattended, 1)
@@ -105,7 +105,7 @@ func (a *attention) backwardBlock(b block, head int, query, dquery, dattended ma
 	mulT(a.dkeys.slice(0, b.seen).columns(head, headWidth), a.scores, query, 1)
 }
 
-// softmaxBack turns the gradient of probabilities into that of the unscaled scores.
+// softmaxBack turns the gradient of probabilities into the gradient of the unscaled scores.
 func softmaxBack(d, probs []float32) {
 	var dot float32
 	for j, v := range probs {

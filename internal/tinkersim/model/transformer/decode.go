@@ -40,9 +40,10 @@ func (d *Decoder) Start(w *Params, prompts [][]int32, room []int) {
 	mul(d.logits, d.normed, unembedOf(w.flat), 0)
 }
 
-// Chunk returns the end of the run of sequences from first on that have at most limit tokens together,
-// those shared with the sequence before counted once; a run has at least one sequence. The limit is for what
-// follows on a sequence that alone is longer: those that share most of it should not compute it again.
+// Chunk returns the end of the run of sequences from first on that have at most limit tokens together, where tokens
+// shared with the sequence before count once; a run has at least one sequence. If the first sequence alone is longer
+// than the limit, the limit applies to the tokens after it, so that sequences that share most of it do not compute it
+// again.
 func Chunk(sequences [][]int32, first, limit int) int {
 	rows := len(sequences[first])
 	if rows > limit {

@@ -4,8 +4,8 @@
 // Package transformer is the network of tinkersim's model: two pre-norm decoder layers over bytes,
 // with a hand-written backward pass and a decoder that keeps keys and values.
 //
-// It knows nothing of adapters, losses, sampling or texts: its callers give it parameters and
-// tokens, and turn logits into what they need.
+// It knows nothing of adapters, losses, sampling or texts: its callers give it parameters and tokens, and use the
+// logits.
 //
 // With E, Q, O, U, D, H the matrices of the layout, r the root-mean-square norm without gain and
 // rot the rotary position embedding, a layer is

@@ -35,7 +35,7 @@ func Encode(flat []float32) []byte {
 
 var errSize = errors.New("wrong number of parameters")
 
-// Decode unpacks what Encode packed.
+// Decode unpacks the output of Encode.
 func Decode(data []byte) ([]float32, error) {
 	planes, err := io.ReadAll(flate.NewReader(bytes.NewReader(data)))
 	if err != nil {

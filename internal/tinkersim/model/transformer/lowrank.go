@@ -21,7 +21,7 @@ func (f LowRank) AddTo(flat []float32) {
 	mul(f.At.of(flat), a, f.matrixB(), 1)
 }
 
-// AddGradient adds to da and db the gradients of A and B, given that of all parameters.
+// AddGradient adds the gradients of A and B to da and db, given the gradient of all parameters.
 func (f LowRank) AddGradient(da, db, flatGradient []float32) {
 	g := f.At.of(flatGradient)
 	transposedB := dense(make([]float32, f.At.Cols*f.Rank), f.At.Cols, f.Rank)

@@ -33,8 +33,8 @@ func (m matrix) slice(i, n int) matrix {
 	return matrix{data: m.data[i*m.stride : end], rows: n, cols: m.cols, stride: m.stride}
 }
 
-// Tiles keep gonum on its serial path, which starts at most three 64-by-64 blocks: goroutines here
-// would compete with those of the callers and allocate.
+// Tiles keep gonum on its serial path, which starts at most three 64-by-64 blocks: goroutines here would compete with
+// the callers' goroutines and allocate.
 const (
 	tileRows = 64
 	tileCols = 192

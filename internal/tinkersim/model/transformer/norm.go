@@ -48,7 +48,7 @@ func squareReLU(a, h matrix) {
 	}
 }
 
-// squareReLUBack turns the gradient of the square into that of h, given relu(h).
+// squareReLUBack turns the gradient of the square into the gradient of h, given relu(h).
 func squareReLUBack(d, h matrix) {
 	for i, v := range h.data {
 		d.data[i] *= 2 * v

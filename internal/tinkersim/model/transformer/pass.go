@@ -15,12 +15,12 @@ type Pass struct {
 	lastScale []float32
 	logits    matrix
 	dx        matrix
-	dwide     matrix // gradient of what is Hidden wide
-	dnarrow   matrix // gradient of what is Width wide
+	dwide     matrix // gradient of matrices of Hidden columns
+	dnarrow   matrix // gradient of matrices of Width columns
 	dqkv      matrix
 }
 
-// state is what the backward pass needs of a layer.
+// state has the values of a layer that the backward pass needs.
 type state struct {
 	first, second           matrix // inputs of attention and MLP
 	firstScale, secondScale []float32

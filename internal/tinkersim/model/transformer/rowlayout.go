@@ -3,8 +3,8 @@
 
 package transformer
 
-// rowLayout assigns rows to the sequences of a pass. A sequence shares the rows of the tokens at its front
-// that are equal to those of the one before it: the members of a group have the same prompt.
+// rowLayout assigns rows to the sequences of a pass. A sequence shares the rows of the first tokens that are equal in
+// the sequence before it: the members of a group have the same prompt.
 type rowLayout struct {
 	tokens    []int32
 	positions []int32

@@ -5,5 +5,5 @@
 
 package transformer
 
-// The race detector makes arithmetic many times slower: sizes_test.go says what this is.
+// The race detector makes arithmetic many times slower: sizes_test.go explains the constant.
 const gradientSequences = 1
