@@ -3,9 +3,9 @@
 
 package v1alpha1
 
-// Budget limits the tokens, dollars and time of the run. Once a limit is reached the run stops at a saved state and is
-// suspended with the reason BudgetReached; raising the limit continues it. The batches and evaluations that are being
-// sampled then are bought beyond the limit: of steps at most algorithm.lag + 1 batches.
+// Budget limits the tokens, dollars and time of the run. Once a limit is reached, the run stops at a saved state and is
+// suspended with the reason BudgetReached; raising the limit continues it. Batches and evaluations that are being
+// sampled at that moment exceed the limit, by at most algorithm.lag + 1 batches of steps.
 // +kubebuilder:validation:XValidation:rule="has(self.tokens) || has(self.usd) || has(self.activeSeconds)",message="budget has no limit: give tokens, usd or activeSeconds, or remove budget"
 // +kubebuilder:validation:XValidation:rule="!has(self.prices) || has(self.usd)",message="prices are what usd is computed with: give usd, or remove prices"
 type Budget struct {
@@ -14,14 +14,14 @@ type Budget struct {
 	// +kubebuilder:validation:Minimum=1
 	// +optional
 	Tokens *int64 `json:"tokens,omitempty"`
-	// usd is the limit of what all tokens cost, by prices or else the operator's table, in dollars. A run with a model
-	// whose price is not known is refused.
+	// usd limits the cost of all tokens, in dollars, at the run's prices or else at the prices in the operator's table. A
+	// run with a model whose price is not known is refused.
 	// +kubebuilder:validation:Minimum=0.01
 	// +kubebuilder:validation:XValidation:rule="self >= 0.01",message="should be greater than or equal to 0.01: raise it, or remove it"
 	// +kubebuilder:validation:Maximum=1000000000
 	// +optional
 	USD *float64 `json:"usd,omitempty"`
-	// activeSeconds is the limit of the time in which attempts of the run are in progress.
+	// activeSeconds limits the time in which attempts of the run are in progress.
 	// +kubebuilder:validation:Minimum=1
 	// +optional
 	ActiveSeconds *int64 `json:"activeSeconds,omitempty"`

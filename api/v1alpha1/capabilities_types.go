@@ -6,8 +6,8 @@ package v1alpha1
 import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 // Capabilities are the operations that an endpoint supports with a base model, found by capability checks. Losses are
-// loss.NAME and loss.NAME.SETTING, settings of the optimizer adam.NAME, as the Tinker API spells them.
-// What is in none of the lists is not known.
+// loss.NAME and loss.NAME.SETTING, settings of the optimizer adam.NAME, as the Tinker API spells them. The support of a
+// feature in none of the lists is unknown.
 type Capabilities struct {
 	// baseURL is the address of the endpoint that was tried.
 	// +kubebuilder:validation:MaxLength=2048
@@ -36,19 +36,20 @@ type Capabilities struct {
 	// +kubebuilder:validation:items:MaxLength=64
 	// +optional
 	Unsupported []string `json:"unsupported,omitempty"`
-	// checkedAt is when the run's own check ended, the first if there were several; absent if all was shared.
+	// checkedAt is the time at which the run's own check ended, the first if there were several; absent if all results
+	// were shared.
 	// +optional
 	CheckedAt *metav1.Time `json:"checkedAt,omitempty"`
 	// clientVersion is the version of the learner that checked.
 	// +kubebuilder:validation:MaxLength=64
 	// +optional
 	ClientVersion string `json:"clientVersion,omitempty"`
-	// connection is a digest of what else decides a check: tinker but for baseURL, trainModules, and the variables of the
-	// learner's pod.
+	// connection is a digest of the other inputs of a check: tinker without baseURL, trainModules, and the variables of
+	// the learner's pod.
 	// +kubebuilder:validation:MaxLength=64
 	// +optional
 	Connection string `json:"connection,omitempty"`
-	// sharedFrom is the run of the namespace whose check found what this run did not check itself.
+	// sharedFrom names the run of the namespace that made the checks which this run did not repeat.
 	// +optional
 	SharedFrom *SharedCheck `json:"sharedFrom,omitempty"`
 }
@@ -59,7 +60,7 @@ type SharedCheck struct {
 	// +kubebuilder:validation:MaxLength=253
 	// +required
 	Name string `json:"name"`
-	// checkedAt is when the check ended.
+	// checkedAt is the time at which the check ended.
 	// +required
 	CheckedAt metav1.Time `json:"checkedAt"`
 }

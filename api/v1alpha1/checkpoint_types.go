@@ -13,7 +13,7 @@ const (
 	OptimizerReset   OptimizerInit = "Reset"
 )
 
-// InitFrom is where the first weights come from.
+// InitFrom is the source of the first weights.
 // +kubebuilder:validation:XValidation:rule="has(self.checkpoint) != has(self.runRef)",message="give exactly one of checkpoint and runRef"
 type InitFrom struct {
 	// checkpoint is a training state, tinker://RUN/weights/NAME; a run that only evaluates also
@@ -25,12 +25,12 @@ type InitFrom struct {
 	// runRef names a TrainingRun of this namespace and one of its checkpoints.
 	// +optional
 	RunRef *RunCheckpoint `json:"runRef,omitempty"`
-	// optimizer says what to start Adam with: Restore is the saved state, Reset a new one. It is needed to train.
+	// optimizer selects the initial state of Adam: Restore for the saved state, Reset for a new one. Required to train.
 	// +optional
 	Optimizer OptimizerInit `json:"optimizer,omitempty"`
-	// data says at which task or row the run begins. Restart begins with the first. Continue begins after those that led
-	// to the checkpoint, which a TrainingRun has to have saved; with the same seed and the same data none comes twice
-	// before all were used.
+	// data selects the task or row at which the run begins. Restart begins with the first. Continue begins after the tasks
+	// or rows that led to the checkpoint, which a TrainingRun must have saved; with the same seed and the same data, no
+	// task or row repeats before all were used.
 	// +kubebuilder:default=Restart
 	// +optional
 	Data DataInit `json:"data,omitempty"`
@@ -74,38 +74,37 @@ const (
 	WhenComplete  RunRefWhen = "Complete"
 )
 
-// Checkpoints is when states are saved and how long they are kept. The last state, and the one
-// saved on suspend, are kept forever.
+// Checkpoints says when states are saved and how long they are kept. The last state, and the state that is saved on
+// suspend, are kept forever.
 // +kubebuilder:validation:XValidation:rule="!has(self.everySteps) || self.everySteps > 0 || !has(self.rolling) || !has(self.rolling.everySteps) || self.rolling.everySteps > 0",message="everySteps and rolling.everySteps are both 0, so that a lost pod would lose the run: set one above 0"
 type Checkpoints struct {
-	// everySteps is after how many steps a lasting checkpoint is saved; 0 saves the last alone.
+	// everySteps is the number of steps between lasting checkpoints; 0 saves only the last one.
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:default=20
 	// +optional
 	EverySteps *int64 `json:"everySteps,omitempty"`
-	// ttlSeconds is how long those checkpoints are kept; 0 keeps them forever.
+	// ttlSeconds is the time for which lasting checkpoints are kept; 0 keeps them forever.
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:default=604800
 	// +optional
 	TTLSeconds *int64 `json:"ttlSeconds,omitempty"`
-	// rolling states are for recovery: newer ones take the place of older ones.
+	// rolling states are for recovery: newer states replace older ones.
 	// +kubebuilder:default={}
 	// +optional
 	Rolling RollingCheckpoints `json:"rolling,omitzero"`
-	// keepLast is how many lasting checkpoints are kept, and older ones are deleted. If it is absent, none is
-	// deleted.
+	// keepLast limits the number of lasting checkpoints; older ones are deleted. Defaults to no limit.
 	// +kubebuilder:validation:Minimum=1
 	// +optional
 	KeepLast *int32 `json:"keepLast,omitempty"`
-	// keepBest is the number of checkpoints with the highest bestMetric that are kept; 0 keeps none of them.
+	// keepBest is the number of checkpoints with the highest bestMetric that are kept; 0 keeps none.
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=8
 	// +kubebuilder:default=1
 	// +optional
 	KeepBest *int32 `json:"keepBest,omitempty"`
-	// bestMetric names the metric that ranks checkpoints; the highest value is the best, and of a negative log-likelihood
-	// (test/nll) the lowest. test/ENVIRONMENT/pass@1 ranks them by one environment. Where mode is Supervise and nothing
-	// is evaluated on environments, test/pass@1 stands for test/nll.
+	// bestMetric names the metric that ranks checkpoints; the highest value is the best, or the lowest of a negative
+	// log-likelihood (test/nll). test/ENVIRONMENT/pass@1 ranks them by one environment. If mode is Supervise and nothing
+	// is evaluated on environments, test/pass@1 means test/nll.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=128
 	// +kubebuilder:default="test/pass@1"
@@ -115,12 +114,12 @@ type Checkpoints struct {
 
 // RollingCheckpoints are states for recovery.
 type RollingCheckpoints struct {
-	// everySteps is after how many steps such a state is saved; 0 saves none.
+	// everySteps is the number of steps between rolling states; 0 saves none.
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:default=1
 	// +optional
 	EverySteps *int64 `json:"everySteps,omitempty"`
-	// ttlSeconds is how long those states are kept, counted from when newer ones have taken their place.
+	// ttlSeconds is the time for which rolling states are kept after newer states have replaced them.
 	// +kubebuilder:validation:Minimum=600
 	// +kubebuilder:default=86400
 	// +optional

@@ -13,7 +13,7 @@ import (
 // +kubebuilder:validation:XValidation:rule="(has(self.name)?1:0)+(has(self.url)?1:0)+(has(self.server)?1:0)==1",message="give exactly one of name (a hosted environment), url (a running server) and server (an image)"
 type ORSEnvironment struct {
 	environment.ORS `json:",inline"`
-	// server is an image that is run beside every worker.
+	// server is an image that runs beside every worker.
 	// +optional
 	Server *ORSServer `json:"server,omitempty"`
 }
@@ -25,30 +25,30 @@ type ORSServer struct {
 }
 
 // Execution is where the functions of an environment run: in one container beside each worker, or in pods of their own,
-// which have no key, no token of the run and no service account. What a policy wrote runs in another one, which has
-// none of the variables that come from Secrets and ConfigMaps either.
+// which have no key, no token of the run and no service account. Programs that a policy wrote run in another container,
+// without the variables that come from Secrets and ConfigMaps.
 // +kubebuilder:validation:XValidation:rule="!has(self.pods) || (has(self.placement) && self.placement == 'Pods')",message="pods needs placement: Pods: add it, or remove pods"
 // +kubebuilder:validation:XValidation:rule="!has(self.placement) || self.placement != 'Pods' || !has(self.requirements) || self.requirements.size() == 0 || (has(self.pods) && has(self.pods.network) && self.pods.network == 'Open')",message="requirements need pods.network: Open with placement Pods, since pods install them from a package index, which no NetworkPolicy can name: set it, or name an image that has the packages"
 type Execution struct {
 	environment.FunctionImage `json:",inline"`
 	Container                 `json:",inline"`
-	// pods are the pods of placement Pods. What they do not say of the pods is as podOverrides[target=Workers] of the run
-	// has it.
+	// pods are the pods of placement Pods. Unset fields default to podOverrides[target=Workers] of the run.
 	// +optional
 	Pods *ExecutionPods `json:"pods,omitempty"`
 }
 
 // ExecutionPods are pods that run the functions of an environment for all workers of a run.
 type ExecutionPods struct {
-	// replicas is how many pods each run has. A call may go to any of them. An episode of interaction.python stays in one.
+	// replicas is the number of pods of each run. A call may go to any of them. An episode of interaction.python stays in
+	// one pod.
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=64
 	// +kubebuilder:default=1
 	// +optional
 	Replicas int32 `json:"replicas,omitempty"`
-	// network is what the pods may connect to. None has a NetworkPolicy permit nothing, also no name service; Open leaves
-	// it to the policies that the cluster has. The network of the cluster has to enforce NetworkPolicies. Workers of the
-	// run connect to the pods in any case, and nobody else does.
+	// network limits the connections of the pods. None adds a NetworkPolicy that permits no connection, not even to a name
+	// service; Open adds none, so that the policies of the cluster apply. The network of the cluster has to enforce
+	// NetworkPolicies. In both cases workers of the run connect to the pods, and nothing else does.
 	// +kubebuilder:default=None
 	// +optional
 	Network environment.PodNetwork `json:"network,omitempty"`
@@ -65,7 +65,7 @@ type ExecutionPods struct {
 	// +kubebuilder:validation:MaxItems=32
 	// +optional
 	Tolerations []corev1.Toleration `json:"tolerations,omitempty"`
-	// affinity is the affinity of the pods. Without it, they prefer different nodes.
+	// affinity is the affinity of the pods. Defaults to a preference for different nodes.
 	// +optional
 	Affinity *corev1.Affinity `json:"affinity,omitempty"`
 }

@@ -17,39 +17,38 @@ type EnvironmentRef struct {
 	Name string `json:"name"`
 }
 
-// Split chooses tasks of one split of an environment to train on.
+// Split selects the tasks of one split of an environment to train on.
 type Split struct {
 	// name is the name of the split.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=63
 	// +required
 	Name string `json:"name"`
-	// shuffle draws tasks in an order that algorithm.seed decides, a new one for each epoch; false draws
-	// them in the split's own order. Defaults to true.
+	// shuffle draws tasks in a random order that algorithm.seed decides, another one for each epoch; false draws them in
+	// the split's own order. Defaults to true.
 	// +optional
 	Shuffle *bool `json:"shuffle,omitempty"`
-	// take is the number of tasks that are used, the first in that order. If it is absent, all are used.
-	// (OpenReward: num_samples.)
+	// take limits the split to its first tasks, before shuffling. Defaults to all tasks. (OpenReward: num_samples.)
 	// +kubebuilder:validation:Minimum=1
 	// +optional
 	Take *int64 `json:"take,omitempty"`
 }
 
-// EvaluationSplit chooses tasks of one split of an environment, always in the split's own order, so
-// that runs with other seeds are evaluated on the same tasks.
+// EvaluationSplit selects the tasks of one split of an environment, always in the split's own order, so that runs with
+// other seeds are evaluated on the same tasks.
 type EvaluationSplit struct {
 	// name is the name of the split.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=63
 	// +required
 	Name string `json:"name"`
-	// take is the number of tasks that are used, the first ones. If it is absent, all are used.
+	// take limits the split to its first tasks. Defaults to all tasks.
 	// +kubebuilder:validation:Minimum=1
 	// +optional
 	Take *int64 `json:"take,omitempty"`
 }
 
-// EnvironmentUse is what training and evaluation want of an environment.
+// EnvironmentUse selects an environment and its settings for training or evaluation.
 type EnvironmentUse struct {
 	// name is the key of the list and is part of the names of metrics.
 	// +kubebuilder:validation:MinLength=1
@@ -61,19 +60,19 @@ type EnvironmentUse struct {
 	// evaluation.environments[].inheritFrom names in an evaluation.
 	// +optional
 	EnvironmentRef *EnvironmentRef `json:"environmentRef,omitempty"`
-	// retries is how often an episode that failed is repeated, each in a fresh session. Defaults to 3, or to
-	// the value of the entry of evaluation.environments[].inheritFrom.
+	// retries is the number of times a failed episode is repeated, each in a fresh session. Defaults to 3, or to the value
+	// of the entry of evaluation.environments[].inheritFrom.
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=63
 	// +optional
 	Retries *int32 `json:"retries,omitempty"`
-	// sampling is how tokens are drawn.
+	// sampling has the settings by which tokens are drawn.
 	// +optional
 	Sampling playing.Sampling `json:"sampling,omitzero"`
 	// limits end an episode.
 	// +optional
 	Limits playing.Limits `json:"limits,omitzero"`
-	// reward is how the rewards of an episode become one number.
+	// reward combines the rewards of an episode into one number.
 	// +optional
 	Reward playing.EpisodeReward `json:"reward,omitzero"`
 }
@@ -87,8 +86,8 @@ type EnvironmentUse struct {
 // +kubebuilder:validation:XValidation:rule="!has(self.limits) || !has(self.limits.trajectoryTokens) || self.groupSize * self.limits.trajectoryTokens <= 130000000",fieldPath=".groupSize",message="groupSize x limits.trajectoryTokens must be at most 130000000 tokens, which is what a group holds: lower one of them"
 type TrainingEnvironment struct {
 	EnvironmentUse `json:",inline"`
-	// weight is this environment's share of slots, relative to the others'; given for all
-	// environments or for none.
+	// weight is this environment's share of slots, relative to the other environments. Set it for all environments or for
+	// none.
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:ExclusiveMinimum=true
 	// +kubebuilder:validation:Maximum=1000000
@@ -101,19 +100,19 @@ type TrainingEnvironment struct {
 	// +kubebuilder:validation:MaxItems=16
 	// +optional
 	Splits []Split `json:"splits,omitempty"`
-	// groupSize is how many episodes of one task form a group. It is at least 2, or at least 1 where only a teacher
+	// groupSize is the number of episodes of one task in a group. It must be at least 2, or at least 1 if only a teacher
 	// teaches.
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=1024
 	// +required
 	GroupSize int32 `json:"groupSize"`
-	// minMembers of a group must succeed for it to be trained on. Defaults to half of groupSize,
-	// rounded up, and at least 2, or at least 1 where only a teacher teaches. (OpenReward: num_rollouts -
+	// minMembers is the number of episodes of a group that must succeed for the group to be trained on. Defaults to half
+	// of groupSize, rounded up, and at least 2, or at least 1 if only a teacher teaches. (OpenReward: num_rollouts -
 	// max_failing_rollouts.)
 	// +kubebuilder:validation:Minimum=1
 	// +optional
 	MinMembers *int32 `json:"minMembers,omitempty"`
-	// teacher is a model that the policy learns from, beside the rewards or, with reward none, in place of them.
+	// teacher is a model from which the policy learns, in addition to the rewards or, with reward none, instead of them.
 	// +optional
 	Teacher *algorithm.Teacher `json:"teacher,omitempty"`
 	// onUnavailable selects the reaction to a server that no worker reaches: Wait for it, or Skip its

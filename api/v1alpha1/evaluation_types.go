@@ -5,7 +5,7 @@ package v1alpha1
 
 // Evaluation samples held-out tasks.
 type Evaluation struct {
-	// everySteps is after how many steps to evaluate; with 0 a run does not evaluate while it trains.
+	// everySteps is the number of steps between evaluations. With 0, a run does not evaluate while it trains.
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:default=20
 	// +optional
@@ -18,9 +18,9 @@ type Evaluation struct {
 	// +kubebuilder:default=true
 	// +optional
 	After *bool `json:"after,omitempty"`
-	// samplingShare is the share of the episodes that evaluations have while training has episodes to sample, too. An
-	// evaluation then ends within a number of steps that follows from it, whatever the speed of the endpoint; weights do
-	// not depend on it. With 0 evaluations have what training leaves, with 1 training waits for them.
+	// samplingShare is the share of evaluations in the episodes that are sampled while training has episodes to sample as
+	// well. The share decides the number of steps in which an evaluation ends, at any speed of the endpoint; weights do
+	// not depend on it. With 0, evaluations use only idle capacity. With 1, training waits for evaluations.
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=1
 	// +kubebuilder:default=0.2
@@ -45,8 +45,8 @@ type Evaluation struct {
 // +kubebuilder:validation:XValidation:rule="!has(self.sampling) || !has(self.sampling.allowBiased)",message="sampling.allowBiased concerns training; evaluation may sample with any settings: remove it"
 type EvaluationEnvironment struct {
 	EnvironmentUse `json:",inline"`
-	// inheritFrom names the entry of spec.environments whose environmentRef, retries, sampling, limits and reward apply
-	// where this entry has none.
+	// inheritFrom names the entry of spec.environments that provides the defaults of environmentRef, retries, sampling,
+	// limits and reward.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=63
 	// +optional
@@ -58,12 +58,12 @@ type EvaluationEnvironment struct {
 	// +kubebuilder:validation:MaxItems=16
 	// +optional
 	Splits []EvaluationSplit `json:"splits,omitempty"`
-	// samplesPerTask is how many episodes of each task are sampled. Defaults to 1.
+	// samplesPerTask is the number of episodes that are sampled of each task. Defaults to 1.
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=1024
 	// +optional
 	SamplesPerTask *int32 `json:"samplesPerTask,omitempty"`
-	// passAt are the k of pass@k. Defaults to 1.
+	// passAt are the values of k in pass@k. Defaults to 1.
 	// +listType=set
 	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=8

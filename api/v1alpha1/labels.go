@@ -30,8 +30,8 @@ const (
 	AnnotationSettings = "rl.tinker-operator.dev/settings"
 	// AnnotationSpecDigest is the digest of the settings that decide the weights, as the run file has them.
 	AnnotationSpecDigest = "rl.tinker-operator.dev/spec-digest"
-	// AnnotationSuspended marks a workers' Job that the operator itself suspends, since the run wants no workers: what
-	// another controller suspends is left to it.
+	// AnnotationSuspended marks a workers' Job that the operator itself suspends, since the run wants no workers. The
+	// operator does not resume a Job that another controller suspended.
 	AnnotationSuspended = "rl.tinker-operator.dev/suspended"
 	// AnnotationImage is the manager's image when it made a Job: pods with overrides may run another.
 	AnnotationImage = "rl.tinker-operator.dev/image"
@@ -40,7 +40,7 @@ const (
 	AnnotationPods = "rl.tinker-operator.dev/pods"
 	// AnnotationEndpointSecret names, on the run file, the Secret with the run's token at its TinkerEndpoint.
 	AnnotationEndpointSecret = "rl.tinker-operator.dev/endpoint-secret"
-	// AnnotationCreator is, on a run, the user who created it, where an admission policy keeps it true.
+	// AnnotationCreator is the user who created a run, if an admission policy guarantees it.
 	AnnotationCreator = "rl.tinker-operator.dev/creator"
 	// AnnotationData lists the volumes of data sets that a Job's pods mount.
 	AnnotationData = "rl.tinker-operator.dev/data"
@@ -53,8 +53,8 @@ const (
 // LabelServerPort distinguishes the shared environment servers of a run.
 const LabelServerPort = "rl.tinker-operator.dev/server-port"
 
-// LabelProgram distinguishes the programs of a run that have pods of their own, and LabelNetwork has what these pods
-// may connect to, in lower case.
+// LabelProgram distinguishes the programs of a run that have pods of their own, and LabelNetwork has the network of
+// these pods in lower case.
 const (
 	LabelProgram = "rl.tinker-operator.dev/program"
 	LabelNetwork = "rl.tinker-operator.dev/network"

@@ -41,8 +41,8 @@ type Model struct {
 	// +kubebuilder:default=0
 	// +optional
 	Seed *int64 `json:"seed,omitempty"`
-	// renderer turns conversations into tokens and back. Defaults to the renderer of a known model, else to the model's
-	// own chat template.
+	// renderer turns conversations into tokens and back. Defaults to the renderer of a known model, or to the chat
+	// template of any other.
 	// +optional
 	Renderer *Renderer `json:"renderer,omitempty"`
 	// date is the day, as YEAR-MONTH-DAY, in prompts of formats with a date, such as gpt-oss. Defaults to the day of
@@ -51,14 +51,13 @@ type Model struct {
 	// +kubebuilder:validation:MaxLength=10
 	// +optional
 	Date string `json:"date,omitempty"`
-	// tokenizer is where the tokenizer comes from. Defaults to the tokenizer of a known model, else to the repository
-	// that name names.
+	// tokenizer is the source of the tokenizer. Defaults to the tokenizer of a known model, or to the repository with the
+	// name of any other.
 	// +optional
 	Tokenizer *Tokenizer `json:"tokenizer,omitempty"`
 }
 
-// Tokenizer is where a tokenizer.json, or a tiktoken file, comes from: a repository of the Hugging Face hub
-// or a URL.
+// Tokenizer is the source of a tokenizer.json or a tiktoken file: a repository of the Hugging Face hub or a URL.
 // +kubebuilder:validation:XValidation:rule="has(self.repository) != has(self.url)",message="give exactly one of repository and url"
 // +kubebuilder:validation:XValidation:rule="!has(self.url) || has(self.sha256)",message="url needs sha256, the digest of the file there: sha256sum prints it"
 // +kubebuilder:validation:XValidation:rule="!has(self.revision) || has(self.repository)",message="revision is one of a repository: give repository, or leave revision out"
@@ -86,29 +85,29 @@ type Tokenizer struct {
 	SHA256 string `json:"sha256,omitempty"`
 }
 
-// Tinker is the endpoint that samples and trains: an endpoint of the platform, or a server with a key of one's own.
+// Tinker is the endpoint that samples and trains: an endpoint of the platform, or a server with a key of your own.
 // +kubebuilder:validation:XValidation:rule="has(self.endpointRef) != has(self.apiKeySecretKeyRef)",message="give exactly one of tinker.endpointRef, an endpoint of the platform (kubectl get tinkerendpoints), and tinker.apiKeySecretKeyRef, a key of your own"
 // +kubebuilder:validation:XValidation:rule="!has(self.endpointRef) || !(has(self.baseURL) || has(self.caBundleConfigMapKeyRef) || has(self.clientCertificateSecretRef) || has(self.proxyURL) || has(self.projectID))",messageExpression="'tinker.' + (has(self.baseURL) ? 'baseURL' : has(self.caBundleConfigMapKeyRef) ? 'caBundleConfigMapKeyRef' : has(self.clientCertificateSecretRef) ? 'clientCertificateSecretRef' : has(self.proxyURL) ? 'proxyURL' : 'projectID') + ' is what the TinkerEndpoint of tinker.endpointRef decides: remove it, or give tinker.apiKeySecretKeyRef in place of endpointRef'"
 // +kubebuilder:validation:XValidation:rule="!has(self.weight) || has(self.endpointRef)",message="tinker.weight is the share of a run at a TinkerEndpoint: remove it, or give tinker.endpointRef"
 type Tinker struct {
-	// endpointRef names the TinkerEndpoint that the run uses in place of a key of its own. Excludes apiKeySecretKeyRef,
+	// endpointRef names the TinkerEndpoint that the run uses instead of a key of its own. Excludes apiKeySecretKeyRef,
 	// baseURL, projectID, proxyURL, caBundleConfigMapKeyRef and clientCertificateSecretRef. Fixed once a step is
 	// committed.
 	// +optional
 	EndpointRef *ref.Endpoint `json:"endpointRef,omitempty"`
-	// weight is the share of the limits of the endpoint that the run gets while others wait, too. If it is absent, the
-	// weight is 1. It takes effect at once.
+	// weight is the run's share of the endpoint's limits, relative to other runs that wait. Defaults to 1. A change takes
+	// effect at once.
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=100
 	// +optional
 	Weight *int32 `json:"weight,omitempty"`
-	// baseURL is the address of the endpoint. If it is absent, the run uses the operator's endpoint, which is hosted
-	// Tinker unless the chart says otherwise. Fixed once a step is committed.
+	// baseURL is the address of the endpoint. Defaults to the operator's endpoint, which is hosted Tinker unless the chart
+	// says otherwise. Fixed once a step is committed.
 	// +kubebuilder:validation:MaxLength=2048
 	// +kubebuilder:validation:XValidation:rule="self.matches('^https?://[^/]')",message="must begin with http:// or https://, followed by a host"
 	// +optional
 	BaseURL string `json:"baseURL,omitempty"`
-	// apiKeySecretKeyRef is the Secret key that holds the API key of one's own. It is needed unless endpointRef is given.
+	// apiKeySecretKeyRef is the Secret key that holds your API key. Required unless endpointRef is given.
 	// +optional
 	APIKeySecretKeyRef *ref.SecretKey `json:"apiKeySecretKeyRef,omitempty"`
 	// projectID is the project that the service bills. Defaults to the default project of the API key. A change takes
@@ -117,14 +116,14 @@ type Tinker struct {
 	// +kubebuilder:validation:MaxLength=128
 	// +optional
 	ProjectID string `json:"projectID,omitempty"`
-	// proxyURL is the HTTP, HTTPS or SOCKS5 proxy through which the learner and the workers call the endpoint.
-	// If it is absent, the proxy of their environment variables is used. It must not contain a password.
+	// proxyURL is the HTTP, HTTPS or SOCKS5 proxy through which the learner and the workers call the endpoint. Defaults to
+	// the proxy in their environment variables. It must not contain a password.
 	// +kubebuilder:validation:MaxLength=2048
 	// +kubebuilder:validation:XValidation:rule="self.matches('^(https?|socks5)://[^/@]+/?$')",message="must be http://HOST:PORT, https://HOST:PORT or socks5://HOST:PORT, without a user name, a password and a path"
 	// +optional
 	ProxyURL string `json:"proxyURL,omitempty"`
-	// caBundleConfigMapKeyRef is the ConfigMap key with the certificates, in PEM, of authorities that are trusted besides
-	// those of the image.
+	// caBundleConfigMapKeyRef is the ConfigMap key with the certificates, in PEM, of authorities that are trusted in
+	// addition to the authorities in the image.
 	// +optional
 	CABundleConfigMapKeyRef *ref.ConfigMapKey `json:"caBundleConfigMapKeyRef,omitempty"`
 	// clientCertificateSecretRef is the Secret of type kubernetes.io/tls with the certificate that the learner and

@@ -38,8 +38,8 @@ func (s *TrainingRunSpec) Override(target PodTarget) *PodOverrides {
 	return &s.PodOverrides[len(s.PodOverrides)-1].PodOverrides
 }
 
-// PodOverrides change a pod that the operator makes. What the restricted security profile asks for
-// is set by the operator and not open here.
+// PodOverrides change a pod that the operator makes. The operator sets the fields that the restricted security profile
+// requires; they cannot be changed here.
 // +kubebuilder:validation:XValidation:rule="!has(self.volumeMounts) || self.volumeMounts.all(m, has(self.volumes) && self.volumes.exists(v, v.name == m.name))",message="volumeMounts names a volume that volumes does not have: add it to volumes, or correct the name"
 // +kubebuilder:validation:XValidation:rule="!has(self.dnsPolicy) || self.dnsPolicy != 'None' || (has(self.dnsConfig) && has(self.dnsConfig.nameservers) && self.dnsConfig.nameservers.size() > 0)",message="dnsPolicy None needs dnsConfig.nameservers: give at least one, or another policy"
 // +kubebuilder:validation:XValidation:rule="!has(self.initContainers) || self.initContainers.all(c, !has(c.volumeMounts) || c.volumeMounts.all(m, has(self.volumes) && self.volumes.exists(v, v.name == m.name)))",message="initContainers mounts a volume that volumes does not have: add it to volumes, or correct the name"
@@ -54,12 +54,12 @@ type PodOverrides struct {
 	// +kubebuilder:validation:MaxProperties=32
 	// +optional
 	Annotations map[string]string `json:"annotations,omitempty"`
-	// image is used instead of the operator's own.
+	// image replaces the operator's image.
 	// +kubebuilder:validation:MaxLength=512
 	// +optional
 	Image string `json:"image,omitempty"`
-	// imagePullPolicy is when the images of the pod are pulled. If it is absent, that is Always for the tag latest,
-	// and IfNotPresent for another tag.
+	// imagePullPolicy says when the images of the pod are pulled. Defaults to Always for the tag latest, and to
+	// IfNotPresent for other tags.
 	// +kubebuilder:validation:Enum=Always;IfNotPresent;Never
 	// +optional
 	ImagePullPolicy corev1.PullPolicy `json:"imagePullPolicy,omitempty"`
@@ -74,7 +74,7 @@ type PodOverrides struct {
 	// +kubebuilder:validation:MaxLength=253
 	// +optional
 	ServiceAccountName string `json:"serviceAccountName,omitempty"`
-	// resources are the resources of the main container; its claims name some of resourceClaims.
+	// resources are the resources of the main container; its claims refer to resourceClaims.
 	// +optional
 	Resources corev1.ResourceRequirements `json:"resources,omitzero"`
 	// env are environment variables of the main container.
@@ -85,7 +85,7 @@ type PodOverrides struct {
 	// +optional
 	Env []corev1.EnvVar `json:"env,omitempty"`
 	// envFrom are Secrets and ConfigMaps whose keys become environment variables of the main container. Variables of env
-	// and of the operator win over them.
+	// and of the operator take precedence.
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=16
 	// +optional
@@ -110,14 +110,14 @@ type PodOverrides struct {
 	// +optional
 	InitContainers []InitContainer `json:"initContainers,omitempty"`
 	// resourceClaims are claims of devices for the pod, to which resources.claims of its containers refer; Kubernetes has
-	// them from 1.34 on.
+	// them since 1.34.
 	// +listType=map
 	// +listMapKey=name
 	// +kubebuilder:validation:MaxItems=8
 	// +optional
 	ResourceClaims []corev1.PodResourceClaim `json:"resourceClaims,omitempty"`
-	// terminationGracePeriodSeconds is how long the pod has to end when it is deleted. If it is absent, a learner has
-	// 180, a worker 60 and a probe 5.
+	// terminationGracePeriodSeconds is the time that the pod has to end when it is deleted. Defaults to 180 for a learner,
+	// 60 for a worker and 5 for a probe.
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=3600
 	// +optional
@@ -134,23 +134,23 @@ type PodOverrides struct {
 	// affinity is the affinity of the pod.
 	// +optional
 	Affinity *corev1.Affinity `json:"affinity,omitempty"`
-	// topologySpreadConstraints are how pods are spread over zones and nodes. A constraint selects pods by labels, for
-	// instance rl.tinker-operator.dev/run.
+	// topologySpreadConstraints spread pods over zones and nodes. A constraint selects pods by labels, for instance
+	// rl.tinker-operator.dev/run.
 	// +listType=map
 	// +listMapKey=topologyKey
 	// +listMapKey=whenUnsatisfiable
 	// +kubebuilder:validation:MaxItems=16
 	// +optional
 	TopologySpreadConstraints []corev1.TopologySpreadConstraint `json:"topologySpreadConstraints,omitempty"`
-	// schedulerName is the scheduler of the pod. If it is absent, the cluster's default scheduler is used.
+	// schedulerName is the scheduler of the pod. Defaults to the cluster's default scheduler.
 	// +kubebuilder:validation:MaxLength=253
 	// +optional
 	SchedulerName string `json:"schedulerName,omitempty"`
-	// runtimeClassName is the runtime class of the pod, such as gvisor. If it is absent, the node's runtime is used.
+	// runtimeClassName is the runtime class of the pod, such as gvisor. Defaults to the node's runtime.
 	// +kubebuilder:validation:MaxLength=253
 	// +optional
 	RuntimeClassName string `json:"runtimeClassName,omitempty"`
-	// dnsPolicy is where names are resolved. If it is absent, that is ClusterFirst. None needs dnsConfig.
+	// dnsPolicy says where names are resolved. Defaults to ClusterFirst. None needs dnsConfig.
 	// +kubebuilder:validation:Enum=ClusterFirst;Default;None
 	// +optional
 	DNSPolicy corev1.DNSPolicy `json:"dnsPolicy,omitempty"`
@@ -184,7 +184,7 @@ type InitContainer struct {
 	// +kubebuilder:validation:Enum=Always
 	// +optional
 	RestartPolicy *corev1.ContainerRestartPolicy `json:"restartPolicy,omitempty"`
-	// command is run instead of the entry point of the image.
+	// command replaces the entry point of the image.
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=64
 	// +kubebuilder:validation:items:MaxLength=16384
@@ -218,9 +218,9 @@ type InitContainer struct {
 // +kubebuilder:validation:Pattern=`^([A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?)?$`
 type LabelValue string
 
-// PodSecurity is the part of a pod's security context that is open; the rest is the restricted profile.
+// PodSecurity is the part of a pod's security context that can be changed; the rest is the restricted profile.
 type PodSecurity struct {
-	// runAsUser is the user id. If it is absent, the image's user is used.
+	// runAsUser is the user id. Defaults to the image's user.
 	// +kubebuilder:validation:Minimum=1
 	// +optional
 	RunAsUser *int64 `json:"runAsUser,omitempty"`
@@ -233,7 +233,7 @@ type PodSecurity struct {
 // Volume is a volume of a kind that the restricted security profile permits.
 // +kubebuilder:validation:XValidation:rule="(has(self.persistentVolumeClaim)?1:0)+(has(self.configMap)?1:0)+(has(self.secret)?1:0)+(has(self.emptyDir)?1:0)+(has(self.csi)?1:0)==1",message="give exactly one of persistentVolumeClaim, configMap, secret, emptyDir and csi"
 type Volume struct {
-	// name is what volumeMounts refer to.
+	// name is the name of the volume in volumeMounts.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=63
 	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9]*[a-z0-9])?$`
@@ -252,7 +252,7 @@ type Volume struct {
 	// emptyDir is an empty folder that lives as long as the pod.
 	// +optional
 	EmptyDir *corev1.EmptyDirVolumeSource `json:"emptyDir,omitempty"`
-	// csi is an ephemeral volume, as the Secrets Store driver gives.
+	// csi is an ephemeral volume, for example of the Secrets Store driver.
 	// +optional
 	CSI *corev1.CSIVolumeSource `json:"csi,omitempty"`
 }

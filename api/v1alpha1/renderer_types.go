@@ -13,12 +13,12 @@ type Renderer struct {
 	// +kubebuilder:validation:MaxLength=64
 	// +optional
 	Name string `json:"name,omitempty"`
-	// template is a chat template, which renders in place of a built-in renderer.
+	// template is a chat template, which renders instead of a built-in renderer.
 	// +optional
 	Template *Template `json:"template,omitempty"`
 }
 
-// Template is where a chat template comes from. Its text is fixed when the run begins.
+// Template is the source of a chat template. Its text is fixed when the run begins.
 // +kubebuilder:validation:XValidation:rule="[has(self.repository), has(self.configMapKeyRef), has(self.inline)].exists_one(x, x)",message="give exactly one of repository, configMapKeyRef and inline"
 type Template struct {
 	// repository takes the template of the model: chat_template.jinja or tokenizer_config.json in the repository of

@@ -22,8 +22,8 @@ type ResumedFrom struct {
 	// step is the step of the former run's state that was loaded.
 	// +required
 	Step int64 `json:"step"`
-	// uncountedSteps is how many of these steps status.usage does not contain, because the artifact store has no rows of
-	// them.
+	// uncountedSteps is the number of these steps that status.usage does not contain, because the artifact store has no
+	// rows for them.
 	// +optional
 	UncountedSteps *int64 `json:"uncountedSteps,omitempty"`
 }

@@ -15,6 +15,6 @@ const (
 	ReasonProbeNotStarting = "ProbeNotStarting"
 	// ReasonUnavailable says that the environment or its judge failed, and will be probed again.
 	ReasonUnavailable = "Unavailable"
-	// ReasonDataInvalid says that the data cannot be read as the spec describes them. They are probed again.
+	// ReasonDataInvalid says that the data cannot be read as the spec describes. The data is probed again.
 	ReasonDataInvalid = "DataInvalid"
 )

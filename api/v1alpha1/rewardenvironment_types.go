@@ -9,8 +9,8 @@ import (
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1/environment"
 )
 
-// RewardEnvironment gives tasks, plays episodes of them and rewards these. Runs pin it by digest:
-// a change here concerns runs that start later.
+// RewardEnvironment provides tasks, plays episodes of them and rewards the episodes. Runs pin it by digest: a change
+// affects only runs that start later.
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
 // +kubebuilder:resource:shortName=renv,categories=tinker
@@ -55,21 +55,21 @@ type RewardEnvironmentSpec struct {
 	// ors is an Open Reward Standard server, which has the tasks, the tools and the rewards.
 	// +optional
 	ORS *ORSEnvironment `json:"ors,omitempty"`
-	// dataset is where tasks come from.
+	// dataset is the source of tasks.
 	// +optional
 	Dataset *environment.Dataset `json:"dataset,omitempty"`
 	// reward computes the reward of an episode on a dataset, unless interaction.python or interaction.agent returns it.
 	// +optional
 	Reward *environment.Reward `json:"reward,omitempty"`
-	// execution is where reward.python, interaction.python and interaction.agent run, and the programs of reward.tests and
-	// interaction.toolUse.tools.
+	// execution is the container in which reward.python, interaction.python and interaction.agent run, and the programs of
+	// reward.tests and interaction.toolUse.tools.
 	// +optional
 	Execution *Execution `json:"execution,omitempty"`
-	// interaction is how an episode goes; without it, one reply is the answer.
+	// interaction is the course of an episode. Defaults to one reply, which is the answer.
 	// +optional
 	Interaction *environment.Interaction `json:"interaction,omitempty"`
-	// pod changes the probe's pod, for instance its imagePullSecrets, resources and tolerations. It changes nothing of
-	// what runs pin; a probe that has no result yet is made anew with it.
+	// pod changes the probe's pod, for instance its imagePullSecrets, resources and tolerations. A change does not affect
+	// the values that runs pin. A probe without a result starts again with the new settings.
 	// +optional
 	Pod PodOverrides `json:"pod,omitzero"`
 }
@@ -89,17 +89,18 @@ type RewardEnvironmentStatus struct {
 	// +kubebuilder:validation:MaxItems=16
 	// +optional
 	Codes []ConditionCode `json:"codes,omitempty"`
-	// observedGeneration is the newest spec that was acted upon: with Ready Unknown its probe is in progress.
+	// observedGeneration is the generation of the newest spec that was acted upon: with Ready Unknown its probe is in
+	// progress.
 	// +optional
 	ObservedGeneration *int64 `json:"observedGeneration,omitempty"`
-	// probedGeneration is the spec that digest, tasks, splits, canaryReward and probeTime are of.
+	// probedGeneration is the generation of the spec to which digest, tasks, splits, canaryReward and probeTime belong.
 	// +optional
 	ProbedGeneration *int64 `json:"probedGeneration,omitempty"`
 	// digest is the digest of the spec and of its resolved references. Runs pin it.
 	// +kubebuilder:validation:MaxLength=64
 	// +optional
 	Digest string `json:"digest,omitempty"`
-	// tasks is how many tasks all splits have.
+	// tasks is the number of tasks of all splits.
 	// +optional
 	Tasks *int64 `json:"tasks,omitempty"`
 	// splits are the splits that were found.
@@ -110,7 +111,7 @@ type RewardEnvironmentStatus struct {
 	// dataset is the data that the probe read; absent for generated tasks.
 	// +optional
 	Dataset *DatasetStatus `json:"dataset,omitempty"`
-	// code are the digests of the code that configMapKeyRef names, as the probe had it. Runs pin it.
+	// code are the digests of the code that the probe read from configMapKeyRef. Runs pin it.
 	// +listType=map
 	// +listMapKey=function
 	// +kubebuilder:validation:MaxItems=32
@@ -122,25 +123,25 @@ type RewardEnvironmentStatus struct {
 	// +kubebuilder:validation:MaxLength=1024
 	// +optional
 	Image string `json:"image,omitempty"`
-	// packages are the wheels that the probe has pinned for execution.requirements: name, version and SHA-256 of each, and
-	// of all that they need. Pods of runs install these and no others.
+	// packages are the wheels that the probe has pinned for execution.requirements: name, version and SHA-256 of each
+	// wheel, including dependencies. Pods of runs install these and no others.
 	// +listType=set
 	// +kubebuilder:validation:MaxItems=64
 	// +kubebuilder:validation:items:MaxLength=512
 	// +optional
 	Packages []string `json:"packages,omitempty"`
-	// canaryReward is the reward of the episode that the probe played with the right answer; absent where the answers
-	// are not known.
+	// canaryReward is the reward of the episode that the probe played with the right answer; absent if the answers are not
+	// known.
 	// +optional
 	CanaryReward *float64 `json:"canaryReward,omitempty"`
-	// deterministic says whether one reply earned the same twice; absent where none was played twice. Where it is false, a
-	// run that is continued may differ from one that was never interrupted.
+	// deterministic says whether one reply earned the same reward twice; absent if no reply was played twice. If it is
+	// false, a resumed run may differ from one that was never interrupted.
 	// +optional
 	Deterministic *bool `json:"deterministic,omitempty"`
 	// declaresTools says that the tools of the probe's episode have to be declared by the format of a run's model.
 	// +optional
 	DeclaresTools *bool `json:"declaresTools,omitempty"`
-	// probeTime is when the probe ended.
+	// probeTime is the time at which the probe ended.
 	// +optional
 	ProbeTime *metav1.Time `json:"probeTime,omitempty"`
 }
@@ -151,12 +152,12 @@ type SplitStatus struct {
 	// +kubebuilder:validation:MaxLength=63
 	// +required
 	Name string `json:"name"`
-	// tasks is how many tasks it has.
+	// tasks is the number of its tasks.
 	// +optional
 	Tasks *int64 `json:"tasks,omitempty"`
 }
 
-// CodeStatus is code that the probe had.
+// CodeStatus is code that the probe read.
 type CodeStatus struct {
 	// function is the path of the function in the spec, for example reward.python.
 	// +kubebuilder:validation:MaxLength=253
@@ -191,7 +192,7 @@ type DataSourceStatus struct {
 	// +kubebuilder:validation:MaxLength=64
 	// +required
 	SHA256 string `json:"sha256"`
-	// rows is how many rows it has.
+	// rows is the number of its rows.
 	// +optional
 	Rows *int64 `json:"rows,omitempty"`
 }

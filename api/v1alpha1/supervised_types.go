@@ -5,7 +5,7 @@ package v1alpha1
 
 import "github.com/tinker-operator/tinker-operator/api/v1alpha1/environment"
 
-// TrainOn is which messages of a conversation a supervised run trains on.
+// TrainOn selects the messages of a conversation on which a supervised run trains.
 // +kubebuilder:validation:Enum=LastAssistant;AllAssistant;All;Marked
 type TrainOn string
 
@@ -29,24 +29,24 @@ const (
 
 // Supervised has the rows of a run of mode Supervise, with the columns messages, prompt and completion, or text.
 type Supervised struct {
-	// dataset is where the rows are. The run trains on the split train; prompt, systemPrompt and examples make prompts for
-	// policies and are not used here.
+	// dataset is the source of the rows. The run trains on the split train; prompt, systemPrompt and examples make prompts
+	// for policies and are not used here.
 	// +kubebuilder:validation:XValidation:rule="!has(self.prompt) && !has(self.systemPrompt) && !has(self.examples)",message="prompt, systemPrompt and examples make prompts of rows, which a supervised run trains on as they are: remove them, and map columns with fields, as in fields: {prompt: question, completion: answer}"
 	// +required
 	Dataset environment.Dataset `json:"dataset"`
-	// trainOn is which messages have weight: the last one if it is the assistant's, all of the assistant, all, or those
-	// that the row marks with weight or trainable. Rows of text are trained on as a whole.
+	// trainOn selects the messages with weight: the last message if it is the assistant's, all messages of the assistant,
+	// all messages, or the messages that the row marks with weight or trainable. Rows of text are trained on as a whole.
 	// +kubebuilder:default=AllAssistant
 	// +optional
 	TrainOn TrainOn `json:"trainOn,omitempty"`
-	// batchSize is how many rows one step trains on.
+	// batchSize is the number of rows of one step.
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=1000000
 	// +kubebuilder:default=128
 	// +optional
 	BatchSize *int32 `json:"batchSize,omitempty"`
-	// maxTokens is the length to which rows are cut, from the right. If it is absent, rows that are longer than the
-	// model's context are left out and counted. (tinker-cookbook: max_length.)
+	// maxTokens is the length to which rows are cut at their end. If it is absent, rows that are longer than the model's
+	// context are left out and counted. (tinker-cookbook: max_length.)
 	// +kubebuilder:validation:Minimum=2
 	// +kubebuilder:validation:Maximum=10000000
 	// +optional
@@ -56,13 +56,13 @@ type Supervised struct {
 	// +kubebuilder:default=PerExample
 	// +optional
 	Normalization Normalization `json:"normalization,omitempty"`
-	// episodes says which records of episodes are trained on, where the rows are records that an evaluation of another
-	// run has written (artifacts.episodes). Other rows are not affected. If it is absent, all usable episodes are.
+	// episodes selects the episodes that are trained on, if the rows are records that an evaluation of another run has
+	// written (artifacts.episodes). Other rows are not affected. Defaults to all usable episodes.
 	// +optional
 	Episodes *EpisodeRows `json:"episodes,omitempty"`
 }
 
-// EpisodeSelection is which of the episodes of a task are trained on.
+// EpisodeSelection selects the episodes of a task that are trained on.
 // +kubebuilder:validation:Enum=All;BestOfTask
 type EpisodeSelection string
 
@@ -79,7 +79,7 @@ type EpisodeRows struct {
 	// minReward is the least reward of an episode.
 	// +optional
 	MinReward *float64 `json:"minReward,omitempty"`
-	// select is which episodes of a task are trained on: All, or the first of those with the highest reward.
+	// select selects the episodes of a task that are trained on: All, or the first one with the highest reward.
 	// +kubebuilder:default=All
 	// +optional
 	Select EpisodeSelection `json:"select,omitempty"`
@@ -87,7 +87,7 @@ type EpisodeRows struct {
 
 // SupervisedEvaluation measures the negative log-likelihood per token of rows that are held out.
 type SupervisedEvaluation struct {
-	// splits are the splits of supervised.dataset to measure. If it is absent, the split test is measured.
+	// splits are the splits of supervised.dataset to measure. Defaults to the split test.
 	// +listType=map
 	// +listMapKey=name
 	// +kubebuilder:validation:MinItems=1

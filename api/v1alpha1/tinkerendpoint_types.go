@@ -25,7 +25,7 @@ type TinkerEndpoint struct {
 	// metadata is the metadata of the object.
 	// +optional
 	metav1.ObjectMeta `json:"metadata,omitempty"`
-	// spec is the server, and who may use it how much.
+	// spec is the server, with the permissions and limits of its users.
 	// +required
 	Spec TinkerEndpointSpec `json:"spec"`
 	// status is the observed state of the endpoint. Only the operator writes it.
@@ -41,19 +41,19 @@ type TinkerEndpointList struct {
 	Items           []TinkerEndpoint `json:"items"`
 }
 
-// TinkerEndpointSpec is the server, and who may use it how much. Secrets and ConfigMaps are in the operator's
-// namespace.
+// TinkerEndpointSpec is the server, with the permissions and limits of its users. Secrets and ConfigMaps are in the
+// operator's namespace.
 type TinkerEndpointSpec struct {
 	// baseURL is the address of the server, without /api/v1.
 	// +kubebuilder:validation:MaxLength=2048
 	// +kubebuilder:validation:XValidation:rule="self.matches('^https?://[^/]')",message="must begin with http:// or https://, followed by a host"
 	// +required
 	BaseURL string `json:"baseURL"`
-	// apiKeySecretKeyRef is the Secret key that holds the API key. The broker alone reads it.
+	// apiKeySecretKeyRef is the Secret key that holds the API key. Only the broker reads it.
 	// +required
 	APIKeySecretKeyRef ref.SecretKey `json:"apiKeySecretKeyRef"`
-	// caBundleConfigMapKeyRef is the ConfigMap key with the certificates, in PEM, of authorities that the broker trusts
-	// besides the image's authorities.
+	// caBundleConfigMapKeyRef is the ConfigMap key with the certificates, in PEM, of authorities that the broker trusts in
+	// addition to the image's authorities.
 	// +optional
 	CABundleConfigMapKeyRef *ref.ConfigMapKey `json:"caBundleConfigMapKeyRef,omitempty"`
 	// clientCertificateSecretRef is the Secret of type kubernetes.io/tls with the certificate that the broker shows to the
@@ -66,15 +66,17 @@ type TinkerEndpointSpec struct {
 	// +kubebuilder:validation:XValidation:rule="self.matches('^(https?|socks5)://[^/@]+/?$')",message="must be http://HOST:PORT, https://HOST:PORT or socks5://HOST:PORT, without a user name, a password and a path"
 	// +optional
 	ProxyURL string `json:"proxyURL,omitempty"`
-	// projectID is the project that the service bills. If it is absent, it is the default project of the API key.
+	// projectID is the project that the service bills. Defaults to the default project of the API key.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=128
 	// +optional
 	ProjectID string `json:"projectID,omitempty"`
-	// prices is the table of prices by which dollars are counted, before the tables of the chart and of the image.
+	// prices is the table of prices by which dollars are counted. It takes precedence over the tables of the chart and of
+	// the image.
 	// +optional
 	Prices *EndpointPrices `json:"prices,omitempty"`
-	// allowed is who may use the endpoint. A run that may not use it waits, and its condition Accepted says so.
+	// allowed selects the runs that may use the endpoint. A run that may not use it waits, and its condition Accepted says
+	// so.
 	// +required
 	Allowed AllowedRuns `json:"allowed"`
 	// readableCheckpoints are checkpoints that runs of other namespaces may load, sample and inspect. Each run may use the
@@ -83,10 +85,10 @@ type TinkerEndpointSpec struct {
 	// +kubebuilder:validation:MaxItems=64
 	// +optional
 	ReadableCheckpoints []ReadableCheckpoints `json:"readableCheckpoints,omitempty"`
-	// limits are what all runs of the endpoint share. If it is absent, nothing is limited.
+	// limits apply to all runs of the endpoint together. Defaults to no limits.
 	// +optional
 	Limits *EndpointLimits `json:"limits,omitempty"`
-	// budgets limit what runs use together. Once a budget is reached, its runs stop at a saved state with the reason
+	// budgets limit the usage of runs together. Once a budget is reached, its runs stop at a saved state with the reason
 	// BudgetReached; they continue when the limit is raised or the next period begins.
 	// +listType=map
 	// +listMapKey=name
@@ -94,7 +96,7 @@ type TinkerEndpointSpec struct {
 	// +optional
 	Budgets []EndpointBudget `json:"budgets,omitempty"`
 	// weights share the limits among namespaces. The weight of a run is the weight of the first entry that selects its
-	// namespace, multiplied by the run's tinker.weight. A namespace that no entry selects has the weight 1.
+	// namespace, multiplied by the run's tinker.weight. Defaults to 1 for a namespace that no entry selects.
 	// +listType=map
 	// +listMapKey=name
 	// +kubebuilder:validation:MaxItems=64
@@ -109,12 +111,12 @@ type EndpointPrices struct {
 	ConfigMapKeyRef ref.ConfigMapKey `json:"configMapKeyRef"`
 }
 
-// AllowedRuns is which runs may use an endpoint.
+// AllowedRuns selects the runs that may use an endpoint.
 type AllowedRuns struct {
 	// namespaceSelector selects the namespaces of the runs by their labels; {} selects all namespaces.
 	// +required
 	NamespaceSelector *metav1.LabelSelector `json:"namespaceSelector"`
-	// models are the base models that runs may use. If it is absent, all models of the server are allowed.
+	// models are the base models that runs may use. Defaults to all models of the server.
 	// +listType=set
 	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=256
@@ -122,13 +124,13 @@ type AllowedRuns struct {
 	// +kubebuilder:validation:items:MaxLength=256
 	// +optional
 	Models []string `json:"models,omitempty"`
-	// publication is which checkpoints a run may let everybody at the server read: Own for its own checkpoints, None for
-	// none. If it is absent, it is None.
+	// publication selects the checkpoints that a run may make readable for everybody at the server: Own for its own
+	// checkpoints, None for none. Defaults to None.
 	// +optional
 	Publication Publication `json:"publication,omitempty"`
 }
 
-// Publication is which checkpoints a run may let everybody at the server read.
+// Publication selects the checkpoints that a run may make readable for everybody at the server.
 // +kubebuilder:validation:Enum=None;Own
 type Publication string
 
@@ -159,7 +161,7 @@ type ReadableCheckpoints struct {
 	Checkpoints []string `json:"checkpoints"`
 }
 
-// EndpointLimits are what the runs of an endpoint share.
+// EndpointLimits apply to the runs of an endpoint together.
 // +kubebuilder:validation:XValidation:rule="has(self.requestsPerSecond) || has(self.unfinishedSamples)",message="limits has no limit: give requestsPerSecond or unfinishedSamples, or remove limits"
 type EndpointLimits struct {
 	// requestsPerSecond limits the submits of all runs together. Polls for results do not count.
@@ -174,7 +176,7 @@ type EndpointLimits struct {
 	UnfinishedSamples *int32 `json:"unfinishedSamples,omitempty"`
 }
 
-// BudgetPeriod is how long a budget lasts.
+// BudgetPeriod is the period of a budget.
 // +kubebuilder:validation:Enum=Month;Forever
 type BudgetPeriod string
 
@@ -185,7 +187,7 @@ const (
 	BudgetPeriodForever BudgetPeriod = "Forever"
 )
 
-// EndpointBudget limits what some runs use together in a period.
+// EndpointBudget limits the usage of some runs together in a period.
 // +kubebuilder:validation:XValidation:rule="has(self.tokens) || has(self.usd)",message="a budget needs a limit: give tokens or usd"
 type EndpointBudget struct {
 	// name identifies the budget in the status, in the messages of runs and in kubectl tinker endpoints.
@@ -193,11 +195,11 @@ type EndpointBudget struct {
 	// +kubebuilder:validation:XValidation:rule="self.matches('^[a-z0-9]([-a-z0-9]*[a-z0-9])?$')",message="name must have characters of a-z, 0-9 and '-', and begin and end with a letter or digit"
 	// +required
 	Name string `json:"name"`
-	// namespaceSelector selects the namespaces whose runs count. If it is absent, the runs of all namespaces count.
+	// namespaceSelector selects the namespaces whose runs count. Defaults to all namespaces.
 	// +optional
 	NamespaceSelector *metav1.LabelSelector `json:"namespaceSelector,omitempty"`
-	// labelSelector selects the runs that count by their labels. If it is absent, all runs of the namespaces count. The
-	// author of a run chooses its labels, unless an admission policy fixes them.
+	// labelSelector selects the runs that count by their labels. Defaults to all runs of the namespaces. The author of a
+	// run chooses its labels, unless an admission policy fixes them.
 	// +optional
 	LabelSelector *metav1.LabelSelector `json:"labelSelector,omitempty"`
 	// usd is the limit in dollars, by prices. Tokens of a model whose price is not known cost nothing.
@@ -210,7 +212,7 @@ type EndpointBudget struct {
 	// +kubebuilder:validation:Minimum=1
 	// +optional
 	Tokens *int64 `json:"tokens,omitempty"`
-	// period is how long the budget lasts: Month, which begins with a calendar month in UTC, or Forever.
+	// period is the period of the budget: Month, which begins with a calendar month in UTC, or Forever.
 	// +required
 	Period BudgetPeriod `json:"period"`
 }
@@ -225,7 +227,7 @@ type NamespaceWeight struct {
 	// namespaceSelector selects the namespaces; {} selects all namespaces.
 	// +required
 	NamespaceSelector *metav1.LabelSelector `json:"namespaceSelector"`
-	// weight is the share of each run of these namespaces beside a run whose weight is 1.
+	// weight is the share of each run of these namespaces, relative to a run with the weight 1.
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=1000
 	// +required
@@ -247,17 +249,17 @@ type TinkerEndpointStatus struct {
 	// +kubebuilder:validation:MaxItems=16
 	// +optional
 	Codes []ConditionCode `json:"codes,omitempty"`
-	// observedGeneration is the newest spec that was acted upon.
+	// observedGeneration is the generation of the newest spec that was acted upon.
 	// +optional
 	ObservedGeneration *int64 `json:"observedGeneration,omitempty"`
-	// namespace is where the broker is, with its records and the ConfigMaps of its usage: the operator's namespace.
+	// namespace is the operator's namespace, which has the broker, its records and the ConfigMaps of its usage.
 	// +kubebuilder:validation:MaxLength=63
 	// +optional
 	Namespace string `json:"namespace,omitempty"`
-	// runs is how many runs that are not over name the endpoint and may use it.
+	// runs is the number of unfinished runs that name the endpoint and may use it.
 	// +optional
 	Runs *int32 `json:"runs,omitempty"`
-	// usage is what was used of each budget in its present period.
+	// usage is the usage of each budget in its current period.
 	// +listType=map
 	// +listMapKey=name
 	// +kubebuilder:validation:MaxItems=64
@@ -265,19 +267,19 @@ type TinkerEndpointStatus struct {
 	Usage []EndpointBudgetUsage `json:"usage,omitempty"`
 }
 
-// EndpointBudgetUsage is what was used of a budget.
+// EndpointBudgetUsage is the usage of a budget in its current period.
 type EndpointBudgetUsage struct {
 	// name is the name of the budget.
 	// +kubebuilder:validation:MaxLength=63
 	// +required
 	Name string `json:"name"`
-	// since is when the period began; absent for a budget without end.
+	// since is the time at which the period began; absent for a budget without end.
 	// +optional
 	Since *metav1.Time `json:"since,omitempty"`
-	// tokens is how many tokens were used.
+	// tokens is the number of used tokens.
 	// +optional
 	Tokens *int64 `json:"tokens,omitempty"`
-	// usd is how many dollars they cost.
+	// usd is their cost in dollars.
 	// +optional
 	USD *float64 `json:"usd,omitempty"`
 }

@@ -50,7 +50,7 @@ const (
 const (
 	// ReasonAccepted says that the spec makes a run.
 	ReasonAccepted = "Accepted"
-	// ReasonSpecInvalid says that a field of the spec has to be corrected. A RewardEnvironment has the reason, too.
+	// ReasonSpecInvalid says that a field of the spec has to be corrected. A RewardEnvironment also has the reason.
 	ReasonSpecInvalid = "SpecInvalid"
 	// ReasonEnvironmentNotUsable says that a RewardEnvironment of the run is missing, is not ready, has changed, or takes
 	// no sessions. Progressing has the reason while the run waits for it.
@@ -87,13 +87,13 @@ const (
 	ReasonWorkersMissing = "WorkersMissing"
 )
 
-// Reasons of Progressing. Stalled and Ready have them, too.
+// Reasons of Progressing. Stalled and Ready also have them.
 const (
 	// ReasonProgressing says that the run makes progress. status.state says whether it trains or evaluates.
 	ReasonProgressing = "Progressing"
 	// ReasonWaitingForLearner says that the learner has not answered yet.
 	ReasonWaitingForLearner = "WaitingForLearner"
-	// ReasonQueued says that the run waits until Kueue admits it. PodsReady has the reason, too.
+	// ReasonQueued says that the run waits until Kueue admits it. PodsReady also has the reason.
 	ReasonQueued = "Queued"
 	// ReasonEvicted says that Kueue has evicted the run: it stops at a saved state and waits in its queue again.
 	ReasonEvicted = "Evicted"
@@ -115,7 +115,7 @@ const (
 	ReasonModelUnknown = "ModelUnknown"
 	// ReasonUnsupportedByEndpoint says that the endpoint does not support, or refuses, a setting or the data of the run.
 	ReasonUnsupportedByEndpoint = "UnsupportedByEndpoint"
-	// ReasonArtifactsBlocked says that the learner cannot write its files. Recording has the reason, too.
+	// ReasonArtifactsBlocked says that the learner cannot write its files. Recording also has the reason.
 	ReasonArtifactsBlocked = "ArtifactsBlocked"
 	// ReasonInputBlocked says that the tokenizer, the data or a judge cannot be read or asked.
 	ReasonInputBlocked = "InputBlocked"

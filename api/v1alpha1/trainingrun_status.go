@@ -31,7 +31,7 @@ type TrainingRunStatus struct {
 	// earlierRun is an earlier run of the same namespace and name, which this run does not continue.
 	// +optional
 	EarlierRun *EarlierRun `json:"earlierRun,omitempty"`
-	// observedGeneration is the newest spec that was acted upon.
+	// observedGeneration is the generation of the newest spec that was acted upon.
 	// +optional
 	ObservedGeneration *int64 `json:"observedGeneration,omitempty"`
 	// observedRetryGeneration is the spec.retryGeneration that the operator last acted upon.
@@ -41,7 +41,7 @@ type TrainingRunStatus struct {
 	// +kubebuilder:validation:MaxLength=32
 	// +optional
 	State string `json:"state,omitempty"`
-	// startTime is when the first attempt began.
+	// startTime is the time at which the first attempt began.
 	// +optional
 	StartTime *metav1.Time `json:"startTime,omitempty"`
 	// settingsFixed says whether model, tinker.baseURL, environments, algorithm and initFrom can no longer be changed,
@@ -49,24 +49,23 @@ type TrainingRunStatus struct {
 	// Until then the next attempt starts with changed settings.
 	// +optional
 	SettingsFixed *bool `json:"settingsFixed,omitempty"`
-	// completionTime is when the run became Complete or Failed.
+	// completionTime is the time at which the run became Complete or Failed.
 	// +optional
 	CompletionTime *metav1.Time `json:"completionTime,omitempty"`
-	// step is how many steps are committed.
+	// step is the number of committed steps.
 	// +optional
 	Step *int64 `json:"step,omitempty"`
-	// steps is how many steps the run has, as the newest attempt was started or has counted them.
+	// steps is the number of steps of the run, as the newest attempt was started or has counted them.
 	// +optional
 	Steps *int64 `json:"steps,omitempty"`
 	// epochs is the algorithm.epochs that the newest attempt was started with.
 	// +optional
 	Epochs *int64 `json:"epochs,omitempty"`
-	// restarts is how many attempts followed one that ended by itself: not on a suspension, a change of the learner's
-	// pod before it ran, or a Job that was refused.
+	// restarts counts the attempts that followed an attempt that ended by itself. Suspensions, changes of the learner's
+	// pod before it ran, and refused Jobs do not count.
 	// +optional
 	Restarts *int32 `json:"restarts,omitempty"`
-	// failuresSinceCheckpoint is how many attempts ended in a way that failurePolicy.maxRestarts
-	// counts since a step's checkpoint was last saved.
+	// failuresSinceCheckpoint counts the failures by failurePolicy.maxRestarts since a step's checkpoint was last saved.
 	// +optional
 	FailuresSinceCheckpoint *int32 `json:"failuresSinceCheckpoint,omitempty"`
 	// metrics are the main metrics of the newest step and of the newest evaluation.
@@ -75,8 +74,8 @@ type TrainingRunStatus struct {
 	// +kubebuilder:validation:MaxItems=32
 	// +optional
 	Metrics []MetricValue `json:"metrics,omitempty"`
-	// diagnoses are reasons why the policy does not learn, by the figures of the newest steps, those that explain others
-	// first. A run that learns has none.
+	// diagnoses are reasons why the policy does not learn, by the figures of the newest steps. Reasons that explain others
+	// come first. A run that learns has none.
 	// +listType=map
 	// +listMapKey=cause
 	// +kubebuilder:validation:MaxItems=16
@@ -105,8 +104,8 @@ type TrainingRunStatus struct {
 	// +kubebuilder:validation:MaxItems=10
 	// +optional
 	Attempts []Attempt `json:"attempts,omitempty"`
-	// pendingChanges are fields of the spec that were changed since the learner's present attempt began, and that take
-	// effect with its next one: suspend and resume the run to have them at once.
+	// pendingChanges are fields of the spec that have changed since the learner's current attempt began. They take effect
+	// with the next attempt: suspend and resume the run to apply them at once.
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=16
 	// +kubebuilder:validation:items:MaxLength=64
@@ -133,11 +132,11 @@ type TrainingRunStatus struct {
 	// +kubebuilder:validation:MaxLength=512
 	// +optional
 	Console string `json:"console,omitempty"`
-	// activeSeconds is for how long attempts that have ended were in progress.
+	// activeSeconds is the total time of attempts that have ended.
 	// +optional
 	ActiveSeconds *int64 `json:"activeSeconds,omitempty"`
-	// usage is the usage over all attempts. In a run without artifacts it lacks what earlier learners and lost
-	// workers asked for, which is recorded nowhere.
+	// usage is the usage over all attempts. In a run without artifacts it lacks the requests of earlier learners and lost
+	// workers, which nothing records.
 	// +optional
 	Usage *Usage `json:"usage,omitempty"`
 	// effectiveTrainingRatio is the time spent on steps that count over the time since the start.
@@ -151,10 +150,10 @@ type TrainingRunStatus struct {
 	// queue is the queue of Kueue that admits the run, while the run has one.
 	// +optional
 	Queue *QueueStatus `json:"queue,omitempty"`
-	// workers is how many worker pods exist, for autoscalers.
+	// workers is the number of worker pods, for autoscalers.
 	// +optional
 	Workers *int32 `json:"workers,omitempty"`
-	// readyWorkers is how many of them are ready.
+	// readyWorkers is the number of ready worker pods.
 	// +optional
 	ReadyWorkers *int32 `json:"readyWorkers,omitempty"`
 	// workerSelector finds the worker pods, for autoscalers.
@@ -234,7 +233,7 @@ type Checkpoint struct {
 	// +kubebuilder:validation:MaxLength=1024
 	// +required
 	Name string `json:"name"`
-	// step is the step after which it was saved.
+	// step is the step after which the checkpoint was saved.
 	// +required
 	Step int64 `json:"step"`
 	// state is the path to train on from.
@@ -252,13 +251,13 @@ type Checkpoint struct {
 	// attempt is the attempt that saved it.
 	// +optional
 	Attempt *int32 `json:"attempt,omitempty"`
-	// saveTime is when it was saved.
+	// saveTime is the time at which the checkpoint was saved.
 	// +optional
 	SaveTime *metav1.Time `json:"saveTime,omitempty"`
-	// expirationTime is when the endpoint deletes it.
+	// expirationTime is the time at which the endpoint deletes the checkpoint.
 	// +optional
 	ExpirationTime *metav1.Time `json:"expirationTime,omitempty"`
-	// metric is the metric that it was ranked by.
+	// metric is the metric by which the checkpoint was ranked.
 	// +kubebuilder:validation:MaxLength=128
 	// +optional
 	Metric string `json:"metric,omitempty"`
@@ -272,7 +271,7 @@ type Attempt struct {
 	// number counts from 1.
 	// +required
 	Number int32 `json:"number"`
-	// cause is why it ended.
+	// cause is the kind of the attempt's end.
 	// +kubebuilder:validation:MaxLength=32
 	// +optional
 	Cause string `json:"cause,omitempty"`
@@ -280,78 +279,78 @@ type Attempt struct {
 	// +kubebuilder:validation:MaxLength=64
 	// +optional
 	Reason string `json:"reason,omitempty"`
-	// count is how many consecutive attempts ended for this reason and share this entry, whose number is the
-	// newest's; only given where there are several.
+	// count is the number of consecutive attempts that ended for this reason and share this entry, whose number is the
+	// newest attempt's. It is absent for a single attempt.
 	// +optional
 	Count int32 `json:"count,omitempty"`
-	// message describes its end.
+	// message describes the attempt's end.
 	// +kubebuilder:validation:MaxLength=256
 	// +optional
 	Message string `json:"message,omitempty"`
-	// startTime is when the attempt began.
+	// startTime is the time at which the attempt began.
 	// +optional
 	StartTime *metav1.Time `json:"startTime,omitempty"`
-	// answerTime is when the learner began to answer the operator, after its start or its last silence.
+	// answerTime is the time at which the learner began to answer the operator, after its start or its last silence.
 	// +optional
 	AnswerTime *metav1.Time `json:"answerTime,omitempty"`
-	// completionTime is when the attempt ended.
+	// completionTime is the time at which the attempt ended.
 	// +optional
 	CompletionTime *metav1.Time `json:"completionTime,omitempty"`
-	// fromStep is where it began.
+	// fromStep is the step at which the attempt began.
 	// +optional
 	FromStep *int64 `json:"fromStep,omitempty"`
-	// toStep is the last step it committed.
+	// toStep is the last step that the attempt committed.
 	// +optional
 	ToStep *int64 `json:"toStep,omitempty"`
 	// coldOptimizer says that the attempt resumed from a state without its optimizer: Adam started from zero.
 	// +optional
 	ColdOptimizer *bool `json:"coldOptimizer,omitempty"`
-	// lostVersions is how many versions of the policy, within algorithm.lag, the attempt could not sample
-	// any more: it sampled a newer one instead, so that another run of the spec has other weights.
+	// lostVersions is the number of versions of the policy within algorithm.lag that the attempt could no longer sample.
+	// It sampled a newer version instead, so that another run of the spec would have other weights.
 	// +optional
 	LostVersions *int32 `json:"lostVersions,omitempty"`
 }
 
-// Usage over all attempts: the tokens of every request that was answered, once, whatever became of the answer. The
-// checks before a run begins and steps, samples and evaluations that were thrown away are among them.
+// Usage over all attempts: the tokens of every answered request, once, even if the answer was not used. They include
+// the checks before a run begins, and discarded steps, samples and evaluations.
 type Usage struct {
-	// promptTokens is how many tokens of prompts were read. The prompt of a request counts once, whatever the number of
-	// its samples.
+	// promptTokens is the number of prompt tokens that were read. The prompt of a request counts once, whatever the number
+	// of its samples.
 	// +optional
 	PromptTokens *int64 `json:"promptTokens,omitempty"`
-	// cachedPromptTokens is how many of promptTokens the endpoint had in its cache, as its replies say.
+	// cachedPromptTokens is the part of promptTokens that the endpoint reported as cached.
 	// +optional
 	CachedPromptTokens *int64 `json:"cachedPromptTokens,omitempty"`
-	// sampledTokens is how many tokens were sampled.
+	// sampledTokens is the number of sampled tokens.
 	// +optional
 	SampledTokens *int64 `json:"sampledTokens,omitempty"`
-	// trainedTokens is how many tokens went through forward_backward, or through forward where the run looks for data that
-	// the endpoint refuses.
+	// trainedTokens is the number of tokens that went through forward_backward, or through forward if the run looks for
+	// data that the endpoint refuses.
 	// +optional
 	TrainedTokens *int64 `json:"trainedTokens,omitempty"`
 	// boughtTwiceTokens is the part of trainedTokens that is in no step of the newest version, because the result was
 	// lost.
 	// +optional
 	BoughtTwiceTokens *int64 `json:"boughtTwiceTokens,omitempty"`
-	// judgePromptTokens is how many tokens judges read. PromptTokens and SampledTokens do not include them.
+	// judgePromptTokens is the number of tokens that judges read. PromptTokens and SampledTokens do not include them.
 	// +optional
 	JudgePromptTokens *int64 `json:"judgePromptTokens,omitempty"`
-	// judgeSampledTokens is how many tokens judges sampled.
+	// judgeSampledTokens is the number of tokens that judges sampled.
 	// +optional
 	JudgeSampledTokens *int64 `json:"judgeSampledTokens,omitempty"`
-	// referenceTokens is how many tokens the reference of a KL penalty read. PromptTokens and SampledTokens do not include
-	// them.
+	// referenceTokens is the number of tokens that the reference of a KL penalty read. PromptTokens and SampledTokens do
+	// not include them.
 	// +optional
 	ReferenceTokens *int64 `json:"referenceTokens,omitempty"`
-	// teacherTokens is how many tokens teachers read. PromptTokens and SampledTokens do not include them.
+	// teacherTokens is the number of tokens that teachers read. PromptTokens and SampledTokens do not include them.
 	// +optional
 	TeacherTokens *int64 `json:"teacherTokens,omitempty"`
-	// unconfirmedTokens is what requests may have cost at most of which it is not known whether they were executed: those
-	// in flight, and those of learners and workers that died. The other counts do not include them, and budgets do.
+	// unconfirmedTokens is the highest possible cost of requests that may or may not have been executed: requests in
+	// flight, and requests of learners and workers that died. Budgets include these tokens; the other counts do not.
 	// +optional
 	UnconfirmedTokens *int64 `json:"unconfirmedTokens,omitempty"`
-	// estimatedUSD is what these tokens cost, by budget.prices or else the operator's table; absent where a price is not
-	// known.
+	// estimatedUSD is the cost of these tokens at budget.prices or else at the prices in the operator's table. It is
+	// absent if a price is not known.
 	// +optional
 	EstimatedUSD *float64 `json:"estimatedUSD,omitempty"`
 }
@@ -366,11 +365,11 @@ type EnvironmentStatus struct {
 	// +kubebuilder:validation:MaxLength=64
 	// +optional
 	Digest string `json:"digest,omitempty"`
-	// outdated says that the RewardEnvironment has another spec by now. The run keeps the one that it began with; a fork
-	// of the run has the new one.
+	// outdated says that the spec of the RewardEnvironment has changed since. The run keeps the spec with which it began;
+	// a fork of the run uses the new one.
 	// +optional
 	Outdated *bool `json:"outdated,omitempty"`
-	// tasks is how many tasks the chosen splits have.
+	// tasks is the number of tasks in the chosen splits.
 	// +optional
 	Tasks *int64 `json:"tasks,omitempty"`
 	// reward is the mean reward of the newest step.
@@ -386,8 +385,8 @@ type EnvironmentStatus struct {
 	// +kubebuilder:validation:MaxLength=512
 	// +optional
 	Fault string `json:"fault,omitempty"`
-	// evaluation is what the newest evaluation measured: pass@k, solved@n, rewards in all and by role, and what the
-	// environment itself measures.
+	// evaluation has the results of the newest evaluation: pass@k, solved@n, rewards in all and by role, and the metrics
+	// of the environment.
 	// +listType=map
 	// +listMapKey=name
 	// +kubebuilder:validation:MaxItems=16
@@ -397,7 +396,7 @@ type EnvironmentStatus struct {
 
 // Estimate is a mean over the tasks of an evaluation.
 type Estimate struct {
-	// name is the name of the metric, as metrics.jsonl has it after the environment's.
+	// name is the name of the metric in metrics.jsonl, without the environment's name.
 	// +kubebuilder:validation:MaxLength=128
 	// +required
 	Name string `json:"name"`

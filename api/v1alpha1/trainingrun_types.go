@@ -10,9 +10,9 @@ import (
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1/tracking"
 )
 
-// TrainingRun is one run against the Tinker API, of reinforcement learning or on given rows: what to train, on what,
-// and how. The operator keeps it going until its last step is committed, whatever
-// happens to its pods.
+// TrainingRun is one run against the Tinker API: of reinforcement learning, on given rows, or of evaluations. It names
+// the model, the data and the settings. The operator continues it until its last step is committed, whatever happens to
+// its pods.
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
 // +kubebuilder:subresource:scale:specpath=.spec.rollouts.workers,statuspath=.status.workers,selectorpath=.status.workerSelector
@@ -49,7 +49,7 @@ type TrainingRun struct {
 	// metadata is the metadata of the object.
 	// +optional
 	metav1.ObjectMeta `json:"metadata,omitempty"`
-	// spec is what to train and how.
+	// spec is the desired run.
 	// +required
 	Spec TrainingRunSpec `json:"spec"`
 	// status is the observed state of the run. Only the operator writes it.
@@ -76,7 +76,7 @@ const (
 	ModeEvaluate  Mode = "Evaluate"
 )
 
-// TrainingRunSpec is what to train, on what, and how.
+// TrainingRunSpec names the model, the data and the settings of a run.
 // +kubebuilder:validation:XValidation:rule="self.mode != 'Train' || (has(self.algorithm) && has(self.environments))",message="mode Train needs environments and algorithm: give both, or set mode to Evaluate and list evaluation.environments"
 // +kubebuilder:validation:XValidation:rule="self.mode != 'Train' || !has(self.algorithm) || has(self.algorithm.tasksPerStep)",message="algorithm.tasksPerStep is needed: how many groups one step trains on, for example 32"
 // +kubebuilder:validation:XValidation:rule="self.mode != 'Supervise' || (has(self.supervised) && has(self.algorithm))",message="mode Supervise needs supervised and algorithm: give supervised.dataset, and algorithm with steps or epochs and optimizer"
@@ -109,8 +109,8 @@ type TrainingRunSpec struct {
 	// tinker is the endpoint that samples and trains.
 	// +required
 	Tinker Tinker `json:"tinker"`
-	// environments are trained on, keyed by name; their order means nothing. Without
-	// weights all tasks form one pool. Fixed once a step is committed.
+	// environments are the environments to train on, keyed by name; their order has no meaning. Without weights all tasks
+	// form one pool. Fixed once a step is committed.
 	// +listType=map
 	// +listMapKey=name
 	// +kubebuilder:validation:MinItems=1
@@ -122,26 +122,26 @@ type TrainingRunSpec struct {
 	// supervised has the rows that a run of mode Supervise trains on. Fixed once a step is committed.
 	// +optional
 	Supervised *Supervised `json:"supervised,omitempty"`
-	// algorithm is how groups of episodes become optimizer steps. Modes Train and Supervise need it; of its fields, mode
-	// Supervise has steps, epochs, seed and optimizer. Fixed once a step is committed, except that steps and epochs may
-	// be raised where optimizer.schedule is Constant.
+	// algorithm turns groups of episodes into optimizer steps. Required in modes Train and Supervise; mode Supervise uses
+	// only its fields steps, epochs, seed and optimizer. Fixed once a step is committed, except that steps and epochs may
+	// be raised if optimizer.schedule is Constant.
 	// +optional
 	Algorithm *algorithm.Algorithm `json:"algorithm,omitempty"`
-	// initFrom is where the first weights come from; without it they are the base model's.
-	// Fixed once a step is committed.
+	// initFrom is the source of the first weights. Defaults to the weights of the base model. Fixed once a step is
+	// committed.
 	// +optional
 	InitFrom *InitFrom `json:"initFrom,omitempty"`
 	// resumeFrom names a deleted run that this run continues, at the step and with the lineage that the deleted run had
 	// reached. Fixed once a step is committed.
 	// +optional
 	ResumeFrom *ResumeFrom `json:"resumeFrom,omitempty"`
-	// checkpoints is when states are saved and how long they are kept. A change takes effect with
-	// the learner's next attempt; suspend and resume the run to have it at once.
+	// checkpoints says when states are saved and how long they are kept. A change takes effect with the learner's next
+	// attempt; suspend and resume the run to apply it at once.
 	// +kubebuilder:default={}
 	// +optional
 	Checkpoints Checkpoints `json:"checkpoints,omitzero"`
-	// evaluation samples held-out tasks while training; without it nothing is evaluated. A change
-	// takes effect with the learner's next attempt.
+	// evaluation samples held-out tasks while training. Defaults to no evaluation. A change takes effect with the
+	// learner's next attempt.
 	// +optional
 	Evaluation *Evaluation `json:"evaluation,omitempty"`
 	// rollouts are the worker pods, which sample and play the environments.
@@ -149,34 +149,34 @@ type TrainingRunSpec struct {
 	// +optional
 	Rollouts Rollouts `json:"rollouts,omitzero"`
 	// podOverrides change the pods of the run, keyed by target. The entry of All is applied first: maps are merged, lists
-	// are appended, and a value that is set replaces one that is not. Of two list items with the same key, the item of
-	// the target's own entry counts. Workers are replaced when their pods change; a learner has a change from its next
-	// attempt on.
+	// are appended, and set fields replace unset ones. If two list items have the same key, the item in the target's own
+	// entry takes precedence. Workers are replaced when their pods change; a change of the learner's pod takes effect with
+	// its next attempt.
 	// +listType=map
 	// +listMapKey=target
 	// +kubebuilder:validation:MaxItems=3
 	// +optional
 	PodOverrides []TargetedPodOverrides `json:"podOverrides,omitempty"`
-	// failurePolicy is when the run is restarted and when it fails permanently.
+	// failurePolicy says when the run is restarted and when it fails permanently.
 	// +kubebuilder:default={}
 	// +optional
 	FailurePolicy FailurePolicy `json:"failurePolicy,omitzero"`
-	// stalledAfterSeconds is how long the run waits for a repair before it is Stalled, so that an autoscaler has time to
-	// add a node.
+	// stalledAfterSeconds is the time for which the run waits for a repair before it is Stalled. It gives an autoscaler
+	// time to add a node.
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:default=120
 	// +optional
 	StalledAfterSeconds *int32 `json:"stalledAfterSeconds,omitempty"`
-	// artifacts is where the rows of steps and metrics.jsonl are kept; without it metrics are in the learner's log and
-	// lost with it.
+	// artifacts is the store of the run's files, such as the rows of steps and metrics.jsonl. If it is absent, metrics are
+	// only in the learner's log, and are lost with it.
 	// +optional
 	Artifacts *Artifacts `json:"artifacts,omitempty"`
 	// tracking names services that show the run's curves, such as Weights & Biases. A change takes effect with the
 	// learner's next attempt.
 	// +optional
 	Tracking *tracking.Tracking `json:"tracking,omitempty"`
-	// budget limits the run in tokens, dollars or time; without it there is no limit. A limit that is raised
-	// takes effect at once, also where it is reached.
+	// budget limits the tokens, dollars or time of the run. Defaults to no limit. Raising a limit takes effect at once,
+	// even after it has been reached.
 	// +optional
 	Budget *Budget `json:"budget,omitempty"`
 	// managedBy names the controller that reconciles the run, as in a Job. This operator leaves a run of another
@@ -187,7 +187,7 @@ type TrainingRunSpec struct {
 	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="managedBy cannot be changed: create another run"
 	// +optional
 	ManagedBy string `json:"managedBy,omitempty"`
-	// suspend drains the run at a saved state and deletes its pods; false resumes it.
+	// suspend stops the run at a saved state and deletes its pods; false resumes it.
 	// +kubebuilder:default=false
 	// +optional
 	Suspend *bool `json:"suspend,omitempty"`
@@ -198,8 +198,8 @@ type TrainingRunSpec struct {
 	// +kubebuilder:validation:XValidation:rule="self >= oldSelf",message="retryGeneration can only grow: increase it to retry a failed run"
 	// +optional
 	RetryGeneration *int32 `json:"retryGeneration,omitempty"`
-	// ttlSecondsAfterFinished is how long after its end the object is deleted. If it is absent, the object is
-	// kept.
+	// ttlSecondsAfterFinished is the time after the run's end at which the object is deleted. If it is absent, the object
+	// is kept.
 	// +kubebuilder:validation:Minimum=0
 	// +optional
 	TTLSecondsAfterFinished *int32 `json:"ttlSecondsAfterFinished,omitempty"`

@@ -8,20 +8,19 @@ import "github.com/tinker-operator/tinker-operator/api/v1alpha1/ref"
 // Rollouts are the worker pods.
 // +kubebuilder:validation:XValidation:rule="!has(self.minWorkers) || self.minWorkers <= self.workers",message="minWorkers must not be greater than workers"
 type Rollouts struct {
-	// workers is how many worker pods there are; also set by kubectl scale and autoscalers. With 0
-	// the run waits.
+	// workers is the number of worker pods; kubectl scale and autoscalers set it as well. With 0 the run waits.
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=1000
 	// +kubebuilder:default=2
 	// +optional
 	Workers *int32 `json:"workers,omitempty"`
-	// minWorkers is how many workers are enough for Kueue to admit the run where its queue lacks quota for all of them.
-	// It has no effect on a run that names no queue. Defaults to workers.
+	// minWorkers is the number of workers with which Kueue may admit the run if its queue lacks quota for all of them. It
+	// has no effect on a run that names no queue. Defaults to workers.
 	// +kubebuilder:validation:Minimum=1
 	// +optional
 	MinWorkers *int32 `json:"minWorkers,omitempty"`
-	// concurrency is how many episodes the whole run has in progress. A change takes effect with the
-	// learner's next attempt.
+	// concurrency is the number of episodes that the whole run has in progress. A change takes effect with the learner's
+	// next attempt.
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=1000000
 	// +kubebuilder:default=256
@@ -29,10 +28,10 @@ type Rollouts struct {
 	Concurrency *int32 `json:"concurrency,omitempty"`
 }
 
-// FailurePolicy is when the run is restarted and when it fails permanently.
+// FailurePolicy says when the run is restarted and when it fails permanently.
 type FailurePolicy struct {
-	// maxRestarts is how many restarts are permitted after crashes without a new checkpoint between them. Lost nodes,
-	// evictions, refused keys and outages of the service do not count.
+	// maxRestarts limits the restarts after crashes without a new checkpoint between them. Lost nodes, evictions, refused
+	// keys and outages of the service do not count.
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:default=5
 	// +optional
@@ -41,21 +40,21 @@ type FailurePolicy struct {
 	// +kubebuilder:default=true
 	// +optional
 	RequireOptimizerState *bool `json:"requireOptimizerState,omitempty"`
-	// startDeadlineSeconds is how long the learner's container may take to be running; past it, the next attempt begins.
+	// startDeadlineSeconds is the time within which the learner's container must be running; after it, the next attempt
+	// begins.
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:default=900
 	// +optional
 	StartDeadlineSeconds *int32 `json:"startDeadlineSeconds,omitempty"`
-	// progressDeadlineSeconds is how long a run may make no progress before its learner is restarted. Time that the
-	// endpoint is the cause of does not count, nor does time in which the run waits for a repair, or the learner does not
-	// answer.
+	// progressDeadlineSeconds is the time without progress after which the learner is restarted. Time does not count if
+	// the endpoint causes the delay, if the run waits for a repair, or if the learner does not answer.
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:default=3600
 	// +optional
 	ProgressDeadlineSeconds *int32 `json:"progressDeadlineSeconds,omitempty"`
 }
 
-// Artifacts is where files go: below the run's uid on a claim or at a URL.
+// Artifacts is the store of a run's files: a folder with the run's uid on a claim or at a URL.
 // +kubebuilder:validation:XValidation:rule="has(self.claimName) != has(self.url)",message="give exactly one of claimName and url"
 // +kubebuilder:validation:XValidation:rule="!has(self.secretRef) || has(self.url)",message="secretRef has the keys of url's store: remove it, or give url"
 type Artifacts struct {
@@ -71,13 +70,13 @@ type Artifacts struct {
 	// +optional
 	URL string `json:"url,omitempty"`
 	// secretRef names a Secret whose keys become variables of the learner alone: AWS_ACCESS_KEY_ID and
-	// AWS_SECRET_ACCESS_KEY, AZURE_STORAGE_ACCOUNT and AZURE_STORAGE_KEY, or GOOGLE_CREDENTIALS. Without it the service
-	// account of podOverrides is used.
+	// AWS_SECRET_ACCESS_KEY, AZURE_STORAGE_ACCOUNT and AZURE_STORAGE_KEY, or GOOGLE_CREDENTIALS. Defaults to the service
+	// account of podOverrides.
 	// +optional
 	SecretRef *ref.Secret `json:"secretRef,omitempty"`
 	// episodes selects the episodes of steps and evaluations that are recorded with their conversations and tokens: Groups
-	// those of the first groups, All all of them. The other episodes have their results recorded. None records no
-	// episodes. A change takes effect with the next attempt.
+	// for the episodes of the first groups, All for all episodes. The results of the other episodes are recorded. None
+	// records no episodes. A change takes effect with the next attempt.
 	// +kubebuilder:default=Groups
 	// +optional
 	Episodes EpisodeRecords `json:"episodes,omitempty"`

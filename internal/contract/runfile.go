@@ -91,7 +91,7 @@ func (f RunFile) Algorithm() *algorithm.Algorithm {
 }
 
 // Capabilities are the features that an endpoint supports with a base model, by the names of
-// internal/tinker/capability. A feature in none of the lists has not been tried.
+// internal/tinker/capability. The support of a feature in none of the lists is unknown.
 type Capabilities struct {
 	BaseURL string `json:"baseURL"`
 	Model   string `json:"model"`

@@ -26,7 +26,7 @@ const (
 	ScaleBatchStd Scale = "BatchStd"
 )
 
-// Advantage is how rewards become advantages.
+// Advantage turns rewards into advantages.
 // +kubebuilder:validation:XValidation:rule="!has(self.baseline) || !has(self.scale) || self.baseline != 'LeaveOneOut' || self.scale == 'None'",message="baseline LeaveOneOut is GroupMean times n/(n-1) for a group of n, a factor that scale GroupStd or BatchStd divides out again: set baseline to GroupMean, or scale to None"
 type Advantage struct {
 	// baseline is subtracted from rewards. LeaveOneOut needs scale None.
@@ -46,7 +46,7 @@ type Advantage struct {
 	DDoF int32 `json:"ddof,omitempty"`
 }
 
-// RoleAdvantage is how the rewards of one role become advantages. What is not given is as in algorithm.advantage.
+// RoleAdvantage turns the rewards of one role into advantages. Unset fields default to algorithm.advantage.
 // +kubebuilder:validation:MinProperties=1
 type RoleAdvantage struct {
 	// baseline is subtracted from rewards. Defaults to algorithm.advantage.baseline.
@@ -68,13 +68,13 @@ type RoleAdvantage struct {
 // +kubebuilder:validation:Pattern=`^[a-z][a-z0-9_-]*$`
 type RoleName string
 
-// Role is how the trajectories of one role are trained on.
+// Role has the settings for training on the trajectories of one role.
 // +kubebuilder:validation:XValidation:rule="has(self.advantage) || has(self.loss)",message="a role of algorithm.roles changes nothing: give advantage or loss, or remove the entry"
 type Role struct {
 	// name is the name of the role, as the environment's workflow has it.
 	// +required
 	Name RoleName `json:"name"`
-	// advantage is how the rewards of the role become advantages. Defaults to algorithm.advantage.
+	// advantage turns the rewards of the role into advantages. Defaults to algorithm.advantage.
 	// +optional
 	Advantage *RoleAdvantage `json:"advantage,omitempty"`
 	// loss is the loss of the role's data. Defaults to algorithm.loss. The data of all losses are trained on before one
@@ -83,7 +83,7 @@ type Role struct {
 	Loss *Loss `json:"loss,omitempty"`
 }
 
-// Grouping is which trajectories are compared with each other.
+// Grouping selects the trajectories that are compared with each other.
 // +kubebuilder:validation:Enum=Trajectory;Step;Episode
 type Grouping string
 
@@ -115,12 +115,12 @@ type Loss struct {
 	// name is the name of the loss.
 	// +required
 	Name LossName `json:"name"`
-	// clipLow is the least probability ratio: of a token, or of a sequence if name is GSPO. Defaults to 0.8, or to 0 if
-	// name is CISPO.
+	// clipLow is the minimum of the probability ratio of a token, or of a sequence if name is GSPO. Defaults to 0.8, or to
+	// 0 if name is CISPO.
 	// +kubebuilder:validation:Minimum=0
 	// +optional
 	ClipLow *float64 `json:"clipLow,omitempty"`
-	// clipHigh is the greatest probability ratio. Defaults to 1.2, or to 4 if name is CISPO.
+	// clipHigh is the maximum of the probability ratio. Defaults to 1.2, or to 4 if name is CISPO.
 	// +kubebuilder:validation:Minimum=0
 	// +optional
 	ClipHigh *float64 `json:"clipHigh,omitempty"`
@@ -146,26 +146,27 @@ const (
 	ShrinkDroppedGroups DroppedGroupPolicy = "Shrink"
 )
 
-// Algorithm is how groups of episodes become optimizer steps.
+// Algorithm turns groups of episodes into optimizer steps.
 // +kubebuilder:validation:XValidation:rule="has(self.steps) != has(self.epochs)",message="give exactly one of steps and epochs"
 // +kubebuilder:validation:XValidation:rule="!has(self.lag) || self.lag == 0 || self.loss.name in ['PPO', 'CISPO', 'GSPO']",message="lag above 0 trains on samples of older policies, which needs a clipped loss: set loss.name to PPO, CISPO or GSPO, or lag to 0"
 // +kubebuilder:validation:XValidation:rule="!has(self.lag) || self.lag == 0 || !has(self.roles) || self.roles.all(r, !has(r.loss) || r.loss.name in ['PPO', 'CISPO', 'GSPO'])",message="lag above 0 trains on samples of older policies, which needs clipped losses: set the loss.name of every entry of roles to PPO, CISPO or GSPO, or lag to 0"
 // +kubebuilder:validation:XValidation:rule="!has(self.roles) || self.roles.all(r, !has(r.advantage) || (has(r.advantage.baseline) ? r.advantage.baseline : self.advantage.baseline) != 'LeaveOneOut' || (has(r.advantage.scale) ? r.advantage.scale : self.advantage.scale) == 'None')",message="an entry of roles has baseline LeaveOneOut with scale GroupStd or BatchStd, given there or in advantage: LeaveOneOut is GroupMean times n/(n-1) for a group of n, a factor that scale divides out again: set the entry's baseline to GroupMean, or its scale to None"
 type Algorithm struct {
-	// tasksPerStep is how many groups one batch has: of different tasks, where there are as many. Mode Train needs it.
+	// tasksPerStep is the number of groups in one batch, of different tasks if there are that many. Required in mode
+	// Train.
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=1000000
 	// +optional
 	TasksPerStep int32 `json:"tasksPerStep,omitempty"`
-	// steps is how many steps to train for. Once a step is committed it can only be raised, and only where
-	// optimizer.schedule is Constant: a run in progress has the new number with the learner's next attempt, at the latest
-	// when it has made the former number of steps, and a complete run continues.
+	// steps is the number of steps to train for. Once a step is committed it can only be raised, and only if
+	// optimizer.schedule is Constant. In a run in progress the new number takes effect with the learner's next attempt, at
+	// the latest after the former number of steps. A complete run continues.
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=1000000000
 	// +optional
 	Steps int64 `json:"steps,omitempty"`
-	// epochs is how many passes over all tasks to train for: epochs x tasks / tasksPerStep steps, rounded down, and at
-	// least one. In mode Supervise it is epochs x rows / supervised.batchSize steps. It may be raised as steps may.
+	// epochs is the number of passes over all tasks to train for: epochs x tasks / tasksPerStep steps, rounded down, and
+	// at least one. In mode Supervise there are epochs x rows / supervised.batchSize steps. It may be raised like steps.
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=1000000
 	// +optional
@@ -175,7 +176,7 @@ type Algorithm struct {
 	// +kubebuilder:default=0
 	// +optional
 	Seed int64 `json:"seed,omitempty"`
-	// advantage is how rewards become advantages.
+	// advantage turns rewards into advantages.
 	// +kubebuilder:default={}
 	// +optional
 	Advantage Advantage `json:"advantage,omitzero"`
@@ -183,43 +184,42 @@ type Algorithm struct {
 	// +kubebuilder:default={name: ImportanceSampling}
 	// +optional
 	Loss Loss `json:"loss,omitzero"`
-	// grouping is which trajectories are compared with each other to get advantages. Each conversation of an episode is a
-	// trajectory with rewards of its own. Trajectory compares the rewards of one role in all episodes of a task; Step
-	// compares their replies of one index, each with its own reward; Episode compares the trajectories of one episode. It
-	// is grouping_level of rLLM.
+	// grouping selects the trajectories that are compared with each other for advantages. Each conversation of an episode
+	// is a trajectory with rewards of its own. Trajectory compares the rewards of one role in all episodes of a task; Step
+	// compares their replies with the same index, each with its own reward; Episode compares the trajectories of one
+	// episode. It is grouping_level of rLLM.
 	// +kubebuilder:default=Trajectory
 	// +optional
 	Grouping Grouping `json:"grouping,omitempty"`
-	// roles are those whose advantages or loss are not the algorithm's own.
+	// roles have advantages or a loss other than the algorithm's own.
 	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=16
 	// +listType=map
 	// +listMapKey=name
 	// +optional
 	Roles []Role `json:"roles,omitempty"`
-	// kl is a penalty for tokens that the policy prefers more than a reference does; without it, no penalty applies.
+	// kl is a penalty for tokens that the policy prefers more than a reference does. Defaults to no penalty.
 	// +optional
 	KL *KL `json:"kl,omitempty"`
-	// substeps are the optimizer steps that one batch is split into.
+	// substeps is the number of optimizer steps into which one batch is split.
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:default=1
 	// +optional
 	Substeps int32 `json:"substeps,omitempty"`
-	// lag is how many steps the policy that samples is behind the one that trains; above 0
-	// sampling and training overlap. Needs the loss PPO, CISPO or GSPO.
+	// lag is the number of steps by which the sampling policy is older than the trained one; above 0 sampling and training
+	// overlap. Needs the loss PPO, CISPO or GSPO.
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=16
 	// +kubebuilder:default=0
 	// +optional
 	Lag int32 `json:"lag,omitempty"`
-	// constantGroups selects the treatment of a group whose rewards are all equal; kept, it costs
-	// tokens and has no advantage. Groups are those that grouping forms; a task all of whose groups are constant is
-	// dropped.
+	// constantGroups selects the treatment of a group whose rewards are all equal. A kept group costs tokens and has no
+	// advantage. Groups are formed by grouping; a task is dropped if all its groups are constant.
 	// +kubebuilder:default=Keep
 	// +optional
 	ConstantGroups ConstantGroupPolicy `json:"constantGroups,omitempty"`
-	// onDroppedGroup selects a batch's reaction to a group that was dropped: take further tasks
-	// until it is full, or train smaller.
+	// onDroppedGroup selects a batch's reaction to a group that was dropped: take further tasks until the batch is full,
+	// or train on a smaller batch.
 	// +kubebuilder:default=Refill
 	// +optional
 	OnDroppedGroup DroppedGroupPolicy `json:"onDroppedGroup,omitempty"`
@@ -228,9 +228,9 @@ type Algorithm struct {
 	Optimizer Optimizer `json:"optimizer"`
 }
 
-// KL is a penalty on advantages: coefficient times the mean, over all sampled tokens of the batch, of the difference
-// between the log-probability under the policy and that under the reference, less a token's own difference. It is that
-// of tinker-cookbook.
+// KL is a penalty on advantages, as in tinker-cookbook. A token's advantage changes by coefficient times m - d, where d
+// is the token's log-probability under the policy less its log-probability under the reference, and m is the mean of d
+// over all sampled tokens of the batch.
 type KL struct {
 	// coefficient is the factor of the penalty. (tinker-cookbook: kl_penalty_coef; rLLM: kl_beta.)
 	// +kubebuilder:validation:Minimum=0
@@ -245,7 +245,7 @@ type KL struct {
 	// +kubebuilder:default=0.0
 	// +optional
 	Discount float64 `json:"discount,omitempty"`
-	// reference is the model to stay close to; without it the base model of the run.
+	// reference is the model to stay close to. Defaults to the base model of the run.
 	// +optional
 	Reference *Reference `json:"reference,omitempty"`
 }
@@ -276,19 +276,19 @@ const (
 	ScheduleCosine   Schedule = "Cosine"
 )
 
-// Falls reports whether the learning rate of a step depends on how many steps the run has.
+// Falls reports whether the learning rate of a step depends on the number of steps of the run.
 func (s Schedule) Falls() bool { return s == ScheduleLinear || s == ScheduleCosine }
 
 // Optimizer is AdamW.
 type Optimizer struct {
-	// learningRate is the rate at the schedule's peak. Write 4.0e-5: YAML 1.1 readers such as Python's take 4e-5 for a
+	// learningRate is the rate at the schedule's peak. Write 4.0e-5: YAML 1.1 readers such as Python's read 4e-5 as a
 	// string.
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:ExclusiveMinimum=true
 	// +kubebuilder:validation:Maximum=1
 	// +required
 	LearningRate float64 `json:"learningRate"`
-	// schedule is how the learning rate falls after the warm-up; Linear and Cosine end at 0.
+	// schedule selects how the learning rate falls after the warm-up; Linear and Cosine end at 0.
 	// +kubebuilder:default=Constant
 	// +optional
 	Schedule Schedule `json:"schedule,omitempty"`
@@ -322,7 +322,7 @@ type Optimizer struct {
 	// +kubebuilder:default=0.0
 	// +optional
 	WeightDecay float64 `json:"weightDecay,omitempty"`
-	// gradClipNorm is the greatest norm of the gradient; 0 means no clipping.
+	// gradClipNorm is the maximum norm of the gradient; 0 means no clipping.
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:default=0.0
 	// +optional

@@ -6,6 +6,6 @@
 // +versionName=v1alpha1
 
 // Package algorithm has the settings that turn groups of episodes into optimizer steps. They are part of a TrainingRun
-// and, with every default filled in, of the run file. The package imports the standard library alone, since the pods of
+// and, with every default filled in, of the run file. The package imports only the standard library, since the pods of
 // a run read it.
 package algorithm

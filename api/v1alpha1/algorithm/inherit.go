@@ -18,8 +18,8 @@ func (a *Algorithm) role(name string) *Role {
 	return nil
 }
 
-// AdvantageOf returns how the rewards of a role become advantages. The role inherits the settings that its entry does
-// not give.
+// AdvantageOf returns the settings by which the rewards of a role become advantages. The role inherits the settings
+// that its entry does not have.
 func (a *Algorithm) AdvantageOf(role string) Advantage {
 	r := a.role(role)
 	if r == nil || r.Advantage == nil {

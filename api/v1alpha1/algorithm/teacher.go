@@ -5,9 +5,9 @@ package algorithm
 
 import "cmp"
 
-// Teacher is a model that the policy learns from. Each token that the policy sampled gets coefficient times
-// (log p_teacher - log p_policy) added to its advantage, where p_policy is the policy that sampled the token. The terms
-// are not centred. tinker-cookbook's on-policy distillation computes the same terms.
+// Teacher is a model from which the policy learns. Each token that the policy sampled gets coefficient times (log
+// p_teacher - log p_policy) added to its advantage, where p_policy is the policy that sampled the token. The terms are
+// not centred. tinker-cookbook's on-policy distillation computes the same terms.
 // +kubebuilder:validation:XValidation:rule="has(self.model) != has(self.checkpoint)",message="give exactly one of teacher.model and teacher.checkpoint; the policy's own base model is a teacher as well, for example with a systemPrompt"
 type Teacher struct {
 	// model is a base model that has the run's tokenizer.
@@ -32,16 +32,16 @@ type Teacher struct {
 	// +kubebuilder:validation:Maximum=1
 	// +optional
 	Discount float64 `json:"discount,omitempty"`
-	// systemPrompt is a system message that the teacher reads in place of the environment's own, or before its messages
-	// if it has none. The policy does not read it, and learns to answer as if it did. Environments with interaction.agent
-	// do not have it.
+	// systemPrompt is a system message that the teacher reads instead of the environment's own, or before its messages if
+	// there is none. The policy does not read it, and learns to answer as if it did. Environments with interaction.agent
+	// do not support it.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=32768
 	// +optional
 	SystemPrompt string `json:"systemPrompt,omitempty"`
 }
 
-// SetDefaults sets the defaults, which the items of a list do not have in the schema.
+// SetDefaults sets the defaults. The schema has no defaults for items of lists.
 func (t *Teacher) SetDefaults() { t.Coefficient = cmp.Or(t.Coefficient, 1) }
 
 // Reference is the model or checkpoint that teaches.

@@ -23,47 +23,47 @@ type Agent struct {
 	// +kubebuilder:validation:items:MaxLength=4096
 	// +optional
 	Command []string `json:"command,omitempty"`
-	// processes is how many processes run beside each worker. Defaults to 2 with python, and to 8 with command, where each
-	// plays one episode at a time.
+	// processes is the number of processes beside each worker. Defaults to 2 with python, and to 8 with command, whose
+	// processes play one episode at a time.
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=64
 	// +optional
 	Processes int32 `json:"processes,omitempty"`
-	// concurrency is how many episodes a process plays at once. Defaults to 64 with python.
+	// concurrency is the number of episodes that a process plays at once. Defaults to 64 with python.
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=1024
 	// +optional
 	Concurrency int32 `json:"concurrency,omitempty"`
-	// roles are the names of the models that the agent may ask, each of which is a role of the policy. Without them, the
-	// policy has one role, and every name of a model is its.
+	// roles are the names of the models that the agent may ask, each of which is a role of the policy. Defaults to one
+	// role, which every name of a model selects.
 	// +listType=set
 	// +kubebuilder:validation:MaxItems=16
 	// +kubebuilder:validation:items:MaxLength=63
 	// +kubebuilder:validation:XValidation:rule="self.all(role, role.matches('^[a-z][a-z0-9_-]*$'))",message="a role has at most 63 lower-case letters, digits, hyphens and underscores, and begins with a letter"
 	// +optional
 	Roles []string `json:"roles,omitempty"`
-	// frozen are models that the agent may ask beside the policy, by the names frozen/NAME: a judge, or a teacher. They
-	// are not trained, and their tokens count as tokens of judges.
+	// frozen are models other than the policy that the agent may ask, by the names frozen/NAME: a judge, or a teacher.
+	// They are not trained, and their tokens count as tokens of judges.
 	// +listType=map
 	// +listMapKey=name
 	// +kubebuilder:validation:MaxItems=8
 	// +optional
 	Frozen []FrozenModel `json:"frozen,omitempty"`
-	// fields are the columns of the row that the agent is given beside id, prompt and messages. With reward.from Agent it
-	// has all of them, and the answer.
+	// fields are the columns of the row that the agent receives in addition to id, prompt and messages. With reward.from
+	// Agent it receives all columns, including the answer.
 	// +listType=set
 	// +kubebuilder:validation:MaxItems=64
 	// +kubebuilder:validation:items:MinLength=1
 	// +kubebuilder:validation:items:MaxLength=256
 	// +optional
 	Fields []string `json:"fields,omitempty"`
-	// network limits the connections of the agent's processes: Gateway to the models alone, Open to those of the pod.
-	// Gateway needs execution.isolation.minimum, by default Landlock; with Process it takes what the kernel has. Without
-	// that no agent starts, and the condition Ready names the missing isolation.
+	// network limits the connections of the agent's processes: Gateway to the models alone, Open to the connections of the
+	// pod. Gateway needs isolation, by default Landlock (execution.isolation.minimum); with Process, it uses the isolation
+	// that the kernel has. Without the minimum no agent starts, and the condition Ready names the missing isolation.
 	// +kubebuilder:default=Gateway
 	// +optional
 	Network AgentNetwork `json:"network,omitempty"`
-	// reward is what of an episode is rewarded.
+	// reward selects the part of an episode that is rewarded.
 	// +kubebuilder:default={}
 	// +optional
 	Reward AgentReward `json:"reward,omitzero"`
@@ -72,12 +72,12 @@ type Agent struct {
 	// +kubebuilder:default=Ignore
 	// +optional
 	Unsupported UnsupportedOptions `json:"unsupported,omitempty"`
-	// branches says which conversations of an episode are trained on: Train is all of them, LastOnly is the one with the
-	// last reply.
+	// branches selects the conversations of an episode that are trained on: Train for all of them, LastOnly for the one
+	// with the last reply.
 	// +kubebuilder:default=Train
 	// +optional
 	Branches Branches `json:"branches,omitempty"`
-	// graceSeconds is how long an agent may go on once it was told that the episode has reached a limit.
+	// graceSeconds is the time for which an agent may continue after it was told that the episode has reached a limit.
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=3600
 	// +kubebuilder:default=10
@@ -96,10 +96,10 @@ type AgentFunction struct {
 	Function string `json:"function,omitempty"`
 }
 
-// AgentReward is what of an agent's episode is rewarded.
+// AgentReward selects the part of an agent's episode that is rewarded.
 type AgentReward struct {
-	// from is LastMessage, the policy's last reply; Output, what the function returns or the command prints; File, a file
-	// that the command has written; or Agent: what the agent says is its reward, and there is no other.
+	// from is LastMessage, the policy's last reply; Output, the return value of the function or the output of the command;
+	// File, a file that the command has written; or Agent: the agent returns its reward, and there is no other reward.
 	// +kubebuilder:default=LastMessage
 	// +optional
 	From RewardSource `json:"from,omitempty"`
@@ -110,11 +110,11 @@ type AgentReward struct {
 	File string `json:"file,omitempty"`
 }
 
-// RewardSource is what of an agent's episode is rewarded.
+// RewardSource is the part of an agent's episode that is rewarded.
 // +kubebuilder:validation:Enum=LastMessage;Output;File;Agent
 type RewardSource string
 
-// What is rewarded.
+// The parts that can be rewarded.
 const (
 	RewardLastMessage RewardSource = "LastMessage"
 	RewardOutput      RewardSource = "Output"
@@ -126,7 +126,7 @@ const (
 // +kubebuilder:validation:Enum=Gateway;Open
 type AgentNetwork string
 
-// What the processes of an agent reach.
+// The networks of agents.
 const (
 	NetworkGateway AgentNetwork = "Gateway"
 	NetworkOpen    AgentNetwork = "Open"
@@ -136,13 +136,13 @@ const (
 // +kubebuilder:validation:Enum=Ignore;Refuse
 type UnsupportedOptions string
 
-// What becomes of such requests.
+// The answers to such requests.
 const (
 	IgnoreUnsupported UnsupportedOptions = "Ignore"
 	RefuseUnsupported UnsupportedOptions = "Refuse"
 )
 
-// Branches says which conversations of an agent's episode are trained on.
+// Branches selects the conversations of an agent's episode that are trained on.
 // +kubebuilder:validation:Enum=Train;LastOnly
 type Branches string
 

@@ -9,10 +9,10 @@ import (
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1/ref"
 )
 
-// MaxCode is how long the code of a function is at most, in bytes.
+// MaxCode limits the code of a function, in bytes.
 const MaxCode = 64 << 10
 
-// Source is where the code of a function is.
+// Source is the source of a function's code.
 // +kubebuilder:validation:XValidation:rule="[has(self.code), has(self.configMapKeyRef), has(self.module)].filter(x, x).size() == 1",message="give exactly one of code, configMapKeyRef and module"
 type Source struct {
 	// code is the text of a module in Python.
@@ -31,7 +31,7 @@ type Source struct {
 	Module string `json:"module,omitempty"`
 }
 
-// Sources lists where the code of an environment is, by the paths of its functions.
+// Sources lists the sources of an environment's code, by the paths of its functions.
 func Sources(reward *Reward, interaction *Interaction) iter.Seq2[string, *Source] {
 	return func(yield func(string, *Source) bool) {
 		for at, rule := range reward.Rules() {

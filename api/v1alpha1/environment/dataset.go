@@ -26,8 +26,8 @@ type Dataset struct {
 	// jsonl is files with one JSON object a line.
 	// +optional
 	JSONL *JSONL `json:"jsonl,omitempty"`
-	// fields maps names that prompt and reward use to columns of the data, where the names differ. Reserved names are
-	// id, prompt and answer.
+	// fields maps names that prompt and reward use to columns of the data, if the names differ. Reserved names are id,
+	// prompt and answer.
 	// +kubebuilder:validation:MaxProperties=32
 	// +kubebuilder:validation:XValidation:rule="self.all(k, size(k) <= 64 && size(self[k]) > 0 && size(self[k]) <= 256)",message="names in fields have at most 64 characters, and columns 1 to 256"
 	// +optional
@@ -38,7 +38,7 @@ type Dataset struct {
 	// +kubebuilder:validation:MaxLength=32768
 	// +optional
 	Prompt string `json:"prompt,omitempty"`
-	// systemPrompt is the first message; a template, too.
+	// systemPrompt is the first message. It is also a template.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=32768
 	// +optional
@@ -48,7 +48,7 @@ type Dataset struct {
 	// +kubebuilder:validation:MaxItems=32
 	// +optional
 	Examples []PromptExample `json:"examples,omitempty"`
-	// splits are the splits of the data. If it is absent, the data has its own splits.
+	// splits are the splits of the data. Defaults to the data's own splits.
 	// +listType=map
 	// +listMapKey=name
 	// +kubebuilder:validation:MinItems=1
@@ -71,13 +71,13 @@ type ArithmeticData struct {
 // or in test. Rows have the columns nums, target and solution.
 // +kubebuilder:validation:XValidation:rule="!has(self.minNumbers) || !has(self.maxNumbers) || self.minNumbers <= self.maxNumbers",message="minNumbers must be at most maxNumbers"
 type CountdownData struct {
-	// minNumbers is the least number of numbers in a task.
+	// minNumbers is the minimum count of numbers in a task.
 	// +kubebuilder:validation:Minimum=2
 	// +kubebuilder:validation:Maximum=6
 	// +kubebuilder:default=3
 	// +optional
 	MinNumbers int32 `json:"minNumbers,omitempty"`
-	// maxNumbers is the greatest number of numbers in a task.
+	// maxNumbers is the maximum count of numbers in a task.
 	// +kubebuilder:validation:Minimum=2
 	// +kubebuilder:validation:Maximum=6
 	// +kubebuilder:default=4
@@ -89,7 +89,7 @@ type CountdownData struct {
 	// +kubebuilder:default=99
 	// +optional
 	MaxNumber int32 `json:"maxNumber,omitempty"`
-	// tasks is how many tasks the split train has; test has a fifth as many.
+	// tasks is the number of tasks in the split train; test has a fifth as many.
 	// +kubebuilder:validation:Minimum=5
 	// +kubebuilder:validation:Maximum=10000000
 	// +kubebuilder:default=10000
@@ -105,16 +105,15 @@ type Hub struct {
 	// +kubebuilder:validation:XValidation:rule="self.matches('^[A-Za-z0-9][-A-Za-z0-9_.]*(/[A-Za-z0-9][-A-Za-z0-9_.]*)?$')",message="must be OWNER/NAME, as the hub has it"
 	// +required
 	Repository string `json:"repository"`
-	// config is the configuration, also called subset. If it is absent, it is the only one, or the one named default.
+	// config is the configuration, also called subset. Defaults to the only configuration, or to the one named default.
 	// +kubebuilder:validation:MaxLength=128
 	// +optional
 	Config string `json:"config,omitempty"`
-	// revision is a branch, tag or commit. If it is absent, it is the branch main. The probe pins the commit that it
-	// resolves to.
+	// revision is a branch, tag or commit. Defaults to the branch main. The probe pins the commit to which it resolves.
 	// +kubebuilder:validation:MaxLength=128
 	// +optional
 	Revision string `json:"revision,omitempty"`
-	// baseURL is the address of a mirror of the hub. If it is absent, https://huggingface.co is read.
+	// baseURL is the address of a mirror of the hub. Defaults to https://huggingface.co.
 	// +kubebuilder:validation:MaxLength=2048
 	// +kubebuilder:validation:XValidation:rule="self.matches('^https?://[^/]')",message="must begin with http:// or https://, followed by a host"
 	// +optional
@@ -166,18 +165,18 @@ type DataSplit struct {
 	// +kubebuilder:validation:MaxLength=63
 	// +required
 	Name string `json:"name"`
-	// source is the data's own split, file, key or path. If it is absent, it is the one of this name.
+	// source is the data's own split, file, key or path. Defaults to the name.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
 	// +kubebuilder:validation:XValidation:rule="!self.startsWith('/') && !self.matches('(^|/)[.][.]?(/|$)')",message="source must be a path within the data, without '.' and '..'"
 	// +optional
 	Source string `json:"source,omitempty"`
-	// from is the split of this list that this one is a part of.
+	// from is the split of this list of which this one is a part.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=63
 	// +optional
 	From string `json:"from,omitempty"`
-	// sha256 is the SHA-256 digest of the file, in hex. If it is absent, the probe pins the digest that it finds.
+	// sha256 is the SHA-256 digest of the file, in hex. Defaults to the digest that the probe finds and pins.
 	// +kubebuilder:validation:MaxLength=64
 	// +kubebuilder:validation:XValidation:rule="self.matches('^[0-9a-f]{64}$')",message="sha256 must be 64 hexadecimal digits in lower case"
 	// +optional
@@ -186,11 +185,11 @@ type DataSplit struct {
 	// +kubebuilder:validation:Minimum=0
 	// +optional
 	ShuffleSeed *int64 `json:"shuffleSeed,omitempty"`
-	// skip is how many rows are left out at the start.
+	// skip is the number of rows to leave out at the start.
 	// +kubebuilder:validation:Minimum=0
 	// +optional
 	Skip int64 `json:"skip,omitempty"`
-	// take is how many rows are used at most. If it is absent, all remaining rows are used.
+	// take limits the number of rows. Defaults to all remaining rows.
 	// +kubebuilder:validation:Minimum=1
 	// +optional
 	Take *int64 `json:"take,omitempty"`

@@ -5,10 +5,10 @@ package environment
 
 import "cmp"
 
-// SetDefaults fills the fields of a rule that are not given. Their defaults are not in the schema. An item of weighted
-// would differ from the manifest at each kubectl apply, since a list is compared as a whole. An empty object, such as
-// exactMatch: {}, becomes null where kubectl apply and kubectl apply --server-side follow each other by turns and a
-// field of it has a default in the schema.
+// SetDefaults fills the fields of a rule that are not given. Their defaults are not in the schema. With defaults there,
+// an item of weighted would differ from the manifest at each kubectl apply, since a list is compared as a whole. And an
+// empty object with a default in the schema, such as exactMatch: {}, becomes null if kubectl apply and kubectl apply
+// --server-side alternate.
 func (r *RewardRule) SetDefaults() {
 	if m := r.ExactMatch; m != nil {
 		m.Part = cmp.Or(m.Part, PartLastInteger)

@@ -5,7 +5,7 @@
 // +groupName=rl.tinker-operator.dev
 // +versionName=v1alpha1
 
-// Package environment is what a RewardEnvironment consists of: a dataset with a reward and an interaction, or a server
-// of the Open Reward Standard. Run file and workers use these types with every default filled in. The package imports
-// the standard library and the package ref alone.
+// Package environment has the parts of a RewardEnvironment: a dataset with a reward and an interaction, or a server of
+// the Open Reward Standard. Run file and workers use these types with every default filled in. The package imports only
+// the standard library and the package ref.
 package environment

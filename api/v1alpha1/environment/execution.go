@@ -5,7 +5,7 @@ package environment
 
 import "github.com/tinker-operator/tinker-operator/api/v1alpha1/ref"
 
-// FunctionImage has the image of the functions of an environment, and says where it runs.
+// FunctionImage has the image of an environment's functions and the place where it runs.
 type FunctionImage struct {
 	// image has the interpreter, python3, and the packages that the functions import. Defaults to the chart's
 	// images.python.
@@ -13,19 +13,19 @@ type FunctionImage struct {
 	// +kubebuilder:validation:MaxLength=512
 	// +optional
 	Image string `json:"image,omitempty"`
-	// requirements are packages of a package index that the container has besides the packages of its image, with the
-	// exact version of each, as in sympy==1.13.3. The probe looks for wheels of these and of all that they need, and pins
-	// the wheels by their digests in status.packages. Each pod installs them before the container begins, with the pip of
-	// the image. An image that has the packages starts sooner, and needs no index.
+	// requirements are packages that are installed in addition to the packages of the image, with the exact version of
+	// each, as in sympy==1.13.3. The probe looks for wheels of these packages and of their dependencies, and pins the
+	// wheels by their digests in status.packages. Each pod installs them before the container begins, with the pip of the
+	// image. An image that has the packages starts sooner, and needs no index.
 	// +listType=set
 	// +kubebuilder:validation:MaxItems=32
 	// +optional
 	Requirements []Requirement `json:"requirements,omitempty"`
-	// index is the package index of requirements. Defaults to the chart's packageIndex, else to pip's own default.
+	// index is the package index of requirements. Defaults to the chart's packageIndex, or to pip's own default.
 	// +optional
 	Index *PackageIndex `json:"index,omitempty"`
-	// placement is where the container runs: Worker is beside each worker, Pods is in pods of its own, which all workers
-	// of a run call. The chart's value environmentServers.shared lets the operator make such pods.
+	// placement selects where the container runs: Worker for beside each worker, Pods for pods of its own, which all
+	// workers of a run call. The chart's value environmentServers.shared lets the operator make such pods.
 	// +kubebuilder:default=Worker
 	// +optional
 	Placement Placement `json:"placement,omitempty"`
@@ -34,11 +34,11 @@ type FunctionImage struct {
 	Isolation *Isolation `json:"isolation,omitempty"`
 }
 
-// Placement is where functions run.
+// Placement selects where functions run.
 // +kubebuilder:validation:Enum=Worker;Pods
 type Placement string
 
-// Where functions run.
+// The placements.
 const (
 	// PlacementWorker runs functions beside each worker.
 	PlacementWorker Placement = "Worker"
@@ -46,11 +46,11 @@ const (
 	PlacementPods Placement = "Pods"
 )
 
-// PodNetwork is what pods of their own may connect to.
+// PodNetwork limits the connections of pods of their own.
 // +kubebuilder:validation:Enum=None;Open
 type PodNetwork string
 
-// What pods connect to.
+// The networks of such pods.
 const (
 	// PodNetworkNone has a NetworkPolicy permit no connection.
 	PodNetworkNone PodNetwork = "None"
@@ -75,7 +75,7 @@ type PackageIndex struct {
 	// +optional
 	SecretRef *ref.Secret `json:"secretRef,omitempty"`
 	// caBundleConfigMapKeyRef is the ConfigMap key with the certificates, in PEM, of the authorities that are trusted for
-	// the index in place of the image's authorities.
+	// the index instead of the image's authorities.
 	// +optional
 	CABundleConfigMapKeyRef *ref.ConfigMapKey `json:"caBundleConfigMapKeyRef,omitempty"`
 }

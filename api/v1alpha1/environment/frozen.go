@@ -5,10 +5,10 @@ package environment
 
 import "cmp"
 
-// FrozenModel is a model at the run's own endpoint that is asked beside the policy and not trained.
+// FrozenModel is a model at the run's own endpoint that an agent may ask and that is not trained.
 // +kubebuilder:validation:XValidation:rule="has(self.model) != has(self.checkpoint)",message="give exactly one of model and checkpoint"
 type FrozenModel struct {
-	// name is the name behind frozen/ by which the agent asks the model.
+	// name is the name after frozen/ by which the agent asks the model.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=63
 	// +kubebuilder:validation:XValidation:rule="self.matches('^[a-z][a-z0-9_-]*$')",message="must have lower-case letters, digits, hyphens and underscores, and begin with a letter"
@@ -29,7 +29,7 @@ type FrozenModel struct {
 	// +kubebuilder:validation:MaxLength=64
 	// +optional
 	Renderer string `json:"renderer,omitempty"`
-	// sampling is how replies are drawn. A request can ask for fewer tokens.
+	// sampling has the settings by which replies are drawn. A request can ask for fewer tokens.
 	// +optional
 	Sampling JudgeSampling `json:"sampling,omitzero"`
 }

@@ -3,7 +3,7 @@
 
 package environment
 
-// Interaction is how an episode goes.
+// Interaction is the course of an episode.
 // +kubebuilder:validation:XValidation:rule="[has(self.toolUse), has(self.solverJudge), has(self.selfRefine), has(self.python), has(self.agent)].filter(x, x).size() == 1",message="give exactly one of toolUse, solverJudge, selfRefine, python and agent"
 type Interaction struct {
 	// toolUse is turns of one model that calls the dataset's tools until it answers. A sum's tool is a
@@ -27,7 +27,7 @@ type Interaction struct {
 	Agent *Agent `json:"agent,omitempty"`
 }
 
-// Dialect returns how calls of tools are written in the interaction; empty for the dialect of the model's format.
+// Dialect returns the dialect of tool calls in the interaction; empty for the dialect of the model's format.
 func (i *Interaction) Dialect() ToolDialect {
 	if i == nil || i.ToolUse == nil {
 		return ""
@@ -43,8 +43,8 @@ type ToolUse struct {
 	// +kubebuilder:validation:MaxLength=32768
 	// +optional
 	SystemPrompt string `json:"systemPrompt,omitempty"`
-	// dialect is how calls of tools are declared and written: HermesJSON is a JSON object between <tool_call> tags,
-	// QwenXML is <function=NAME> with parameters between them. Without it, calls are written as model.renderer has them.
+	// dialect selects the form of tool declarations and calls: HermesJSON is a JSON object between <tool_call> tags,
+	// QwenXML is <function=NAME> with parameters between them. Defaults to the form of model.renderer.
 	// +optional
 	Dialect ToolDialect `json:"dialect,omitempty"`
 	// parseErrors selects the treatment of replies that break the model's format, such as a call that cannot be
@@ -52,8 +52,7 @@ type ToolUse struct {
 	// +kubebuilder:default={}
 	// +optional
 	ParseErrors ParseErrors `json:"parseErrors,omitzero"`
-	// tools are those with which the policy runs programs, in a container that has no network. They take the place of the
-	// calculator.
+	// tools let the policy run programs, in a container without network. They replace the calculator.
 	// +listType=map
 	// +listMapKey=name
 	// +kubebuilder:validation:MinItems=1
@@ -62,7 +61,7 @@ type ToolUse struct {
 	Tools []SandboxTool `json:"tools,omitempty"`
 }
 
-// ToolDialect is how calls of tools are written.
+// ToolDialect is the form of tool calls.
 // +kubebuilder:validation:Enum=HermesJSON;QwenXML
 type ToolDialect string
 
@@ -72,11 +71,11 @@ const (
 	QwenXML    ToolDialect = "QwenXML"
 )
 
-// TrainParseErrors is what training makes of replies that break the model's format.
+// TrainParseErrors selects how training uses replies that break the model's format.
 // +kubebuilder:validation:Enum=Keep;Mask
 type TrainParseErrors string
 
-// What training makes of replies that break the model's format.
+// The uses of replies that break the model's format.
 const (
 	KeepParseErrors TrainParseErrors = "Keep"
 	MaskParseErrors TrainParseErrors = "Mask"
@@ -98,28 +97,28 @@ type ParseErrors struct {
 
 // SolverJudge is solvers and a judge.
 type SolverJudge struct {
-	// solvers is how many solvers an episode has. (rLLM: n_solutions.)
+	// solvers is the number of solvers of an episode. (rLLM: n_solutions.)
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=64
 	// +kubebuilder:default=2
 	// +optional
 	Solvers int32 `json:"solvers,omitempty"`
-	// solverPrompt is a template in which $(prompt) is replaced; without it, the prompt and the wish for an
-	// answer within <answer> tags.
+	// solverPrompt is a template in which $(prompt) is replaced; Defaults to the prompt and a request for an answer within
+	// <answer> tags.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=32768
 	// +kubebuilder:validation:XValidation:rule="self.contains('$(prompt)')",message="solverPrompt must contain $(prompt), which is replaced by the task's prompt"
 	// +optional
 	SolverPrompt string `json:"solverPrompt,omitempty"`
-	// judgePrompt is a template in which $(prompt) and $(solutions) are replaced; without it, rLLM's criteria for
+	// judgePrompt is a template in which $(prompt) and $(solutions) are replaced; Defaults to rLLM's criteria for
 	// Countdown.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=32768
 	// +kubebuilder:validation:XValidation:rule="self.contains('$(solutions)')",message="judgePrompt must contain $(solutions), which is replaced by the solvers' answers"
 	// +optional
 	JudgePrompt string `json:"judgePrompt,omitempty"`
-	// answerPattern is a regular expression (RE2) whose first group is a solver's answer, or the judge's index from
-	// 1; its first match counts. Without it, what <answer> tags hold.
+	// answerPattern is a regular expression (RE2) whose first group is a solver's answer, or the judge's index from 1; its
+	// first match counts. Defaults to the text between <answer> tags.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=1024
 	// +kubebuilder:validation:XValidation:rule="''.matches(self) in [true, false]",message="does not compile: correct the regular expression; it has the syntax of RE2"
@@ -130,7 +129,7 @@ type SolverJudge struct {
 
 // SelfRefine is a draft, a critique and a revision.
 type SelfRefine struct {
-	// draftPrompt is a template in which $(prompt) is replaced; without it, the prompt alone.
+	// draftPrompt is a template in which $(prompt) is replaced. Defaults to the prompt.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=32768
 	// +optional

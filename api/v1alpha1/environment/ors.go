@@ -5,7 +5,7 @@ package environment
 
 import "github.com/tinker-operator/tinker-operator/api/v1alpha1/ref"
 
-// ORS has the settings of an Open Reward Standard server that say how it is reached.
+// ORS has the settings of the connection to an Open Reward Standard server.
 // +kubebuilder:validation:XValidation:rule="!has(self.baseURL) || has(self.name)",message="baseURL is the address of a hosting service, for name only: give url for a server of your own"
 // +kubebuilder:validation:XValidation:rule="!has(self.environment) || !has(self.name)",message="a hosted environment of several is named in name, as OWNER/NAME@VARIANT: remove environment"
 // +kubebuilder:validation:XValidation:rule="!has(self.secrets) || !has(self.secretDelivery) || self.secretDelivery != 'Body' || self.secrets.all(s, !has(s.allowedHosts))",message="the body has no place for secrets[].allowedHosts: remove it, or set secretDelivery to Header or Both"
@@ -25,7 +25,7 @@ type ORS struct {
 	// +kubebuilder:validation:XValidation:rule="self.matches('^https?://[^/?#@]+(/[^?#]*)?$')",message="url must begin with http:// or https://, followed by a host, without user, query or fragment"
 	// +optional
 	URL string `json:"url,omitempty"`
-	// environment is the environment of a server that has several, in any case; without it, its first.
+	// environment selects one of the server's environments, ignoring case. Defaults to the first.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=128
 	// +optional
@@ -35,11 +35,11 @@ type ORS struct {
 	// +kubebuilder:validation:MaxLength=128
 	// +optional
 	Toolset string `json:"toolset,omitempty"`
-	// answerTool is called with the reply that calls no tool, and is not shown to the policy. Without it, such a reply is
-	// answered with the wish for a call, unless the server names a tool for answers.
+	// answerTool is called with a reply that calls no tool, and is not shown to the policy. If it is absent, such a reply
+	// is answered with a request for a call, unless the server names a tool for answers.
 	// +optional
 	AnswerTool *AnswerTool `json:"answerTool,omitempty"`
-	// apiKeySecretKeyRef is the key that requests carry.
+	// apiKeySecretKeyRef is the Secret key with the API key of requests.
 	// +optional
 	APIKeySecretKeyRef *ref.SecretKey `json:"apiKeySecretKeyRef,omitempty"`
 	// secrets are the Secrets that each session gets.
@@ -48,8 +48,8 @@ type ORS struct {
 	// +kubebuilder:validation:MaxItems=32
 	// +optional
 	Secrets []SessionSecret `json:"secrets,omitempty"`
-	// secretDelivery is where the server reads secrets: servers of the Python package openreward from a Header, those
-	// of ors-sdk from the Body.
+	// secretDelivery selects the part of a request that carries secrets: Header for servers of the Python package
+	// openreward, Body for servers of ors-sdk.
 	// +kubebuilder:default=Header
 	// +optional
 	SecretDelivery SecretDelivery `json:"secretDelivery,omitempty"`
@@ -57,7 +57,7 @@ type ORS struct {
 	// +kubebuilder:default={}
 	// +optional
 	Timeouts ORSTimeouts `json:"timeouts,omitzero"`
-	// maxSessions is how many sessions a worker has open at once; without it, as many as it has episodes.
+	// maxSessions limits the open sessions of a worker. Defaults to its number of episodes.
 	// +kubebuilder:validation:Minimum=1
 	// +optional
 	MaxSessions int32 `json:"maxSessions,omitempty"`
@@ -70,13 +70,13 @@ type AnswerTool struct {
 	// +kubebuilder:validation:MaxLength=128
 	// +required
 	Name string `json:"name"`
-	// argument is the argument that is the reply's text; without it, the tool is called without arguments.
+	// argument is the argument that is the reply's text; If it is absent, the tool is called without arguments.
 	// +kubebuilder:validation:MaxLength=128
 	// +optional
 	Argument string `json:"argument,omitempty"`
 }
 
-// SecretDelivery is where a server reads the secrets of a session.
+// SecretDelivery selects where a server reads the secrets of a session.
 // +kubebuilder:validation:Enum=Header;Body;Both
 type SecretDelivery string
 
@@ -87,22 +87,22 @@ const (
 	DeliverBoth   SecretDelivery = "Both"
 )
 
-// ServerImage is the image of a server and how it is run.
+// ServerImage is the image of a server with its settings.
 type ServerImage struct {
 	// image is the image to run.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=512
 	// +required
 	Image string `json:"image"`
-	// port is the port that it listens on; it also is in the container's variable PORT. The servers of one run need
-	// different ones.
+	// port is the port on which the server listens; it is also in the container's variable PORT. The servers of one run
+	// need different ports.
 	// +kubebuilder:validation:Minimum=1024
 	// +kubebuilder:validation:XValidation:rule="self != 8081",message="port 8081 belongs to the worker, which runs in the same pod: choose another"
 	// +kubebuilder:validation:Maximum=65535
 	// +kubebuilder:default=8080
 	// +optional
 	Port int32 `json:"port,omitempty"`
-	// command runs instead of the image's entry point.
+	// command replaces the image's entry point.
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=64
 	// +kubebuilder:validation:items:MaxLength=4096
@@ -122,10 +122,10 @@ type SessionSecret struct {
 	// +kubebuilder:validation:XValidation:rule="self.matches('^[A-Za-z0-9_.-]*[A-Za-z0-9_-][A-Za-z0-9_.-]*$')",message="name must be of letters, digits, '_', '-' and '.'"
 	// +required
 	Name string `json:"name"`
-	// secretKeyRef is where its value is.
+	// secretKeyRef is the Secret key with its value.
 	// +required
 	SecretKeyRef ref.SecretKey `json:"secretKeyRef"`
-	// allowedHosts are those that the hosted service lets the value reach. The header carries them, and the body does not.
+	// allowedHosts are the hosts to which the hosted service may send the value. Only the header carries them.
 	// +listType=set
 	// +kubebuilder:validation:MaxItems=16
 	// +kubebuilder:validation:items:MaxLength=253

@@ -13,23 +13,23 @@ type Python struct {
 	// +kubebuilder:validation:XValidation:rule="self.matches('^[A-Za-z_][A-Za-z0-9_]*$')",message="must be a name in Python: letters, digits and _, and no digit first"
 	// +optional
 	Function string `json:"function,omitempty"`
-	// processes is how many processes run the function beside each worker. Defaults to 2.
+	// processes is the number of processes that run the function beside each worker. Defaults to 2.
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=64
 	// +optional
 	Processes int32 `json:"processes,omitempty"`
-	// concurrency is how many calls of an async function a process runs at once. Defaults to 64.
+	// concurrency is the number of calls of an async function that a process runs at once. Defaults to 64.
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=1024
 	// +optional
 	Concurrency int32 `json:"concurrency,omitempty"`
-	// timeoutSeconds is how long a call may take. Defaults to 60.
+	// timeoutSeconds limits the time of a call. Defaults to 60.
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=3600
 	// +optional
 	TimeoutSeconds int32 `json:"timeoutSeconds,omitempty"`
-	// onError is the reward where the function raises, or returns no reward. Without it, this is a fault, and the
-	// member is left out.
+	// onError is the reward of an episode whose function raises, or returns no reward. If it is absent, this is a fault,
+	// and the member is left out.
 	// +optional
 	OnError *float64 `json:"onError,omitempty"`
 }

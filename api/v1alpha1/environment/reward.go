@@ -9,7 +9,7 @@ import (
 	"iter"
 )
 
-// Reward is how an episode is rewarded: by one rule, or by the weighted sum of several.
+// Reward is the reward of an episode: one rule, or the weighted sum of several.
 // +kubebuilder:validation:XValidation:rule="[has(self.exactMatch), has(self.regex), has(self.jsonSchema), has(self.countdown), has(self.math), has(self.gsm8k), has(self.rubric), has(self.python), has(self.tests), has(self.expression), has(self.weighted), has(self.none)].filter(x, x).size() == 1",message="give exactly one of exactMatch, regex, jsonSchema, countdown, math, gsm8k, rubric, python, tests, expression, weighted (a sum of several) and none (a teacher alone decides)"
 type Reward struct {
 	RewardRule `json:",inline"`
@@ -83,7 +83,7 @@ type WeightedReward struct {
 	RewardRule `json:",inline"`
 }
 
-// RewardRule scores a reply. The defaults of its fields are not in the schema, since entries of lists have it, too.
+// RewardRule scores a reply. The defaults of its fields are not in the schema, since entries of lists have it as well.
 type RewardRule struct {
 	// exactMatch compares a part of the reply with the row's answer.
 	// +optional
@@ -100,7 +100,7 @@ type RewardRule struct {
 	// math compares the content of the reply's last \boxed{} with the row's answer: numbers, fractions and expressions.
 	// +optional
 	Math *Math `json:"math,omitempty"`
-	// gsm8k compares the reply's number with that behind #### in the row's answer.
+	// gsm8k compares the reply's number with the number after #### in the row's answer.
 	// +optional
 	GSM8K *GSM8K `json:"gsm8k,omitempty"`
 	// rubric has a model judge the reply by the criteria of the row.
@@ -128,8 +128,8 @@ type ExactMatch struct {
 	// AnswerTag, which is the content of the last <answer>...</answer>. Defaults to LastInteger.
 	// +optional
 	Part ExactMatchPart `json:"part,omitempty"`
-	// normalize lists the differences that the comparison of texts ignores: Case, Space (how much of it is between
-	// words), Punctuation, Articles (a, an, the). Space at both ends is always ignored.
+	// normalize lists the differences that the comparison of texts ignores: Case, Space (its amount between words),
+	// Punctuation, Articles (a, an, the). Space at both ends is always ignored.
 	// +listType=set
 	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=4
@@ -163,8 +163,8 @@ const (
 
 // Regex asks for a match.
 type Regex struct {
-	// pattern is a regular expression in the syntax of RE2. If it has a group named answer, (?P<answer>...), what the
-	// group of the last match contains must be the row's answer.
+	// pattern is a regular expression in the syntax of RE2. If it has a group named answer, (?P<answer>...), the text of
+	// this group in the last match must be the row's answer.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=1024
 	// +kubebuilder:validation:XValidation:rule="''.matches(self) in [true, false]",message="does not compile: correct the regular expression; it has the syntax of RE2"
@@ -202,7 +202,7 @@ type Math struct {
 // +kubebuilder:validation:Enum=Builtin;MathVerify
 type MathGrader string
 
-// What compares mathematical answers.
+// The programs that compare mathematical answers.
 const (
 	MathBuiltin MathGrader = "Builtin"
 	MathVerify  MathGrader = "MathVerify"
@@ -210,8 +210,8 @@ const (
 
 // GSM8K compares numbers.
 type GSM8K struct {
-	// strict finds the reply's number only behind #### and compares it as text, as the authors of
-	// the data set do. With false, \boxed{} or the last number will do.
+	// strict finds the reply's number only after #### and compares it as text, as the authors of the data set do. With
+	// false, \boxed{} or the last number is also accepted.
 	// +optional
 	Strict bool `json:"strict,omitempty"`
 }

@@ -10,9 +10,9 @@ type Rubric struct {
 	// judge is the model that grades the replies.
 	// +required
 	Judge Judge `json:"judge"`
-	// scoring is how replies are judged: PassRate asks for Yes or No for all criteria in one call,
-	// PerRubric in a call for each, and both reward the share of Yes. Score asks for a number from 0 to 1 each, and
-	// rewards their mean. Defaults to PassRate.
+	// scoring selects how replies are judged. PassRate asks for Yes or No for all criteria in one call, PerRubric in one
+	// call for each; both reward the share of Yes. Score asks for a number from 0 to 1 for each, and rewards their mean.
+	// Defaults to PassRate.
 	// +optional
 	Scoring RubricScoring `json:"scoring,omitempty"`
 	// minCoverage is the share of criteria that must be rated, else the judgement is a fault. Defaults to 1.
@@ -22,7 +22,7 @@ type Rubric struct {
 	MinCoverage *float64 `json:"minCoverage,omitempty"`
 }
 
-// RubricScoring is how judgements are asked for and become a reward.
+// RubricScoring selects how judgements are requested and turned into a reward.
 // +kubebuilder:validation:Enum=PassRate;PerRubric;Score
 type RubricScoring string
 
@@ -42,11 +42,11 @@ type Judge struct {
 	// openAI is an endpoint that speaks OpenAI's chat completions.
 	// +optional
 	OpenAI *OpenAIJudge `json:"openAI,omitempty"`
-	// sampling is how judgements are drawn.
+	// sampling has the settings by which judgements are drawn.
 	// +optional
 	Sampling JudgeSampling `json:"sampling,omitzero"`
-	// retries is how often to repeat a judgement that failed or could not be read. A judge that is down
-	// is waited for. Defaults to 3.
+	// retries is the number of times to repeat a judgement that failed or could not be read. A judge that is down is
+	// awaited. Defaults to 3.
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=63
 	// +optional
@@ -90,20 +90,20 @@ type OpenAIJudge struct {
 	// +kubebuilder:validation:MaxLength=256
 	// +required
 	Model string `json:"model"`
-	// apiKeySecretKeyRef is the Secret key with the API key; without it, none is sent.
+	// apiKeySecretKeyRef is the Secret key with the API key; If it is absent, no key is sent.
 	// +optional
 	APIKeySecretKeyRef *ref.SecretKey `json:"apiKeySecretKeyRef,omitempty"`
 }
 
-// JudgeSampling is how judgements are drawn.
+// JudgeSampling has the settings by which judgements are drawn.
 type JudgeSampling struct {
-	// temperature is the temperature of judgements. With 0, repeating an unreadable judgement gives the
-	// same. Defaults to 0.7.
+	// temperature is the temperature of judgements. With 0, a repeated judgement is the same, and an unreadable one stays
+	// unreadable. Defaults to 0.7.
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=2
 	// +optional
 	Temperature *float64 `json:"temperature,omitempty"`
-	// maxTokens is how many tokens one call samples at most. Defaults to 4096.
+	// maxTokens limits the tokens of one call. Defaults to 4096.
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=131072
 	// +optional

@@ -12,8 +12,8 @@ type Tests struct {
 	// language is the language of the programs: Python.
 	// +optional
 	Language TestLanguage `json:"language,omitempty"`
-	// command runs a program, which is the file program in its directory; for example ["node", "program"]. Tests are then
-	// inputs with outputs.
+	// command runs a program, which is the file program in its directory, for example ["node", "program"]. Tests are then
+	// pairs of input and output.
 	// +listType=atomic
 	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=32
@@ -34,8 +34,8 @@ type Tests struct {
 	// +kubebuilder:validation:Maximum=600
 	// +optional
 	TimeoutSeconds int32 `json:"timeoutSeconds,omitempty"`
-	// memory is the memory limit of a program. As many run at once as the container's limit of memory holds, up to 16.
-	// Defaults to 256Mi.
+	// memory is the memory limit of a program. As many programs run at once as fit into the container's memory limit, up
+	// to 16. Defaults to 256Mi.
 	// +kubebuilder:validation:MaxLength=32
 	// +kubebuilder:validation:XValidation:rule="isQuantity(self) && quantity(self).compareTo(quantity('16Mi')) >= 0",message="must be a quantity of at least 16Mi, such as 256Mi: an interpreter needs as much"
 	// +optional
@@ -53,7 +53,7 @@ const TestPython TestLanguage = "Python"
 // +kubebuilder:validation:Enum=All;Fraction
 type TestScore string
 
-// What tests earn.
+// The rewards of tests.
 const (
 	TestAll      TestScore = "All"
 	TestFraction TestScore = "Fraction"
@@ -69,13 +69,13 @@ func (t *Tests) setDefaults() {
 // Isolation is the least isolation of programs of a policy.
 type Isolation struct {
 	// minimum is Process, Landlock or RuntimeClass. Process is limits and no sockets. Landlock also bounds the files that
-	// a program reads and writes; it needs Linux 5.13 or later. RuntimeClass is gVisor. With less than that nothing runs,
-	// and the condition Ready says what there is. Defaults to Landlock.
+	// a program reads and writes; it needs Linux 5.13 or later. RuntimeClass is gVisor. If the pod has less isolation,
+	// nothing runs, and the condition Ready says which isolation it has. Defaults to Landlock.
 	// +optional
 	Minimum IsolationLevel `json:"minimum,omitempty"`
 }
 
-// IsolationLevel is how far programs are kept from everything else.
+// IsolationLevel is the degree of isolation of programs.
 // +kubebuilder:validation:Enum=Process;Landlock;RuntimeClass
 type IsolationLevel string
 

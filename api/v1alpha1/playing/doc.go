@@ -5,7 +5,7 @@
 // +groupName=rl.tinker-operator.dev
 // +versionName=v1alpha1
 
-// Package playing has the settings by which a TrainingRun plays episodes: how tokens are drawn, what ends an episode,
-// and how its rewards become one number. Run file and workers use these types with every default filled in. The package
-// imports the standard library alone.
+// Package playing has the settings of episodes in a TrainingRun: how tokens are drawn, when an episode ends, and how
+// its rewards are combined. Run file and workers use these types with every default filled in. The package imports only
+// the standard library.
 package playing

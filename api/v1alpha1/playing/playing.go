@@ -3,27 +3,26 @@
 
 package playing
 
-// Sampling is how tokens are drawn.
+// Sampling has the settings by which tokens are drawn.
 type Sampling struct {
-	// maxTokens is how many tokens one completion has at most. It is needed to train.
+	// maxTokens limits the tokens of one completion. Required to train.
 	// +kubebuilder:validation:Minimum=1
 	// +optional
 	MaxTokens int32 `json:"maxTokens,omitempty"`
 	// temperature is the sampling temperature. Defaults to 1, or to the value of the entry of
-	// evaluation.environments[].inheritFrom. Training at another needs allowBiased.
+	// evaluation.environments[].inheritFrom. Training at another temperature needs allowBiased.
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=2
 	// +optional
 	Temperature *float64 `json:"temperature,omitempty"`
-	// topP keeps the likeliest tokens whose probabilities sum to it. If it is absent, all are kept. Training
-	// with it needs allowBiased.
+	// topP limits sampling to the most likely tokens whose probabilities sum to topP. Defaults to no limit. Training with
+	// it needs allowBiased.
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:ExclusiveMinimum=true
 	// +kubebuilder:validation:Maximum=1
 	// +optional
 	TopP float64 `json:"topP,omitempty"`
-	// topK is the number of likeliest tokens that are kept. If it is absent, all are kept. Training with it needs
-	// allowBiased.
+	// topK limits sampling to the k most likely tokens. Defaults to no limit. Training with it needs allowBiased.
 	// +kubebuilder:validation:Minimum=1
 	// +optional
 	TopK int32 `json:"topK,omitempty"`
@@ -38,9 +37,9 @@ type Sampling struct {
 	// the trained one.
 	// +optional
 	AllowBiased *bool `json:"allowBiased,omitempty"`
-	// sharedPrompt buys the first prompt of a task once for all episodes of its group, by one request for a sample of
-	// each, instead of once for each episode. The samples are others than without it. It needs a dataset, and an endpoint
-	// at which the seed determines each sample of a request.
+	// sharedPrompt buys the first prompt of a task once for all episodes of its group, by one request for all samples,
+	// instead of once for each episode. It changes the samples. It needs a dataset, and an endpoint at which the seed
+	// determines each sample of a request.
 	// +optional
 	SharedPrompt *bool `json:"sharedPrompt,omitempty"`
 }
@@ -61,42 +60,40 @@ const (
 
 // Limits end an episode.
 type Limits struct {
-	// turns is how many turns each conversation of an episode has at most. Defaults to 50 if environmentRef has an
-	// interaction or a server (ors), else to no limit.
+	// turns limits the turns of each conversation of an episode. Defaults to 50 if environmentRef has an interaction or a
+	// server (ors), and to no limit otherwise.
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=2048
 	// +optional
 	Turns int32 `json:"turns,omitempty"`
-	// requests is how many replies an episode asks for at most, in all of its conversations together.
+	// requests limits the replies of an episode, in all of its conversations together.
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=1048576
 	// +optional
 	Requests int32 `json:"requests,omitempty"`
-	// toolCalls is how many calls of tools an episode has at most. Of a reply with more calls than are left, only as
-	// many are run.
+	// toolCalls limits the tool calls of an episode. If a reply has more calls than are left, only as many run.
 	// +kubebuilder:validation:Minimum=1
 	// +optional
 	ToolCalls int32 `json:"toolCalls,omitempty"`
-	// promptTokens is how many tokens the first prompt has at most.
+	// promptTokens limits the tokens of the first prompt.
 	// +kubebuilder:validation:Minimum=1
 	// +optional
 	PromptTokens int32 `json:"promptTokens,omitempty"`
-	// trajectoryTokens is how many tokens prompt, replies and tool results have together at most.
+	// trajectoryTokens limits the tokens of prompt, replies and tool results together.
 	// +kubebuilder:validation:Minimum=1
 	// +optional
 	TrajectoryTokens int32 `json:"trajectoryTokens,omitempty"`
-	// episodeSeconds is how long an episode may take from the first sample request, without queueing.
+	// episodeSeconds limits the time of an episode from its first sample request, without queueing.
 	// +kubebuilder:validation:Minimum=1
 	// +optional
 	EpisodeSeconds int32 `json:"episodeSeconds,omitempty"`
-	// onLimit selects the result of an episode that a limit ended: graded as it stands, reward at
-	// most 0, or left out of the group. Defaults to Grade, or to the
-	// value of the entry of evaluation.environments[].inheritFrom.
+	// onLimit selects the result of an episode that a limit ended: graded as it is, given a reward of at most 0, or left
+	// out of the group. Defaults to Grade, or to the value of the entry of evaluation.environments[].inheritFrom.
 	// +optional
 	OnLimit LimitPolicy `json:"onLimit,omitempty"`
 }
 
-// Reduction makes one number of an episode's rewards.
+// Reduction combines an episode's rewards into one number.
 // +kubebuilder:validation:Enum=Sum;Mean;Max;Min;Last
 type Reduction string
 
@@ -109,20 +106,20 @@ const (
 	ReductionLast Reduction = "Last"
 )
 
-// EpisodeReward is how the rewards of an episode become one number.
+// EpisodeReward combines the rewards of an episode into one number.
 // +kubebuilder:validation:XValidation:rule="!has(self.min) || !has(self.max) || self.min < self.max",message="min must be below max"
 type EpisodeReward struct {
-	// reduction is how the rewards that were given become one; a null reward does not count. Defaults to Sum, or to
-	// the value of the entry of evaluation.environments[].inheritFrom.
+	// reduction combines the rewards into one; a null reward does not count. Defaults to Sum, or to the value of the entry
+	// of evaluation.environments[].inheritFrom.
 	// +optional
 	Reduction Reduction `json:"reduction,omitempty"`
-	// nonterminal is added as a reward where the episode did not reach its end.
+	// nonterminal is added as a reward if the episode did not reach its end.
 	// +optional
 	Nonterminal *float64 `json:"nonterminal,omitempty"`
-	// min is the least value of the reduced reward.
+	// min is the minimum of the reduced reward.
 	// +optional
 	Min *float64 `json:"min,omitempty"`
-	// max is the greatest value of the reduced reward.
+	// max is the maximum of the reduced reward.
 	// +optional
 	Max *float64 `json:"max,omitempty"`
 }

@@ -11,8 +11,8 @@ package tracking
 import "github.com/tinker-operator/tinker-operator/api/v1alpha1/ref"
 
 // Tracking names services that show the run's curves or rollouts. They receive the committed steps, each once, over all
-// attempts. A service that does not answer or refuses a key never stops the run: the condition Recording says what
-// to do, and steps that were missed follow.
+// attempts. A service that does not answer or refuses a key never stops the run: the condition Recording names the
+// repair, and missed steps are sent once the service works again.
 // +kubebuilder:validation:XValidation:rule="has(self.wandb) || has(self.mlflow) || has(self.tensorboard) || has(self.openreward)",message="tracking names no service: give wandb, mlflow, tensorboard or openreward, or remove tracking"
 type Tracking struct {
 	// wandb is Weights & Biases.
@@ -29,21 +29,22 @@ type Tracking struct {
 	OpenReward *OpenReward `json:"openreward,omitempty"`
 }
 
-// OpenReward is the service that shows rollouts. What it has not received when a learner ends waits in the run's
-// artifacts.
+// OpenReward is the service that shows rollouts. Rollouts that it has not received when a learner ends are kept in the
+// run's artifacts.
 type OpenReward struct {
 	// runName is the name of the run there. Defaults to metadata.name.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=128
 	// +optional
 	RunName string `json:"runName,omitempty"`
-	// baseURL is the address of a service other than OpenReward's; its REST interface has api. in front of the host.
+	// baseURL is the address of a service other than OpenReward's; its REST interface is at the host with the prefix
+	// "api.".
 	// +kubebuilder:validation:MaxLength=2048
 	// +kubebuilder:validation:XValidation:rule="self.matches('^https?://[^/@?#]+(/[^?#]*)?$')",message="baseURL must be http:// or https:// with a host, without a user, ? or #: the key belongs into apiKeySecretKeyRef's Secret"
 	// +optional
 	BaseURL string `json:"baseURL,omitempty"`
-	// apiKeySecretKeyRef names the API key, which the learner alone receives. A key that is added or replaced later is
-	// used by itself.
+	// apiKeySecretKeyRef names the API key, which only the learner receives. A key that is added or replaced later takes
+	// effect without a restart.
 	// +required
 	APIKeySecretKeyRef ref.SecretKey `json:"apiKeySecretKeyRef"`
 }
@@ -62,7 +63,7 @@ type MLflow struct {
 	// +kubebuilder:validation:MaxLength=256
 	// +required
 	Experiment string `json:"experiment"`
-	// runName is the name that people see. Defaults to metadata.name.
+	// runName is the name of the run there. Defaults to metadata.name.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=128
 	// +optional
@@ -73,8 +74,8 @@ type MLflow struct {
 	// +kubebuilder:validation:XValidation:rule="self.all(k, size(self[k]) <= 512)",message="values of tags have up to 512 characters"
 	// +optional
 	Tags map[string]string `json:"tags,omitempty"`
-	// tokenSecretKeyRef names a bearer token, which the learner alone receives. A token that is added or replaced later is
-	// used by itself.
+	// tokenSecretKeyRef names a bearer token, which only the learner receives. A token that is added or replaced later
+	// takes effect without a restart.
 	// +optional
 	TokenSecretKeyRef *ref.SecretKey `json:"tokenSecretKeyRef,omitempty"`
 	// username is the user of basic authentication.
@@ -82,7 +83,7 @@ type MLflow struct {
 	// +kubebuilder:validation:MaxLength=128
 	// +optional
 	Username string `json:"username,omitempty"`
-	// passwordSecretKeyRef names the password of username, which the learner alone receives.
+	// passwordSecretKeyRef names the password of username, which only the learner receives.
 	// +optional
 	PasswordSecretKeyRef *ref.SecretKey `json:"passwordSecretKeyRef,omitempty"`
 }
@@ -106,20 +107,19 @@ type TensorBoard struct {
 
 // WandB is Weights & Biases, or a server that speaks its HTTP interface. The run's id there is the object's uid.
 type WandB struct {
-	// project is where the run is shown; it is created if it does not exist.
+	// project is the project of the run; it is created if it does not exist.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=128
 	// +kubebuilder:validation:XValidation:rule="!self.matches('[/\\\\\\\\#?%:]')",message="project must not contain any of / \\ # ? % : (the team belongs into entity)"
 	// +required
 	Project string `json:"project"`
-	// entity is the team or user that the project is of. If it is absent, the service uses the default one of
-	// the key's user.
+	// entity is the team or user who owns the project. Defaults to the default entity of the key's user.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=128
 	// +kubebuilder:validation:XValidation:rule="!self.matches('[/\\\\\\\\#?%:]')",message="entity must not contain any of / \\ # ? % : (the project belongs into project)"
 	// +optional
 	Entity string `json:"entity,omitempty"`
-	// runName is the name that people see. Defaults to metadata.name.
+	// runName is the name of the run there. Defaults to metadata.name.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=128
 	// +optional
@@ -137,8 +137,8 @@ type WandB struct {
 	// +kubebuilder:validation:items:MaxLength=64
 	// +optional
 	Tags []string `json:"tags,omitempty"`
-	// apiKeySecretKeyRef names the API key, which the learner alone receives. A key that is added or replaced later is
-	// used by itself.
+	// apiKeySecretKeyRef names the API key, which only the learner receives. A key that is added or replaced later takes
+	// effect without a restart.
 	// +required
 	APIKeySecretKeyRef ref.SecretKey `json:"apiKeySecretKeyRef"`
 }

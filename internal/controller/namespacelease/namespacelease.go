@@ -212,8 +212,8 @@ func (l *Leases) look(ctx context.Context, namespace string) (held, error) {
 	return l.namespaces[namespace], nil
 }
 
-// without decides the holder if the Lease cannot be read or written. A namespace that is being deleted gets no Lease,
-// and a manager without the permission acts as before there were Leases.
+// without handles a Lease that cannot be read or written. A namespace that is being deleted gets no Lease, and a
+// manager without the permission acts as before there were Leases.
 func (l *Leases) without(ctx context.Context, namespace string, err error, now time.Time) (held, error) {
 	if !apierrors.IsForbidden(err) {
 		return held{}, fmt.Errorf("taking the lease of namespace %s: %w", namespace, err)

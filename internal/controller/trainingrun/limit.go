@@ -17,7 +17,7 @@ func suspended(run *v1alpha1.TrainingRun, seen observe.State, now time.Time) boo
 	return *run.Spec.Suspend || seen.Endpoint.BudgetReached != "" || desired.BudgetReached(run, run.Status, now) != ""
 }
 
-// suspended reports whether the run is suspended by its spec or by a budget.
+// suspended reports whether the run is suspended by its spec or, in the new status, by a budget.
 func (v view) suspended() bool {
 	return *v.run.Spec.Suspend || v.budgetReached() != ""
 }
