@@ -60,7 +60,7 @@ type HeartbeatReply struct {
 	Problems []problem.Problem `json:"problems,omitempty"`
 	// Unavailable are the environments that no worker can play, by name.
 	Unavailable []UnavailableEnvironment `json:"unavailable,omitempty"`
-	// Tracking are the problems of the services that show the run's curves; training continues meanwhile.
+	// Tracking are the problems of the services that show the run's curves, during which training continues.
 	Tracking []tracking.Problem `json:"tracking,omitempty"`
 	Progress Progress           `json:"progress"`
 	// Records are the oldest records after KnownRecords of the request, at most MaxRecords and about MaxRecordsBytes.
@@ -74,7 +74,7 @@ type UnavailableEnvironment struct {
 	Name string `json:"name"`
 	// Problem describes a worker's observation in one line.
 	Problem string `json:"problem"`
-	// Skipped says that the run trains on its other environments meanwhile.
+	// Skipped says that the run trains on its other environments until then.
 	Skipped bool `json:"skipped,omitempty"`
 }
 

@@ -43,8 +43,7 @@ type Metric struct {
 	Name string
 	// Status has the metric in status.metrics, and in each verdict.
 	Status bool
-	// Gauge is the name of the metric of Prometheus behind tinker_operator_run_, and Help describes it. It requires
-	// Status.
+	// Gauge is the name of the Prometheus metric after tinker_operator_run_, and Help describes it. It requires Status.
 	Gauge, Help string
 	// Short is the name for kubectl tinker, besides Name.
 	Short string

@@ -224,7 +224,7 @@ type Split struct {
 	Name string `json:"name"`
 	// Shuffle draws tasks in an order that the seed decides, a new one for each epoch.
 	Shuffle bool `json:"shuffle"`
-	// Tasks is how many are used: all that were found, or the first so many (take).
+	// Tasks is the number of used tasks: all tasks that were found, or the first ones (take).
 	Tasks int64 `json:"tasks"`
 }
 
@@ -240,7 +240,7 @@ type Definition struct {
 	Interaction *environment.Interaction `json:"interaction,omitempty"`
 }
 
-// Checkpoints is when states are saved and how long they are kept; TTLs of 0 are for ever.
+// Checkpoints says when states are saved and how long they are kept; a TTL of 0 keeps them forever.
 type Checkpoints struct {
 	EverySteps        int64  `json:"everySteps"`
 	TTLSeconds        int64  `json:"ttlSeconds"`

@@ -93,7 +93,8 @@ func pricesOf(file contract.RunFile, budget *v1alpha1.Budget,
 	return &found, nil
 }
 
-// dearestTeacher returns the price of the dearest teacher, since the tokens of all teachers are counted together.
+// dearestTeacher returns the price of the most expensive teacher, since the tokens of all teachers are counted
+// together.
 func dearestTeacher(fixed contract.Fixed, lookup func(string) (spending.Price, error)) (spending.Price, error) {
 	var dearest spending.Price
 	teachers := fixed.Teachers()

@@ -19,7 +19,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/contract"
 )
 
-// dataBytes is how many bytes of rows and downloads a pod may have on its disk; the volume has room for the rest, too.
+// dataBytes limits the rows and downloads on a pod's disk; the volume also has room for the rest.
 const (
 	dataBytes = 16 << 30
 	dataLimit = "17Gi"

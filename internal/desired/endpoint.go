@@ -46,7 +46,7 @@ func (s Settings) BaseURL(run *v1alpha1.TrainingRun) string {
 }
 
 // EndpointSecretName returns the name of the Secret with the token of a run at its TinkerEndpoint. credentials is
-// CredentialsName's: the token derives from the manager key, too, and from the name of the endpoint.
+// CredentialsName's: the token also derives from the manager key, and from the name of the endpoint.
 func EndpointSecretName(run *v1alpha1.TrainingRun, credentials string) string {
 	suffix := credentials[strings.LastIndexByte(credentials, '-')+1:]
 	sum := sha256.Sum256([]byte(suffix + " " + run.Spec.Tinker.EndpointRef.Name))

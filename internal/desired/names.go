@@ -94,8 +94,8 @@ func LearnerAddress(run *v1alpha1.TrainingRun) string {
 	return fmt.Sprintf("%s.%s.svc:%d", ServiceName(run), run.Namespace, ExchangePort)
 }
 
-// ProbeName is the name of a probe's Job and ConfigMap: by definition, so that a changed spec is probed
-// anew, and by try, from 1. An environment's name may have 63 characters, so it is cut.
+// ProbeName is the name of a probe's Job and ConfigMap: by definition, so that a changed spec is probed again, and by
+// try, from 1. An environment's name may have 63 characters, so it is cut.
 func ProbeName(env *v1alpha1.RewardEnvironment, definitionDigest string, try int32) string {
 	name := env.Name[:min(32, len(env.Name))]
 	return fmt.Sprintf("%s-probe-%s-%d", prefix(name, env.UID), definitionDigest[:8], try)

@@ -90,7 +90,7 @@ func NewClient(config ClientConfig) (*Client, error) {
 	return &Client{config: config, credentials: credentials.NewTLS(tls)}, nil
 }
 
-// Acquire waits for leases for at most so many episodes. After 20 s it gives none.
+// Acquire waits for leases for at most free episodes. After 20 s it returns none.
 func (c *Client) Acquire(ctx context.Context, free int) ([]Lease, error) {
 	var leases []Lease
 	err := c.call(ctx, acquireTimeout, func(ctx context.Context, api pb.ExchangeClient) error {

@@ -98,6 +98,6 @@ func (b bearer) GetRequestMetadata(context.Context, ...string) (map[string]strin
 // RequireTransportSecurity implements credentials.PerRPCCredentials.
 func (b bearer) RequireTransportSecurity() bool { return true }
 
-// redialPauses are those between two connections of which the first failed. They are shortened by jitter, so that a
-// thousand workers do not dial in step after a learner has started anew.
+// redialPauses are the pauses after a failed connection. Jitter shortens them, so that a thousand workers do not dial
+// in step after a learner has restarted.
 var redialPauses = wait.Backoff{First: 100 * time.Millisecond, Longest: 2 * time.Second, Jitter: -0.5}

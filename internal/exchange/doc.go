@@ -2,9 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package exchange connects the rollout workers of a run to its learner: by gRPC over TLS with the run's own
-// certificate and token. It carries leases one way and finished groups the other. It checks that both sides
-// belong to the same run, refuses learners of superseded attempts, and validates messages. It decides nothing
-// about slots, leases or groups: the learner does, behind Handler. It knows neither Tinker nor Kubernetes.
+// certificate and token. It carries leases one way and finished groups the other. It checks that both sides belong to
+// the same run, refuses learners of superseded attempts, and validates messages. It decides nothing about slots, leases
+// or groups: the learner does, by its Handler. It knows neither Tinker nor Kubernetes.
 //
 // # Fencing
 //

@@ -100,8 +100,8 @@ func (b *body) next() ([]byte, error) {
 	return piece, nil
 }
 
-// receiveGroup decodes the body behind a header, member by member as it comes, and checks that it is the group that the
-// header announces. It returns the group with its digest.
+// receiveGroup decodes the body after a header, member by member as it arrives, and checks that it is the group that
+// the header announces. It returns the group with its digest.
 func receiveGroup(header *pb.SubmitHeader, receive func() (*pb.SubmitFrame, error)) (rl.Group, rl.Digest, error) {
 	body := newBody(header, receive)
 	group, err := readGroup(body)

@@ -37,7 +37,7 @@ const (
 	Duplicate = pb.SubmitReply_DUPLICATE
 	// Closed means that the slot was decided without this group.
 	Closed = pb.SubmitReply_CLOSED
-	// Stale means that the learner does not train on groups of its version any more.
+	// Stale means that the learner no longer trains on groups of its version.
 	Stale = pb.SubmitReply_STALE
 	// Invalid means that a field is wrong, such as members[2].reward; the reply names it.
 	Invalid = pb.SubmitReply_INVALID

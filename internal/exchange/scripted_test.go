@@ -307,7 +307,7 @@ func rolesGroup(slot int64) rl.Group {
 	return g
 }
 
-// exampleGroup is a valid group of members of so many tokens.
+// exampleGroup is a valid group of members with the given number of tokens.
 func exampleGroup(slot int64, members, tokens int) rl.Group {
 	g := rl.Group{Key: exampleKey(slot), Environment: "sums", PromptTokens: 12, SampledTokens: int64(members * tokens)}
 	for m := range members {

@@ -88,7 +88,7 @@ func TestAdd(t *testing.T) {
 	}
 }
 
-// TestAddFromAnotherProcess begins to count anew, since each process numbers its own records.
+// TestAddFromAnotherProcess begins to count from the start, since each process numbers its own records.
 func TestAddFromAnotherProcess(t *testing.T) {
 	var h History
 	h.Add("first", []contract.Record{step(1, 1, "a"), step(2, 2, "a")})

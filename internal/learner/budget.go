@@ -96,7 +96,7 @@ func (s *spendings) open(v rl.Version, measured *heldOut) (known int64) {
 // sampled, except workers of earlier versions of the program.
 func (s *spendings) usageIn(row artifacts.Row) spending.Usage {
 	if row.Trained != nil && s.status.Progress().ResumedFrom != nil {
-		return row.Usage // the workers of the run that this run continues report no more
+		return row.Usage // the workers of the former run no longer report
 	}
 	if row.Trained != nil {
 		return spending.Usage{TrainedTokens: row.Usage.TrainedTokens, BoughtTwiceTokens: row.Usage.BoughtTwiceTokens}

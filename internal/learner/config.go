@@ -64,11 +64,11 @@ type Timing struct {
 	Silence time.Duration
 	// Tick is how often leases are checked: 1 s.
 	Tick time.Duration
-	// Pause is the first pause after a model was thrown away without progress; it doubles up to 30 s: 0.5 s.
+	// Pause is the first pause after a model was discarded without progress; it doubles up to 30 s: 0.5 s.
 	Pause time.Duration
-	// KeyPatience is how long an API key that the endpoint refuses, or an address that is not a Tinker API's, is tried
-	// again before the learner ends, so that a new pod reads spec and Secret anew: 30 s, after which the manager has time
-	// to make the next pod 45 s after this one.
+	// KeyPatience is the time for which the learner retries a refused API key, or an address that is not a Tinker API's,
+	// before it ends, so that a new pod reads spec and Secret again: 30 s, after which the manager has time to make the
+	// next pod 45 s after this one.
 	KeyPatience time.Duration
 	// SkipAfter is how long an environment has to be unavailable before its groups are dropped, where the run does that:
 	// 30 s, since a server that is replaced by another is soon available again.
@@ -110,7 +110,7 @@ var ErrKilled = errors.New("killed at a fault point")
 // errDrained ends a learner that was asked to stop at a saved state.
 var errDrained = errors.New("drained")
 
-// errNoProgress ends a learner that has thrown away model after model.
+// errNoProgress ends a learner that has discarded model after model.
 var errNoProgress = errors.New("no progress")
 
 // withDefaults fills in defaults.

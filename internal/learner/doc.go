@@ -13,9 +13,9 @@
 //	step:   collect the batch, submit, wait for clean replies, save and announce the sampler weights, measure
 //	commit: write the row, save the state (its clean reply is the commit), look for a higher claim, cover, retire
 //
-// While the save of a state has no reply the next step may be submitted behind it; the commit is complete before the
+// While the save of a state has no reply, the next step may be submitted after it; the commit is complete before the
 // next version is announced.
 //
-// After any failure in between the model is thrown away and another one is opened. The name of each phase is a fault
+// After any failure in between, the model is discarded and another one is opened. The name of each phase is a fault
 // point, at which tests kill or stop the learner.
 package learner

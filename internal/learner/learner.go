@@ -87,8 +87,8 @@ type loopState struct {
 	capabilities capability.Report
 	// cold is set once a model of this attempt resumed from a state without its optimizer.
 	cold bool
-	// committed is the highest step that was committed. Since the last progress discarded counts the models that were
-	// thrown away, and missing how often workers did not find sampler weights.
+	// committed is the highest step that was committed. discarded counts the models that were discarded since the last
+	// progress, and missing how often workers did not find sampler weights since then.
 	committed          int64
 	discarded, missing int
 	// refused is the step whose settings or data the endpoint refused; nil otherwise. waits is set once the run waits for

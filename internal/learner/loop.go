@@ -81,11 +81,11 @@ func (l *learner) begin(ctx, soft context.Context) error {
 	}
 }
 
-// maxDiscarded is the number of models that may be thrown away in a row without progress.
+// maxDiscarded is the number of models that may be discarded in a row without progress.
 const maxDiscarded = 8
 
-// isDiscarded reports whether a failure has cost a model that counts as one thrown away without progress. It does not
-// where the key is refused, since that costs no training, nor where workers did not find the sampler weights once:
+// isDiscarded reports whether a failure has cost a model that counts as discarded without progress. A refused key does
+// not count, since it costs no training. Workers that did not find the sampler weights once do not count either, since
 // their session may have been lost.
 func (s *loopState) isDiscarded(err error) bool {
 	if errors.Is(err, leases.ErrPolicyMissing) {
@@ -106,7 +106,7 @@ func (s *loopState) hasTrained(states []checkpoints.Entry) bool {
 	return s.at.Step > 0 || slices.ContainsFunc(states, func(e checkpoints.Entry) bool { return e.Name.Step > 0 })
 }
 
-// pass opens one model and trains with it until the run is complete or the model cannot be used any more.
+// pass opens one model and trains with it until the run is complete or the model can no longer be used.
 func (l *learner) pass(ctx, soft context.Context) error {
 	l.evaluator.Start(soft)
 	if err := l.loop.retryRefusedStep(soft, l.factory); err != nil {

@@ -83,7 +83,7 @@ func (o *modelOpening) checkClaims(ctx context.Context) error {
 	return o.learner.journal.AwaitClaims(ctx)
 }
 
-// admitWorkers saves the sampler weights anew, regardless of the listed ones, and lets the workers in.
+// admitWorkers saves the sampler weights again, regardless of the listed ones, and admits the workers.
 func (o *modelOpening) admitWorkers(ctx context.Context) error {
 	sampler := ""
 	if o.learner.needsSampler(o.learner.loop.at.Step) {

@@ -24,7 +24,7 @@ var (
 		{name: "open.read", interruptible: true, do: (*beginning).readRows},
 		{name: "open.connected", interruptible: true, do: (*beginning).connect},
 	}
-	// openPhases open a model from the newest state, at the beginning and after a model was thrown away.
+	// openPhases open a model from the newest state, at the beginning and after a model was discarded.
 	openPhases = []phase[*modelOpening]{
 		{name: "open.listed", interruptible: true, do: (*modelOpening).list},
 		{name: "open.loaded", interruptible: true, do: (*modelOpening).load},
@@ -32,7 +32,7 @@ var (
 		{name: "open.looked", do: (*modelOpening).checkClaims},
 		{name: "open.admitted", do: (*modelOpening).admitWorkers},
 	}
-	// trainPhases make the next version. The save of the version before may be in flight meanwhile.
+	// trainPhases make the next version. The save of the version before may still be in flight.
 	trainPhases = []phase[*trainingStep]{
 		{name: "step.sampled", interruptible: true, do: (*trainingStep).collect},
 		{name: "step.submitted", do: (*trainingStep).submit},

@@ -38,8 +38,8 @@ func describedBy(file contract.RunFile) tinker.Metadata {
 	return tinker.Metadata{"namespace": file.Run.Namespace, "run": file.Run.Name, "uid": file.Run.UID}
 }
 
-// finishSessions tells the endpoint that the sessions of a run that has completed are over. Nothing is asked of them
-// any more; a session that cannot be finished expires.
+// finishSessions tells the endpoint that the sessions of a run that has completed are over. They get no more requests;
+// a session that cannot be finished expires.
 func (l *learner) finishSessions(ctx context.Context) {
 	const patience = 5 * time.Second
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), patience)

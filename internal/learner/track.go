@@ -53,7 +53,7 @@ func newTracks(file contract.RunFile, config Config, journal *artifacts.Journal,
 // run sends steps beside the loop until ctx ends.
 func (t *tracks) run(ctx context.Context) { t.running.Go(func() { t.tracker.Run(ctx) }) }
 
-// wait waits until nothing is sent any more.
+// wait waits until nothing more is sent.
 func (t *tracks) wait() {
 	if t != nil {
 		t.running.Wait()

@@ -53,7 +53,7 @@ func (p Problem) Row() Row { return Lookup(p.Code) }
 // Reason returns the reason of the API.
 func (p Problem) Reason() string { return p.Row().Reason }
 
-// NeedsAction reports whether the run does not go on until a person acts. The zero value needs no action.
+// NeedsAction reports whether the run cannot continue until a person acts. The zero value needs no action.
 func (p Problem) NeedsAction() bool { return p.Code != "" && p.Row().NeedsAction }
 
 // Row describes a problem.
@@ -74,7 +74,7 @@ type Row struct {
 	Field string
 	// Command is a command line for the repair; $(run) stands for the name of the run.
 	Command string
-	// NeedsAction says that the run does not go on until a person acts.
+	// NeedsAction says that the run cannot continue until a person acts.
 	NeedsAction bool
 	// Grace says that the problem often passes within stalledAfterSeconds, and needs a person only after that.
 	Grace bool
@@ -93,9 +93,9 @@ type Retry int
 const (
 	// Never is the zero value: the learner ends, or the problem is not a learner's.
 	Never Retry = iota
-	// AWhile tries again for a while, after which another learner reads the spec and the Secret anew.
+	// AWhile tries again for a while, after which another learner reads the spec and the Secret again.
 	AWhile
-	// Always tries again for as long as it takes: another learner would know no more.
+	// Always tries again without limit, since another learner would not help.
 	Always
 )
 
@@ -150,7 +150,7 @@ func AdviceOf(code Code) string {
 // NextOf returns the consequence of an attempt that ended for a problem.
 func NextOf(code Code) Next { return rows[code].Next }
 
-// The ends of messages: how the run goes on is said here, and in no row.
+// The ends of messages: they say how the run continues, and no row does.
 const (
 	// Proceeds is the end about a problem with which the run continues.
 	Proceeds = " The run continues meanwhile."
@@ -158,7 +158,7 @@ const (
 	probed   = " The environment is probed again by itself."
 )
 
-// Message returns the text of a condition of a run: the sentences of the problem, and how the run goes on.
+// Message returns the text of a condition of a run: the sentences of the problem, and how the run continues.
 func (p Problem) Message() string {
 	row := p.Row()
 	switch {

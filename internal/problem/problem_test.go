@@ -86,7 +86,7 @@ func TestRows(t *testing.T) {
 	}
 }
 
-// TestProbeMessage checks that the message of an environment says how the environment goes on, and not a run.
+// TestProbeMessage checks that the message of an environment says how the environment continues, and not a run.
 func TestProbeMessage(t *testing.T) {
 	for want, found := range map[string]Problem{
 		"The definition of the environment is not valid (no canary). Correct the field that the message names.": {
@@ -102,8 +102,8 @@ func TestProbeMessage(t *testing.T) {
 	}
 }
 
-// TestSentences checks the rules of sentences: how a run goes on is said in one place, and no row has words that
-// make people read twice.
+// TestSentences checks the rules of sentences: how a run continues is said in one place, and no row has words that make
+// people read twice.
 func TestSentences(t *testing.T) {
 	banned := []string{"by itself", "that of ", "those of ", "what ", "What ", ";", "should it", "too.", "meanwhile."}
 	for _, code := range Codes() {

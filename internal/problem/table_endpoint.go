@@ -106,7 +106,7 @@ var storeTable = []entry{
 			"only."}},
 }
 
-// trackingTable has the problems of the services that show a run's curves. The run trains meanwhile.
+// trackingTable has the problems of the services that show a run's curves. The run continues to train.
 var trackingTable = []entry{
 	{Connecting, Row{
 		Conditions: recording, Reason: notStarted, Continues: true,

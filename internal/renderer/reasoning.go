@@ -17,7 +17,7 @@ import (
 func ReasoningTokens(r Renderer, sampled []int32) int {
 	body, stop := splitStop(r, sampled)
 	parts := partsOf(r, sampled, nil)
-	// at is where the last block ends, and text the length of the text behind it.
+	// at is the end of the last block, and text the length of the text after it.
 	count, blocks, at, text := 0, 0, 0, 0
 	for _, part := range parts {
 		if !part.Thinking {
@@ -58,7 +58,7 @@ func partsOf(r Renderer, body, stop []int32) []chat.Part {
 	return parsed.Message.AllParts()
 }
 
-// textBehind is the length of the text behind so many blocks of reasoning.
+// textBehind is the length of the text after the given number of blocks of reasoning.
 func textBehind(parts []chat.Part, blocks int) int {
 	size := 0
 	for _, part := range parts {
@@ -72,7 +72,8 @@ func textBehind(parts []chat.Part, blocks int) int {
 	return size
 }
 
-// hasReasoning reports whether there are so many blocks of reasoning, of which the last of that number has the text.
+// hasReasoning reports whether there are at least the given number of blocks of reasoning, and the last of that number
+// has the text.
 func hasReasoning(parts []chat.Part, blocks int, text string) bool {
 	for _, part := range parts {
 		if part.Thinking {

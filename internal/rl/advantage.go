@@ -289,7 +289,7 @@ func (t *transformation) store() {
 	}
 }
 
-// subtractMean gives exact zeros where all values are equal but for rounding.
+// subtractMean returns exact zeros if all values are equal except for rounding.
 func subtractMean(values []float64) {
 	if areConstant(slices.Values(values)) {
 		clear(values)
@@ -333,8 +333,8 @@ func isConstant(part []*cell) bool {
 // constantWithin is how much numbers may differ by rounding, relative to the greatest of them or to 1.
 const constantWithin = 1e-8
 
-// areConstant reports whether numbers are equal but for rounding: sums of the same rewards in another order differ in
-// the last bits.
+// areConstant reports whether numbers are equal except for rounding: sums of the same rewards in another order differ
+// in the last bits.
 func areConstant(numbers iter.Seq[float64]) bool {
 	low, high := math.Inf(1), math.Inf(-1)
 	for v := range numbers {

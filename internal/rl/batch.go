@@ -22,7 +22,7 @@ type Rules struct {
 	OldestVersion int64
 }
 
-// refillFactor bounds the slots of a step to so many times the groups that it wants.
+// refillFactor bounds the slots of a step, as a multiple of the groups that it wants.
 const refillFactor = 4
 
 // Position is where a run is: the first step that is not trained and the first slot that no step took.
@@ -105,10 +105,9 @@ func (r Rules) Task(stream *Stream, slot int64) Task {
 // every batch before its own is certain to end where it does, or steps have slots of their own, a slot keeps its step,
 // and with it the version that has to sample it.
 //
-// The batch of a step takes slots in order until it has TasksPerStep groups that count or has reached the limit
-// of slots, whether it has members or not. A group that the endpoint refused (InvalidTokens) keeps its place and
-// is merely left out: that shows only when the step is trained, too late to move the slots after it to other
-// steps.
+// The batch of a step takes slots in order until it has TasksPerStep groups that count or has reached the limit of
+// slots, whether it has members or not. A group that the endpoint refused (InvalidTokens) keeps its place and is only
+// left out: the refusal shows only when the step is trained, too late to move the slots after it to other steps.
 func (r Rules) Batches(at Position, newest int64, known Known) []Batch {
 	var batches []Batch
 	for at.Step < r.Steps && r.VersionOf(at.Step) <= newest {

@@ -9,8 +9,8 @@ import (
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1/algorithm"
 )
 
-// LearningRate gives the rate of a step, counted from 0, of a run of so many steps. The warm-up rises linearly
-// from 0, which no step gets: of W warm-up steps the last has the optimizer's rate. The rest falls towards 0,
+// LearningRate returns the rate of a step, counted from 0, in a run of the given number of steps. The warm-up rises
+// linearly from 0, which no step gets: of W warm-up steps the last has the optimizer's rate. The rest falls towards 0,
 // which Linear and Cosine reach at the end of the run, after the last step.
 func LearningRate(o algorithm.Optimizer, step, steps int64) float64 {
 	if step < o.WarmupSteps {

@@ -115,9 +115,9 @@ func first63(c *canonical) uint64 {
 	return binary.LittleEndian.Uint64(sum[:8]) >> 1
 }
 
-// SamplingSession numbers the sampling session of a policy within a rollout session, in 48 bits. Keyed by
-// the whole lineage it never answers with samples of another policy; an evaluation has one of its own,
-// since its groups are numbered from 0, too.
+// SamplingSession numbers the sampling session of a policy within a rollout session, in 48 bits. Since it is keyed by
+// the whole lineage, it never answers with samples of another policy. An evaluation has a session of its own, since its
+// groups are numbered from 0 as well.
 func SamplingSession(kind Kind, lineage Lineage, plan string) int64 {
 	c := newCanonical("tinker-operator sampling session 1")
 	Key{Kind: kind, Lineage: lineage, Evaluation: plan}.write(c)

@@ -184,7 +184,7 @@ func (p pool) task(seed uint64, position int64) Task {
 	return Task{Environment: source.Environment, Split: source.Split, Index: rank}
 }
 
-// element gives the i-th task of the sources, one behind the other.
+// element returns the i-th task of the concatenated sources.
 func (p pool) element(i int64) Task {
 	which := 0
 	for i >= p.counts[which] {

@@ -139,7 +139,7 @@ func (t Trajectory) validate(field string) error {
 	return nil
 }
 
-// validateSteps checks the steps of a segment of a trajectory that has so many.
+// validateSteps checks the steps of a segment of a trajectory with the given number of steps.
 func (s Segment) validateSteps(field string, steps int) error {
 	if (len(s.Steps) > 0) != (steps > 0) {
 		return fieldErrorf(field, "are given without step_rewards, or the other way round")

@@ -21,8 +21,8 @@ type SampleRequest struct {
 	ModelPath string `json:"model_path,omitempty"`
 	// PromptLogprobs requests the log-probability of each token of the prompt.
 	PromptLogprobs bool `json:"prompt_logprobs"`
-	// PromptLogprobsLastN asks for so many of the last ones, from 1 to the tokens of the prompt less one: the others are
-	// NaN. 0 asks for all. Servers that do not know it return all.
+	// PromptLogprobsLastN asks for the last N log-probabilities, from 1 to the tokens of the prompt less one: the others
+	// are NaN. 0 asks for all. Servers that do not know it return all.
 	PromptLogprobsLastN int `json:"prompt_logprobs_last_n,omitempty"`
 	// TopkPromptLogprobs is the number of requested alternatives to each token of the prompt.
 	TopkPromptLogprobs int `json:"topk_prompt_logprobs"`

@@ -189,7 +189,7 @@ func TestLoadFaults(t *testing.T) {
 	})
 }
 
-// TestColdAdam loads a state whose optimizer is left behind although it was asked for.
+// TestColdAdam loads a state without its optimizer although it was requested.
 func TestColdAdam(t *testing.T) {
 	b, session, model := startTrained(t, tinkersim.Options{})
 	b.admin(http.MethodPost, "/admin/faults", `{"faults":[{"op":"load_weights","do":"cold_adam"}]}`)

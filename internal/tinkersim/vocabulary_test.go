@@ -47,7 +47,7 @@ func qwen3(t *testing.T) []byte {
 	return data
 }
 
-// startWithQwen starts a server with a base model that has Qwen3's tokens. It returns the tokenizer's encoder, too.
+// startWithQwen starts a server with a base model that has Qwen3's tokens. It also returns the tokenizer's encoder.
 func startWithQwen(t *testing.T, options tinkersim.Options) (*backend, func(text string) []int32) {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "tokenizer.json")

@@ -61,7 +61,7 @@ func generalFiles(t testing.TB) []string {
 }
 
 // The vectors are the reference's. `go test -tags models ./test/models -run TestGeneralVectors -update` records them
-// anew.
+// again.
 func TestGeneralGolden(t *testing.T) {
 	for _, name := range generalFiles(t) {
 		t.Run(strings.TrimSuffix(filepath.Base(name), ".json.gz"), func(t *testing.T) {
@@ -345,7 +345,7 @@ func TestReadErrors(t *testing.T) {
 	}
 }
 
-// nestedSteps is a normalizer within so many Sequences.
+// nestedSteps is a normalizer within depth Sequences.
 func nestedSteps(depth int) object {
 	step := object{"type": "NFC"}
 	for range depth {

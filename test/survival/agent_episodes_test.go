@@ -147,7 +147,7 @@ func TestAgentsSurvive(t *testing.T) {
 	}
 }
 
-// agentDeaths ends processes after so many replies of the endpoint, those to all workers counted together.
+// agentDeaths ends processes after numbers of replies of the endpoint to all workers together.
 type agentDeaths struct {
 	*fixture
 	runner, worker, pod []int64

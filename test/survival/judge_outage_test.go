@@ -104,7 +104,7 @@ func TestChatJudgeOutage(t *testing.T) {
 		if judge.calls.Load() == 0 {
 			t.Error("the judge was never asked")
 		}
-		done.usage.JudgePromptTokens, done.usage.JudgeSampledTokens = 0, 0 // trial requests are counted, too
+		done.usage.JudgePromptTokens, done.usage.JudgeSampledTokens = 0, 0 // trial requests are also counted
 		return done
 	}
 	want := run(t, false)

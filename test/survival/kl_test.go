@@ -79,7 +79,7 @@ func TestKLPenalty(t *testing.T) {
 }
 
 // checkPenaltyMetrics expects the distance from the base model to be 0 at the first step, whose policy is the base
-// model but for rounding, and then to grow.
+// model except for rounding, and then to grow.
 func checkPenaltyMetrics(t *testing.T, lines []map[string]float64) {
 	t.Helper()
 	var distances []float64

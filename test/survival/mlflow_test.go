@@ -17,7 +17,7 @@ import (
 )
 
 // TestMLflowAfterLearnerDeath has MLflow do half of every third request and break the connection, and lets a learner
-// die behind a step: the service has one run with the metrics of metrics.jsonl, each step once.
+// die after a step: the service has one run with the metrics of metrics.jsonl, each step once.
 func TestMLflowAfterLearnerDeath(t *testing.T) {
 	t.Parallel()
 	server := mlflowtest.New()

@@ -155,7 +155,8 @@ func (l *lengthened) testDeaths(t *testing.T, point string) {
 	l.check(w, w.waitFor(w.startLearner(4, nil), contract.CauseCompleted))
 }
 
-// TestRaisedWithoutAnEndInBetween kills the learner of a run of 6 steps at each of its last steps, and goes on with 12.
+// TestRaisedWithoutAnEndInBetween kills the learner of a run of 6 steps at each of its last steps, and continues with
+// 12.
 func TestRaisedWithoutAnEndInBetween(t *testing.T) {
 	t.Parallel()
 	l := &lengthened{}

@@ -72,7 +72,7 @@ func TestOwnSlotsAfterDeathAtEachFaultPoint(t *testing.T) {
 }
 
 // TestLaterBatchesAreSampledBesideALateGroup has a dropped group of the first step wait until the batches of all steps
-// of the lag are leased: were they leased after it, it would wait for ever.
+// of the lag are leased: if they were leased after it, it would wait forever.
 func TestLaterBatchesAreSampledBesideALateGroup(t *testing.T) {
 	for _, lag := range []int{1, 4} {
 		t.Run(fmt.Sprintf("lag %d", lag), func(t *testing.T) {

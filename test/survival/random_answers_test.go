@@ -176,7 +176,7 @@ func (r *answerRun) runUntilCompleted() contract.Verdict {
 	return verdict
 }
 
-// await waits for a learner. Meanwhile it starts a worker for each that has ended, as the Job does, and repairs
+// await waits for a learner. While it waits, it starts a worker for each that has ended, as the Job does, and repairs
 // answers that have been wrong for a minute, once the learner reports them.
 func (r *answerRun) await(a *attempt) {
 	r.t.Helper()

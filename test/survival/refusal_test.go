@@ -257,9 +257,9 @@ func (l *lister) RoundTrip(r *http.Request) (*http.Response, error) {
 	return reply, err
 }
 
-// TestWorkerWithRefusedKeyLeavesTheRunToOthers has the endpoint refuse the key of one of two workers, as where a pod
-// was made anew while its Secret had a wrong key. That worker ends, for its Job to start another pod, and the learner
-// gives its leases to the other: the run does not wait for the key, and nothing of its result changes.
+// TestWorkerWithRefusedKeyLeavesTheRunToOthers has the endpoint refuse the key of one of two workers, as when a pod was
+// replaced while its Secret had a wrong key. That worker ends, for its Job to start another pod, and the learner gives
+// its leases to the other: the run does not wait for the key, and nothing of its result changes.
 func TestWorkerWithRefusedKeyLeavesTheRunToOthers(t *testing.T) {
 	t.Parallel()
 	undisturbed := newFixture(t, nil)

@@ -190,7 +190,7 @@ func (w *fixture) forget(step int64) {
 }
 
 // TestEarlierRunOfTheName creates a run again without resumeFrom: it begins anew and reports the former run, whether
-// the endpoint or the artifact store knows of that.
+// the endpoint or the artifact store knows it.
 func TestEarlierRunOfTheName(t *testing.T) {
 	t.Parallel()
 	for name, change := range map[string]func(w *fixture){

@@ -85,7 +85,7 @@ func TestFaultyEnvironmentServers(t *testing.T) {
 		}},
 		"an output of ten megabytes": {metric: "env/all/tool_outputs_cut", change: func(s *answerServer, left *atomic.Int64) {
 			submit := s.Tools["submit"]
-			var tasks sync.Map // A group may be played twice, and the play that counts must have the output, too.
+			var tasks sync.Map // A group may be played twice, and the play that counts must also have the output.
 			s.Tools["submit"] = func(session *orstest.Session, input json.RawMessage) (orstest.Output, error) {
 				output, err := submit(session, input)
 				if left.Add(-1) >= 0 {

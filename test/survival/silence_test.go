@@ -76,7 +76,7 @@ func (c *silentConn) Close() error {
 	return c.Conn.Close()
 }
 
-// TestWorkerFallsSilent has a worker with leases, and with a call that waits for more, send nothing any more, while its
+// TestWorkerFallsSilent has a worker with leases, and with a call that waits for more, stop sending, while its
 // connections stay: another worker gets the leases, and the run is the undisturbed one.
 func TestWorkerFallsSilent(t *testing.T) {
 	t.Parallel()

@@ -35,7 +35,7 @@ func then(do func()) hook {
 }
 
 // TestStepsAreSubmittedBesideSaves releases the reply to a save once the next step is submitted: a learner that waited
-// for the reply first would wait for ever.
+// for the reply first would wait forever.
 func TestStepsAreSubmittedBesideSaves(t *testing.T) {
 	for _, lag := range []int{0, 1} {
 		t.Run(fmt.Sprintf("lag %d", lag), func(t *testing.T) {

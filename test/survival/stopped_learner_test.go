@@ -17,8 +17,8 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/tinkersim/fault"
 )
 
-// cuttableListener is a listener that can cut all its connections, like a process that is stopped: it
-// sends nothing any more, and accepts no connection.
+// cuttableListener is a listener that can cut all its connections, like a process that is stopped: it sends nothing
+// more, and accepts no connection.
 type cuttableListener struct {
 	net.Listener
 	mu    sync.Mutex

@@ -14,7 +14,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/tinkersim"
 )
 
-// The supervised runs that are compared train on so many conversations a step.
+// The number of conversations a step of the compared supervised runs.
 const (
 	comparedBatch    = 32
 	comparedRenderer = "role_colon"

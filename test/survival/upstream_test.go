@@ -25,8 +25,8 @@ func (w *fixture) calls() int64 {
 }
 
 // callLimit bounds the calls of a run with faults by the calls of a run without. Each call that fails is repeated some
-// times, so it has a hundred to spare; one that is repeated without a pause, or a model that is made anew for each
-// failure, leads to thousands in a second.
+// times, so there are a hundred to spare. A call that is repeated without a pause, or a new model for each failure,
+// leads to thousands in a second.
 func callLimit(undisturbed int64) int64 { return 2*undisturbed + 100 }
 
 // every injects a fault into each operation of a step, and into the polls for their results.

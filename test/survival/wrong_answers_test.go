@@ -86,7 +86,7 @@ func TestMissingOlderVersion(t *testing.T) {
 				worker.kill()
 				w.startRolloutWorker("w1")
 			})), contract.CauseCompleted)
-			// Each answer costs the model that is opened anew, and the one that makes the sampler weights again.
+			// Each answer costs the model that is opened again, and the one that saves the sampler weights again.
 			if made, most := w.models(), int64(1+2*times); made > most {
 				t.Errorf("%d models were made for %d answers, want %d at most", made, times, most)
 			}

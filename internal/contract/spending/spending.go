@@ -82,8 +82,8 @@ type Price struct {
 	Trained      float64 `json:"trained"`
 }
 
-// Prices are the prices of the models that a run uses. Judge, Reference and Teacher are zero where the run has none;
-// Teacher is the price of the dearest of several.
+// Prices are the prices of the models that a run uses. Judge, Reference and Teacher are zero if the run has none;
+// Teacher is the highest price of several.
 type Prices struct {
 	Policy    Price `json:"policy"`
 	Judge     Price `json:"judge,omitzero"`

@@ -30,8 +30,8 @@ type Ending struct {
 // OverdueAfter is how long past its grace period a pod may linger before its node counts as lost.
 const OverdueAfter = 30 * time.Second
 
-// EndingOfLearner returns how an attempt ended, from its Job and pod; nil while it is in progress. The pod decides
-// wherever there is one: a Job is slow to fail, and on a silent node it never does.
+// EndingOfLearner returns how an attempt ended, from its Job and pod; nil while it is in progress. The pod decides if
+// there is one: a Job is slow to fail, and on a silent node it never does.
 func EndingOfLearner(attempt int32, job *batchv1.Job, pod *corev1.Pod, now time.Time) *Ending {
 	if pod != nil {
 		return ofPod(attempt, pod, now)

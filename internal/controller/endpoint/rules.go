@@ -27,7 +27,7 @@ type Use struct {
 	Prices map[string]spending.Price
 	// BudgetReached says which budget of the endpoint is reached; empty for none.
 	BudgetReached string
-	// Until is when that budget begins anew; zero for a budget without end.
+	// Until is the time at which the budget's next period begins; zero for a budget without end.
 	Until time.Time
 }
 
@@ -114,7 +114,7 @@ func UsageOf(found *v1alpha1.TinkerEndpoint, budget v1alpha1.EndpointBudget,
 	return 0, 0
 }
 
-// reached describes a budget whose limit is reached, and when it begins anew; it is empty for another budget.
+// reached describes a budget whose limit is reached, and the time of its next period; it is empty for another budget.
 func reached(found *v1alpha1.TinkerEndpoint, budget v1alpha1.EndpointBudget, now time.Time) (string, time.Time) {
 	tokens, usd := UsageOf(found, budget, now)
 	var used string

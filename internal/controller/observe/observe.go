@@ -201,7 +201,7 @@ func (o *Observer) observeJobs(ctx context.Context, run *v1alpha1.TrainingRun, s
 	}
 	for i := range jobs.Items {
 		job := &jobs.Items[i]
-		// A copy that somebody made has the labels, too, and perhaps the owner, but another name.
+		// A copy that somebody made also has the labels, and perhaps the owner, but another name.
 		if !metav1.IsControlledBy(job, run) {
 			continue
 		}

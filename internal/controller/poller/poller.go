@@ -223,8 +223,8 @@ func (p *Poller) poll(ctx context.Context, run types.NamespacedName, target Targ
 	}
 }
 
-// record stores a result and reports whether the run is to be reconciled. A reply of another run or attempt than the
-// pod's is the concern of whoever reads it.
+// record stores a result and reports whether the run is to be reconciled. The reader of a reply checks whether it
+// belongs to the pod's run and attempt.
 func (p *Poller) record(run types.NamespacedName, target Target, reply contract.HeartbeatReply, err error) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -10,9 +10,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 )
 
-// RetryRates delays the reconciles of an object that fail one after the other by 5 ms, twice that, and so on, but by no
-// more than 30 s: a reconcile that fails every time writes the status all the same, which must not be older than that.
-// The default of controller-runtime is a quarter of an hour.
+// RetryRates delays consecutive failing reconciles of an object by 5 ms, 10 ms and so on, up to 30 s: a reconcile that
+// fails every time still writes the status, which must not be older than that. The default of controller-runtime is a
+// quarter of an hour.
 func RetryRates() workqueue.TypedRateLimiter[reconcile.Request] {
 	return workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](5*time.Millisecond, writeFigures)
 }

@@ -63,8 +63,8 @@ func checkPorts(pins, pinned desired.Pins) *problem.Problem {
 	return &problem.Problem{Code: problem.PortsCollide, Evidence: evidence}
 }
 
-// Repin gives the pins of all environments as they are now, for a run whose settings are not fixed yet. One that was
-// pinned and does not exist any more stays as it is.
+// Repin returns the pins of all environments as they are now, for a run whose settings are not fixed yet. The pin of an
+// environment that no longer exists stays as it is.
 func Repin(run *v1alpha1.TrainingRun, pinned desired.Pins,
 	environments map[string]*v1alpha1.RewardEnvironment) (desired.Pins, *problem.Problem) {
 	missing := desired.Pins{}

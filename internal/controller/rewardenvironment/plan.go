@@ -204,7 +204,7 @@ func (p plan) withRetry(env *v1alpha1.RewardEnvironment, seen observed, ended ti
 		// All data were read: at most half of the time goes into reading them again.
 		wait = max(wait, min(lasted, maxPause))
 	}
-	// The clock of a node may be behind: by this process's own, too, there is one pod in each interval.
+	// The clock of a node may be behind: by this process's own clock there is also at most one pod in each interval.
 	if left := max(ended.Add(wait).Sub(now), seen.started.Add(retryInterval).Sub(now)); left > 0 {
 		p.requeue = left
 		return p

@@ -123,7 +123,7 @@ func (r *Reconciler) startProbe(ctx context.Context, seen observed, try int32) e
 	return nil
 }
 
-// apply deletes probes of an environment that are not needed any more, each once.
+// apply deletes probes of an environment that are no longer needed, each once.
 func (r *Reconciler) apply(ctx context.Context, env *v1alpha1.RewardEnvironment, p plan) error {
 	if len(p.deletes) == 0 {
 		return nil

@@ -120,7 +120,7 @@ func pricesOf(seen observed, known map[string]spending.Price) map[string]spendin
 }
 
 // encodeSettings encodes settings. If they do not fit into a ConfigMap, they are without the runs that were over the
-// earliest, whose tokens then do not count any more: people use the checkpoints of runs that are over.
+// earliest, whose tokens then no longer count: people use the checkpoints of runs that are over.
 func encodeSettings(settings endpoint.Settings, runs []namespacedRun) ([]byte, error) {
 	encoded, err := json.Marshal(settings)
 	if err == nil && len(encoded) > maxSettings {
@@ -138,7 +138,7 @@ func encodeSettings(settings endpoint.Settings, runs []namespacedRun) ([]byte, e
 	return encoded, nil
 }
 
-// withoutOldest leaves out the runs that were over the earliest, until so many bytes are saved or all left out.
+// withoutOldest leaves out the runs that were over the earliest, until save bytes are saved or all are left out.
 func withoutOldest(all []endpoint.Run, runs []namespacedRun, save int) ([]endpoint.Run, error) {
 	over := map[string]time.Time{}
 	for _, r := range runs {

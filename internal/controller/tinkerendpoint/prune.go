@@ -22,7 +22,7 @@ const (
 	listed        = 500
 )
 
-// prune deletes the usage of days that are not kept any more. Names alone are read.
+// prune deletes the usage of days that are no longer kept. It reads only names.
 func (r *Reconciler) prune(ctx context.Context, of *v1alpha1.TinkerEndpoint) error {
 	if at := r.pruned.Get(of); !at.IsZero() && r.Now().Sub(at) < pruneInterval {
 		return nil

@@ -120,7 +120,7 @@ const (
 	notFailed   = "The run has not failed."
 )
 
-// finalCondition stays True, unless the run goes on.
+// finalCondition stays True, unless the run continues.
 func finalCondition(v view, kind, otherwise string) status.Condition {
 	if f := v.plan.final; f != nil && f.Condition == kind {
 		return finalOf(*f)

@@ -132,7 +132,8 @@ func TestContinuationWithoutLearner(t *testing.T) {
 	}
 }
 
-// TestAnswerTime checks since when a learner answers: from its first reply, and anew after a silence.
+// TestAnswerTime checks the time since which a learner answers: from its first reply, and again from its first reply
+// after a silence.
 func TestAnswerTime(t *testing.T) {
 	answered := inProgress(1)
 	answered.AnswerTime = ago(time.Hour)

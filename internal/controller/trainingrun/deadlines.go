@@ -95,7 +95,7 @@ func waitsSince(newest v1alpha1.Attempt, l observe.Learner, now time.Time) time.
 	if l.Pod != nil && l.Pod.CreationTimestamp.After(since) {
 		since = l.Pod.CreationTimestamp.Time
 	}
-	// A Job that was suspended is started anew.
+	// A Job that was suspended has started again.
 	if l.Job != nil && l.Job.Status.StartTime != nil && l.Job.Status.StartTime.After(since) {
 		since = l.Job.Status.StartTime.Time
 	}

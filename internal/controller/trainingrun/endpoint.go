@@ -102,8 +102,8 @@ func (v view) continuationOfRetry() string {
 	return fmt.Sprintf(" A retry continues from step %d.", newest.Step)
 }
 
-// atTinkerEndpoint returns a problem that a learner reports as the operator knows it of a run that names a
-// TinkerEndpoint: the endpoint is missing or does not allow the run any more, or the repair is the platform's.
+// atTinkerEndpoint adapts a learner's problem to a run that names a TinkerEndpoint: the endpoint is missing or no
+// longer allows the run, or the repair is the platform's.
 func (v view) atTinkerEndpoint(found problem.Problem) problem.Problem {
 	named := v.run.Spec.Tinker.EndpointRef
 	switch known := v.seen.Endpoint.Problem; {

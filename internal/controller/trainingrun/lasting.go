@@ -61,7 +61,7 @@ func (v view) awaitsWorkers() bool {
 	}
 	since, _ := status.Since(v.next.Conditions, v1alpha1.ConditionProgressing, metav1.ConditionFalse)
 	began, _ := learnerRunning(v.seen.Learners[status.NewestAttempt(v.run)].Pod)
-	// A Job that was suspended is started anew.
+	// A Job that was suspended has started again.
 	for _, later := range []time.Time{began, v.seen.Rollout.CreationTimestamp.Time,
 		startOf(v.seen.Rollout.Status.StartTime)} {
 		if later.After(since) {

@@ -29,7 +29,7 @@ import (
 type plan struct {
 	// ending of the newest attempt, when it has just ended.
 	ending *attempt.Ending
-	// next is the status with that ending, or of a run that is over and goes on; nil when it stays as it is.
+	// next is the status with that ending, or of a run that was over and continues; nil if it does not change.
 	next *v1alpha1.TrainingRunStatus
 	// final ends the run.
 	final *attempt.Final
@@ -79,9 +79,9 @@ type plan struct {
 // maxRequeue bounds how long a run that waits is not reconciled.
 const maxRequeue = 5 * time.Minute
 
-// makePlan decides, in this order: a run that is over is cleaned up, unless it is to go on; the
-// newest attempt continues, or has ended; its ending ends the run; a suspended run gets no attempt, nor does a run
-// whose Job another controller has suspended; otherwise the next attempt starts, after its back-off.
+// makePlan decides, in this order: a run that is over is cleaned up, unless it is to continue; the newest attempt
+// continues, or has ended; its ending ends the run; a suspended run gets no attempt, nor does a run whose Job another
+// controller has suspended; otherwise the next attempt starts, after its back-off.
 func makePlan(run *v1alpha1.TrainingRun, seen observe.State, now time.Time) plan {
 	p := plan{desired: contract.DesiredRun, deletes: earlierJobs(run, seen, now)}
 	retrying := goesOn(run)
@@ -312,8 +312,8 @@ func (p plan) withSuspension(run *v1alpha1.TrainingRun, seen observe.State) plan
 	return p
 }
 
-// withCleanup keeps the last learner's Job, for its log, and deletes the rest; a run whose time to live is over is
-// deleted, too.
+// withCleanup keeps the last learner's Job, for its log, and deletes the rest; a run whose time to live is over is also
+// deleted.
 func (p plan) withCleanup(run *v1alpha1.TrainingRun, seen observe.State, now time.Time) plan {
 	p.servers = workers.DeleteServers
 	p.deletes = append(p.deletes, unlessDeleted(seen.Rollout)...)

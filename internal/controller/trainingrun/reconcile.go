@@ -101,7 +101,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 		return ctrl.Result{}, nil
 	}
 	if wait, err := r.Leases.Wait(ctx, run); wait > 0 || err != nil {
-		r.forget(request.NamespacedName) // Another manager may change everything meanwhile.
+		r.forget(request.NamespacedName) // Another manager may change everything.
 		return ctrl.Result{RequeueAfter: wait}, err
 	}
 	if r.memory.stale(run) {
@@ -125,7 +125,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 		p = makePlan(run, seen, now)
 	}
 	p = r.withNamespace(ctx, run, seen, p)
-	// An attempt that cannot be prepared now leaves a plan without it, whose status is written all the same.
+	// An attempt that cannot be prepared now leaves a plan without it, whose status is still written.
 	var unprepared error
 	if p.start > 0 {
 		p, unprepared = r.prepare(ctx, run, seen, p)

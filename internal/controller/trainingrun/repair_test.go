@@ -248,7 +248,7 @@ func TestMissingImageIsPulledForAnotherPod(t *testing.T) {
 }
 
 // TestUnschedulablePodIsNotReplaced has a pod that fits nowhere for ten minutes: the scheduler itself binds it once a
-// node fits, so that neither the attempt nor its pod is replaced meanwhile.
+// node fits, so that neither the attempt nor its pod is replaced until then.
 func TestUnschedulablePodIsNotReplaced(t *testing.T) {
 	run := newRun(attempts(v1alpha1.Attempt{Number: 1, StartTime: ago(0)}))
 	for waited := time.Duration(0); waited < 10*time.Minute; waited += 15 * time.Second {

@@ -67,7 +67,7 @@ func failedInit(job *batchv1.Job, pods []corev1.Pod, ready map[string]bool) prob
 	return problem.Problem{}
 }
 
-// indexOf is the index of a worker within its Job, which its successor has, too.
+// indexOf is the index of a worker within its Job, which its successor also has.
 func indexOf(pod *corev1.Pod) string { return pod.Annotations[batchv1.JobCompletionIndexAnnotation] }
 
 func crash(pod *corev1.Pod) problem.Problem {

@@ -151,7 +151,7 @@ func isProgram(d *appsv1.Deployment) bool {
 }
 
 // prepare adds the placement of the admission, and makes the Secret of a program. A run that a queue has evicted has no
-// Deployments, so that each is made anew.
+// Deployments, so that each is created again.
 func (r ServersReconciler) prepare(ctx context.Context, run *v1alpha1.TrainingRun, d *appsv1.Deployment,
 	suffix string) error {
 	if isProgram(d) {

@@ -105,7 +105,7 @@ func actionOf(run *v1alpha1.TrainingRun, o Observed, image string, now time.Time
 	case o.Job == nil:
 		return create
 	case slices.Contains(o.Job.Finalizers, metav1.FinalizerDeleteDependents):
-		return replace // It was suspended. Whoever waits for its pods may wait for a node that never answers.
+		return replace // It was suspended. Its pods may wait for a node that never answers.
 	case o.Job.DeletionTimestamp != nil:
 		return keep
 	case o.Job.Annotations[v1alpha1.AnnotationTemplate] != desired.RolloutTemplateDigest(run), o.outdated(image),

@@ -64,8 +64,8 @@ func read(t *testing.T, dir, name string) string {
 	return string(data)
 }
 
-// TestChainNeedsOneFileForOldRows makes sure that rows.jsonl stands for the rows' own files, whether it was added to
-// step by step or put together from them, and that metrics.jsonl is the same by either.
+// TestChainNeedsOneFileForOldRows makes sure that rows.jsonl replaces the rows' own files, whether it was extended step
+// by step or rebuilt from them, and that metrics.jsonl is the same in both cases.
 func TestChainNeedsOneFileForOldRows(t *testing.T) {
 	for name, before := range map[string]func(*Store) error{
 		"added to":     func(*Store) error { return nil },

@@ -44,8 +44,7 @@ type chunks struct {
 	sent int64
 }
 
-// keep notes that the file was written anew behind its first bytes. The object that the next line belongs to is
-// uploaded again.
+// keep notes that the file was rewritten after its first kept bytes. The object of the next line is uploaded again.
 func (c *chunks) keep(l *lineFile, kept int64) error {
 	if l.files.remote == nil {
 		return nil
@@ -113,8 +112,8 @@ func (l *lineFiles) sizes() (sizes []int64) {
 	return sizes
 }
 
-// uploadLines uploads the lines of the files up to the sizes, unless a higher attempt has begun. Objects behind the
-// last lines, which an earlier attempt has left, are emptied.
+// uploadLines uploads the lines of the files up to the sizes, unless a higher attempt has begun. Objects after the last
+// lines, which an earlier attempt has left, are emptied.
 func (s *Store) uploadLines(sizes []int64) error {
 	r := s.files.remote
 	r.uploaded = time.Now()
@@ -139,7 +138,7 @@ func (s *Store) uploadLines(sizes []int64) error {
 	return nil
 }
 
-// emptyBehind empties the objects that have lines behind the last one.
+// emptyBehind empties the objects with lines after the last one.
 func (c *chunks) emptyBehind(r *remote, name string, size int64) error {
 	names, err := r.chunkNames(name)
 	if err != nil {
@@ -171,8 +170,8 @@ func (r *remote) chunkNames(file string) ([]string, error) {
 	return found, nil
 }
 
-// download makes a file of its objects, unless it exists. Lines behind an object that lacks some are left out, since
-// they are of an attempt that was superseded.
+// download makes a file of its objects, unless it exists. Lines after an object with missing lines are left out, since
+// they belong to a superseded attempt.
 func (r *remote) download(file string) error {
 	target := filepath.Join(r.dir, file)
 	if _, err := os.Stat(target); err == nil {

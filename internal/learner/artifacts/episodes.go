@@ -95,7 +95,7 @@ func (f *folder) publish(name string, data []byte) error {
 	return atomicfile.WriteDurable(f.path(name), fileMode, data)
 }
 
-// list returns the names in a folder, without it.
+// list returns the names in a folder, without the folder's name.
 func (f *folder) list(folder string) ([]string, error) {
 	if f.remote != nil {
 		return f.remote.list(folder)

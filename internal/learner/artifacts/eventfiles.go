@@ -29,7 +29,7 @@ func (s *Store) EventFiles(attempt int32) *EventFiles {
 	return &EventFiles{store: s, attempt: attempt}
 }
 
-// List returns the names of the files in a folder, without it, in their order.
+// List returns the sorted names of the files in a folder, without the folder's name.
 func (e *EventFiles) List(folder string) ([]string, error) {
 	names, err := e.store.files.list(folder)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {

@@ -48,8 +48,8 @@ type Config struct {
 	Pause time.Duration
 	// Slow is how long a call may take before it is reported.
 	Slow time.Duration
-	// GiveUp is closed when the store is not to be waited for any longer, since the learner drains. Each call is tried
-	// once more then. Nil waits for ever.
+	// GiveUp is closed when calls shall no longer wait for the store, since the learner drains. Each call is then tried
+	// once more. Nil waits forever.
 	GiveUp <-chan struct{}
 }
 

@@ -341,7 +341,7 @@ func TestWithoutStore(t *testing.T) {
 	}
 }
 
-// TestSlowStore has a call of the store last until it is released: it is reported meanwhile, and counts.
+// TestSlowStore has a call of the store last until it is released: it is reported while it lasts, and counts.
 func TestSlowStore(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var problems []string

@@ -70,8 +70,8 @@ func (l *lineFile) write(lines []byte) error {
 	return l.file.Sync()
 }
 
-// proceed makes the file consist of its first bytes, as many as kept says, and of lines behind them. It copies the file
-// unless this process has it open and it has no more than these bytes.
+// proceed makes the file consist of its first kept bytes, followed by lines. It copies the file unless this process has
+// it open and the file has no more than these bytes.
 func (l *lineFile) proceed(kept int64, lines []byte) error {
 	if l.isOpen() && kept == l.size {
 		err := l.add(lines)
@@ -101,7 +101,7 @@ func (l *lineFile) proceed(kept int64, lines []byte) error {
 // backward reads lines from the end of a file. A file that cannot be read has none.
 type backward struct {
 	file *os.File
-	// start is where the bytes begin that were read and whose lines were not returned. Behind them ends the next line.
+	// start is the beginning of the bytes that were read and whose lines were not returned. The next line ends after them.
 	start int64
 	bytes []byte
 }

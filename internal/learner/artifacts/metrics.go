@@ -36,7 +36,7 @@ func newLineFiles(files *folder) lineFiles {
 
 func (l *lineFiles) all() []*lineFile { return []*lineFile{&l.metrics, &l.rows, &l.evaluations} }
 
-// areAt reports whether this process has added all steps up to a version, and nothing is missing or behind them.
+// areAt reports whether this process has added all steps up to a version, and nothing is missing or follows them.
 func (l *lineFiles) areAt(v rl.Version) bool {
 	for _, file := range l.all() {
 		if file.lacks || !file.isOpen() {

@@ -43,8 +43,8 @@ type remote struct {
 	// known are the rows and evaluations that had a line at the last refresh.
 	known atomic.Pointer[map[string]bool]
 
-	// upload serializes uploads of lines; uploaded is when the last one began, and emptied is set once no object has lines
-	// of an earlier attempt behind them.
+	// upload serializes uploads of lines; uploaded is the time at which the last one began, and emptied is set once no
+	// object after them has lines of an earlier attempt.
 	upload   sync.Mutex
 	uploaded time.Time
 	emptied  bool
@@ -67,7 +67,7 @@ func (r *remote) get(name string) ([]byte, error) {
 	return r.objects.Get(context.Background(), r.name(name))
 }
 
-// list returns the names in a folder, without it.
+// list returns the names in a folder, without the folder's name.
 func (r *remote) list(folder string) ([]string, error) {
 	prefix := r.name(folder) + "/"
 	names, err := r.objects.List(context.Background(), prefix)

@@ -31,7 +31,7 @@ type Row struct {
 	rl.Version
 
 	Parent rl.Lineage `json:"parent"`
-	// Cursor behind the slots that the step consumed.
+	// Cursor after the slots that the step consumed.
 	Cursor int64 `json:"cursor"`
 	// State is the path of the state that the row goes with; empty when the step saves none.
 	State   string `json:"state,omitempty"`

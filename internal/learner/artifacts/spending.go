@@ -39,7 +39,7 @@ type WorkerSpending struct {
 	Held      spending.Usage `json:"held,omitzero"`
 	Uncovered spending.Usage `json:"uncovered,omitzero"`
 	Next      int64          `json:"next,omitempty"`
-	// Lost is set once the worker is not expected any more, so that it is given no further leases. Absent is set if others
+	// Lost is set once the worker is no longer expected, so that it is given no further leases. Absent is set if others
 	// may have been given its groups since it said Hello to a learner.
 	Lost   bool `json:"lost,omitempty"`
 	Absent bool `json:"absent,omitempty"`

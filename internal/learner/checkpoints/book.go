@@ -52,14 +52,14 @@ func NewBook(config Config) *Book {
 	return &Book{config: config, index: Index{}, saved: map[string]bool{}, chain: map[int64]rl.Lineage{}}
 }
 
-// Replace replaces the index by one that was read anew.
+// Replace replaces the index by a newly read one.
 func (b *Book) Replace(index Index) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.index = index
 }
 
-// ReplaceSome replaces some entries of the index by those that were read anew.
+// ReplaceSome replaces some entries of the index by newly read ones.
 func (b *Book) ReplaceSome(isReplaced func(Entry) bool, index Index) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

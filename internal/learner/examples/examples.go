@@ -45,7 +45,7 @@ type Reader struct {
 	splits  map[string]int64
 }
 
-// Open waits until the rows can be read and one of them can be trained on. Somebody may repair the data meanwhile.
+// Open waits until the rows can be read and one of them can be trained on. Somebody may repair the data while it waits.
 // tokenizer is the digest of the tokenizer's file, and context how many tokens the model can be trained on at once;
 // both may be unknown.
 func Open(ctx context.Context, config Config, tokenizer string, context int) (*Reader, error) {
@@ -156,7 +156,7 @@ func (r *Reader) Contents() *contract.DataContents {
 	return r.config.Data.Contents(r.config.File.Fixed.Supervised.Pinned(r.config.File.Contents))
 }
 
-// Steps returns how many steps a run makes that passes over all rows so many times.
+// Steps returns the number of steps of a run with the given number of passes over all rows.
 func (r *Reader) Steps(epochs int64) int64 {
 	return max(1, epochs*r.splits[contract.TrainSplit]/int64(r.batches.Size))
 }

@@ -18,7 +18,7 @@ import (
 const (
 	// Outage means that the same may succeed later, so it is tried again.
 	Outage = client.Outage
-	// LostModel means that the model cannot be used any more, so another one is opened.
+	// LostModel means that the model can no longer be used, so another one is opened.
 	LostModel problem.Code = "LostModel"
 	// Missing means that the requested object does not exist, or that the endpoint does not support the call.
 	Missing problem.Code = "Missing"

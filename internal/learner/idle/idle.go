@@ -1,7 +1,7 @@
 // Copyright 2026 The tinker-operator authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package idle serves HTTP to a person until nobody asks any more.
+// Package idle serves HTTP to a person until requests cease.
 package idle
 
 import (
@@ -14,7 +14,7 @@ import (
 	"time"
 )
 
-// Patience is after how long without a request a server of a pod ends: whoever asked is gone.
+// Patience is the time without a request after which a server of a pod ends, since its user is gone.
 const Patience = 2 * time.Minute
 
 // Serve answers requests at a listener until none was in progress for a time, or until the context ends.

@@ -126,7 +126,7 @@ func (s *BatchSource) Advance(to rl.Position) {
 	s.refresh()
 }
 
-// forget makes the batches be laid out and demanded anew. The lock is held.
+// forget makes the batches be laid out and demanded again. The lock is held.
 func (s *BatchSource) forget() { s.laidOut, s.demanded, s.slots = nil, nil, nil }
 
 // rules are the run's, with the oldest version that can still be sampled.

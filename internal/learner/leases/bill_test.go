@@ -19,7 +19,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/learner/ledger"
 )
 
-// The requests of the model cost so many tokens each. A group has members that make one request each.
+// The cost of each request of the model, in tokens. A group has members that make one request each.
 const (
 	requestTokens = 10
 	members       = 2

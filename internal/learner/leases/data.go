@@ -81,7 +81,7 @@ func (t *Table) Remarks() []string {
 	return remarks[:min(most, len(remarks))]
 }
 
-// permitDownload reports whether a worker may download. Those that may keep the permit until they need it no more.
+// permitDownload reports whether a worker may download. A worker keeps the permit until it no longer needs it.
 func (ws *workers) permitDownload(w *worker, now time.Time) bool {
 	if w.data.permitted || w.data.state != exchange.DataWaiting {
 		return w.data.permitted

@@ -18,7 +18,7 @@ import (
 type holders struct {
 	// open are the leases that have not ended so, by worker.
 	open map[string]map[rl.Key]bool
-	// unclear says which lease can end so no more; it is empty if each one can.
+	// unclear names a lease that can no longer end; it is empty if each lease can.
 	unclear string
 }
 
@@ -51,7 +51,7 @@ func (h *holders) end(worker string, key rl.Key) {
 	}
 }
 
-// lose notes that a lease of a worker cannot end any more.
+// lose notes that a lease of a worker can no longer end.
 func (h *holders) lose(worker string, key rl.Key) {
 	h.unclear = fmt.Sprintf("worker %s has not ended all samples of slot %d", worker, key.Slot)
 }

@@ -46,7 +46,7 @@ func (l *load) currentProblem(now time.Time) problem.Code {
 	return l.problem
 }
 
-// share is how many requests each of so many workers may have in flight.
+// share returns the number of requests that each worker may have in flight.
 func (l *load) share(workers int) int { return l.credits.total() / max(1, workers) }
 
 // credits bounds how many sample requests the run has in flight. Rate limits belong to the API key, so one number

@@ -19,7 +19,7 @@ type notices struct {
 	rejected  []exchange.RejectedGroup
 }
 
-// cover sets the first slot that is not durable. Workers do not store the groups of slots below it any more.
+// cover sets the first slot that is not durable. Workers no longer store the groups of slots below it.
 func (n *notices) cover(index int64) {
 	n.covered = index
 	n.rejected = slices.DeleteFunc(n.rejected, func(r exchange.RejectedGroup) bool { return r.Key.Slot < index })

@@ -99,7 +99,7 @@ func (h *Handler) unplayed(kind rl.Kind, w *worker, now time.Time) iter.Seq[*ent
 	}
 }
 
-// head returns the group that is leased next; nil if there is no more.
+// head returns the group that is leased next; nil for none.
 func (q *queues) head() *entry { return q.shares.pick(q.training.head, q.evaluation.head) }
 
 // take removes the group that head returned.

@@ -13,7 +13,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/rl"
 )
 
-// evaluationLeases are so many groups of an evaluation, of so many episodes each.
+// evaluationLeases returns count groups of an evaluation, with size episodes each.
 func evaluationLeases(count, size int) []exchange.Lease {
 	var list []exchange.Lease
 	for slot := range int64(count) {
@@ -100,8 +100,8 @@ func TestEvaluationShareOfSingleGroups(t *testing.T) {
 	expect(t, "order", "tettttetee", got)
 }
 
-// TestEvaluationShareIsNotSaved leases training alone while no evaluation waits; one that comes later has its share
-// from then on, and no more.
+// TestEvaluationShareIsNotSaved leases training alone while no evaluation waits; one that comes later only has its
+// share from then on.
 func TestEvaluationShareIsNotSaved(t *testing.T) {
 	f := sharedTable(t, 0.2, 1024)
 	f.Demand("train", leases(0, 1, 2, 3, 4, 5))

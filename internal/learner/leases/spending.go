@@ -115,7 +115,7 @@ func (t *Table) mostNext(key rl.Key, done int) int64 {
 	if e := t.demands.entries[key]; e != nil {
 		return exchange.UnreportedRequests * int64(e.lease.GroupSize-done) * t.config.Request[e.lease.Environment]
 	}
-	return exchange.UnreportedRequests * t.config.LargestGroup // nobody demands it any more
+	return exchange.UnreportedRequests * t.config.LargestGroup // it is no longer demanded
 }
 
 // mostLeased is the maximum cost of the next requests of all leases that workers may have had.

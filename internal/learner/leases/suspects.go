@@ -112,7 +112,7 @@ func (s *suspects) lives(alive process) {
 	}
 }
 
-// prune forgets the groups that are known, or that nobody demands any more.
+// prune forgets the groups that are known, or that are no longer demanded.
 func (s *suspects) prune(d *demands) {
 	maps.DeleteFunc(s.byKey, func(key rl.Key, _ *suspect) bool {
 		e := d.entries[key]

@@ -157,9 +157,9 @@ func (t *Table) raiseBarrier(now time.Time) {
 	time.AfterFunc(t.config.Barrier, t.changes.notifyAll)
 }
 
-// now returns the time. If Tick was not called for longer than a worker may be silent, the learner itself was stopped:
-// its machine was paused, say. Nobody could be heard meanwhile, so that all workers that lived then have as long again
-// to send something, and nothing is leased before they had time to. The lock is held.
+// now returns the time. If Tick was not called for longer than a worker may be silent, the learner itself was stopped,
+// for example because its machine was paused. It could hear no worker in that time, so all workers that were alive
+// before get the same time again to send something, and nothing is leased before. The lock is held.
 func (t *Table) now() time.Time {
 	now := t.config.Now()
 	if t.ticked.IsZero() || now.Sub(t.ticked) <= t.config.Silence {
@@ -205,7 +205,7 @@ func (t *Table) Tick() {
 }
 
 // Demand replaces the demand of the named consumer. A new consumer is served after all others. Groups that no consumer
-// demands any more are dropped, and workers that play them are asked to stop.
+// demands any longer are dropped, and workers that play them are asked to stop.
 func (t *Table) Demand(name string, leases []exchange.Lease) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -300,10 +300,10 @@ func (t *Table) CoverEvaluation(e exchange.Evaluation) {
 	t.changes.notify(&t.demands.tally)
 }
 
-// ErrPolicyMissing reports that the sampler weights of a policy that is needed do not exist any more.
+// ErrPolicyMissing reports that the sampler weights of a needed policy no longer exist.
 var ErrPolicyMissing = errors.New("the sampler weights of the policy are missing")
 
-// IsMissing reports whether a worker did not find the sampler weights at a path. They are leased no more.
+// IsMissing reports whether a worker did not find the sampler weights at a path. They are no longer leased.
 func (t *Table) IsMissing(sampler string) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()

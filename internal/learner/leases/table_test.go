@@ -36,7 +36,7 @@ func leases(slots ...int64) []exchange.Lease {
 	return list
 }
 
-// group is usable, with so many members.
+// group returns a usable group with the given number of members.
 func group(slot int64, members int) rl.Group {
 	g := rl.Group{Key: key(slot), Environment: "e", SampledTokens: 10}
 	for i := range members {

@@ -66,7 +66,7 @@ type Ledger struct {
 	ended bool
 }
 
-// End notes that the run is complete and no group is leased any more. Nobody waits for the workers' next reports, and
+// End notes that the run is complete and no more groups are leased. Nobody waits for the workers' next reports, and
 // their possible requests since the last reports are unconfirmed. If another attempt continues the run, the record has
 // all leases that were given to workers.
 func (l *Ledger) End() {
@@ -209,8 +209,8 @@ func (l *Ledger) AddSeconds(seconds float64) {
 // slack is how many tokens are granted beyond those that are asked for, so that small requests need no record each.
 const slack = 1 << 14
 
-// Grant records that all requests of this learner may come to so many tokens, unless that is recorded. It is made for
-// client.MeterConfig.
+// Grant records the given maximum of this learner's tokens, unless it is already recorded. It has the form of
+// client.MeterConfig.Grant.
 func (l *Ledger) Grant(ctx context.Context, tokens int64) error {
 	l.writing.Lock()
 	defer l.writing.Unlock()
@@ -266,7 +266,7 @@ func (l *Ledger) record(granted int64) artifacts.Spending {
 	return record
 }
 
-// reporting returns how many workers have reported to this learner and are expected to go on.
+// reporting returns the number of workers that have reported to this learner and are expected to continue.
 func (l *Ledger) reporting() (workers int64) {
 	for _, w := range l.workers {
 		if !w.away && !w.lost {

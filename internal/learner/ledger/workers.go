@@ -25,8 +25,8 @@ type worker struct {
 	leases map[rl.Key]int64
 	// reported and renewed are the sequence numbers of the last message, and of the last one that lists all leases.
 	reported, renewed int64
-	// away is set while a worker of an earlier attempt has not reported to this one, and lost once it is not expected any
-	// more. recorded is the earlier attempt's record of it, and next the maximum cost of the leases of that attempt.
+	// away is set while a worker of an earlier attempt has not reported to this one, and lost once it is no longer
+	// expected. recorded is the earlier attempt's record of it, and next the maximum cost of the leases of that attempt.
 	away, lost bool
 	recorded   artifacts.WorkerSpending
 	next       int64

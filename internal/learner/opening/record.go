@@ -50,7 +50,7 @@ func (o *Opener) MakeModel(ctx context.Context, model string) error {
 	return o.writeRecord(ctx)
 }
 
-// EndModel notes that a model is used no more. One that has saved nothing is forgotten.
+// EndModel notes that a model is no longer used. A model that has saved nothing is forgotten.
 func (o *Opener) EndModel(model string, saved bool) {
 	r := &o.record
 	r.mu.Lock()

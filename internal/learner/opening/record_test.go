@@ -20,7 +20,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/tinker/client"
 )
 
-// foreign is an account with so many checkpoints of other runs.
+// foreign returns an account with n checkpoints of other runs.
 func foreign(n int) *fake {
 	f := &fake{store: map[int32]artifacts.Models{}}
 	for i := range n {

@@ -27,8 +27,8 @@ func savedBy(runUID string, attempt int32, step int64) tinker.Checkpoint {
 		Name: at.Name(runUID, attempt, 1).String()}.String(), Time: noon}
 }
 
-// TestLoadOfFormerRun loads the newest state of the run that resumeFrom names only where the run has none itself,
-// whatever the numbers of attempts say, and begins nothing anew.
+// TestLoadOfFormerRun loads the newest state of the run that resumeFrom names only if the run has none itself,
+// regardless of the numbers of attempts, and never begins anew.
 func TestLoadOfFormerRun(t *testing.T) {
 	metadata := func(spec string) []tinker.TrainingRun {
 		return []tinker.TrainingRun{{TrainingRunID: "model", UserMetadata: tinker.Metadata{trainee.MetadataRun: formerUID,
@@ -88,8 +88,8 @@ func TestLoadOfFormerRun(t *testing.T) {
 	}
 }
 
-// TestListUnloadsModelsOfFormerRun unloads all models of the run that resumeFrom names, since it is no more, and none
-// of others.
+// TestListUnloadsModelsOfFormerRun unloads all models of the run that resumeFrom names, since that run no longer
+// exists, and no models of others.
 func TestListUnloadsModelsOfFormerRun(t *testing.T) {
 	model := func(id, run string) tinker.TrainingRun {
 		return tinker.TrainingRun{TrainingRunID: id, UserMetadata: tinker.Metadata{trainee.MetadataRun: run,

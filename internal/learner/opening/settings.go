@@ -14,7 +14,7 @@ import (
 )
 
 // SettingsError says that a step was committed with other settings than this attempt has, so that it can neither
-// continue from there nor begin anew.
+// continue from that step nor begin anew.
 type SettingsError struct {
 	Step    int64
 	Attempt int32

@@ -17,7 +17,7 @@ func (c *Checker) CheckFeatures(ctx context.Context) (capability.Report, error) 
 	needs := needsOf(c.File)
 	features := featuresOf(c.File, needs)
 	report := withoutRefusals(c.Known(), c.File, needs)
-	// A feature that is undecided after so many rounds stays unknown.
+	// A feature that is undecided after this number of rounds stays unknown.
 	const rounds = 2
 	for round := 0; round < rounds && len(report.Missing(features)) > 0; round++ {
 		found, err := c.insist(ctx, report.Missing(features))

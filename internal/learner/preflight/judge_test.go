@@ -29,7 +29,7 @@ func TestJudgeModels(t *testing.T) {
 	}
 	cases := map[string]struct {
 		change func(*contract.RunFile)
-		// says is a part of the message; without it, the run is accepted.
+		// says is a part of the message; if it is empty, the run is accepted.
 		says string
 	}{
 		"a judge that the endpoint knows": {change: trained(judged(environment.TinkerJudge{Model: "j"}))},

@@ -71,7 +71,7 @@ type Config struct {
 	TemplateBlocked func(problem string)
 	// CountSystem returns how many tokens a system message has in the run's format.
 	CountSystem func(ctx context.Context, text string) (int, error)
-	// IsFinal reports whether an error is permanent, so that another try would fail, too.
+	// IsFinal reports whether an error is permanent, so that another try would also fail.
 	IsFinal func(error) bool
 	// Pause waits before the next try, longer the more have failed.
 	Pause  func(ctx context.Context, failures int) error

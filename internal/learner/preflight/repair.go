@@ -32,8 +32,8 @@ type RepairWait struct {
 	code  problem.Code
 }
 
-// Retries reports whether an error is such a problem, which is tried again, in most cases for a while: a learner that
-// ends then is followed by one that reads the spec and the Secret anew.
+// Retries reports whether an error is such a problem, which is tried again, in most cases for a while. Then the learner
+// ends, and another one reads the spec and the Secret again.
 func (w *RepairWait) Retries(err error) bool {
 	code := failure.CodeOf(err)
 	if !failure.Awaited(code) {
@@ -49,8 +49,8 @@ func (w *RepairWait) Retries(err error) bool {
 	return w.isEndless() || w.Now().Sub(w.since) < w.Patience
 }
 
-// isEndless reports whether the problem is tried again for as long as it takes: another learner would know no more,
-// since the manager replaces this one when the spec changes, and it would train the step that was refused once more.
+// isEndless reports whether the problem is tried again without limit. Another learner would not help: the manager
+// replaces this one anyway when the spec changes, and another one would train the refused step once more.
 func (w *RepairWait) isEndless() bool {
 	return !w.Unattended && problem.Lookup(w.code).Retry == problem.Always
 }

@@ -25,7 +25,7 @@ func (c *Checker) PinTokenizer(ctx context.Context) (string, error) {
 }
 
 // readTokenizer returns the digest of the file once it could be read. Somebody may repair the hub, the file or the spec
-// meanwhile; the manager replaces the learner when the spec changes.
+// while it waits; the manager replaces the learner when the spec changes.
 func (c *Checker) readTokenizer(ctx context.Context, source fetch.Source) (string, error) {
 	defer c.Blocked("")
 	for failures := 1; ; failures++ {

@@ -75,8 +75,8 @@ func CopyFiles(ctx context.Context, r Request, ranges []delivery.Range, send fun
 	return send(delivery.Delivery{})
 }
 
-// copyFile sends a file as it is when it is opened: a file that grows meanwhile is sent to its size by then. A file
-// that is gone is left out.
+// copyFile sends a file as it is when it is opened: a file that grows during the copy is sent up to its size at that
+// time. A file that is gone is left out.
 func copyFile(ctx context.Context, from source, file delivery.File, send func(delivery.Delivery) error) (problem,
 	err error) {
 	content, size, problem := from.open(ctx, file)

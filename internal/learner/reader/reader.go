@@ -43,8 +43,8 @@ type Request struct {
 	Step     int64
 	// Evaluation asks for the evaluation of a step in the place of the step.
 	Evaluation bool
-	// Lines asks for so many of the newest lines of metrics.jsonl in the place of a transcript, with the evaluations of
-	// their versions; 0 asks for none.
+	// Lines is the number of newest lines of metrics.jsonl to read instead of a transcript, with the evaluations of their
+	// versions; 0 reads none.
 	Lines int
 }
 

@@ -19,8 +19,8 @@ import (
 // Work is work that a learner repeats after a failure that no person has to repair.
 type Work string
 
-// The work of a learner: a model that takes the place of one that was thrown away, until a step succeeds, and an
-// evaluation that failed and has no result.
+// The work of a learner: a model that replaces a discarded one, until a step succeeds, and an evaluation that failed
+// and has no result.
 const (
 	Model      Work = "model"
 	Evaluation Work = "evaluation"

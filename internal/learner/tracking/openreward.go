@@ -21,7 +21,7 @@ import (
 const (
 	// maxUploads is how many requests there are at once, as of the package openreward.
 	maxUploads = 32
-	// lookupTimeout bounds the request for the id of an environment, without which rollouts are sent, too.
+	// lookupTimeout bounds the request for the id of an environment, without which rollouts are also sent.
 	lookupTimeout = 10 * time.Second
 	// maxLookups is how often an environment is asked for that the service does not return.
 	maxLookups = 3

@@ -115,7 +115,7 @@ func entryOf(row artifacts.Row) entry {
 	return e
 }
 
-// commit adds a step behind all others.
+// commit appends a step.
 func (s *series) commit(row artifacts.Row) {
 	s.change(func() {
 		for n := len(s.entries); n > 0 && s.entries[n-1].row.Step >= row.Step; n-- {
@@ -145,8 +145,8 @@ func (s *series) advance(at rl.Version, last bool, outstanding []rl.Version) {
 	})
 }
 
-// evaluated adds the metrics of an evaluation. settled says that it is one of this process and has ended, be it without
-// metrics.
+// evaluated adds the metrics of an evaluation. settled says that this process has ended the evaluation, even if it has
+// no metrics.
 func (s *series) evaluated(v rl.Version, metrics map[string]float64, settled bool) {
 	s.change(func() {
 		if settled {
@@ -162,7 +162,7 @@ func (s *series) evaluated(v rl.Version, metrics map[string]float64, settled boo
 	})
 }
 
-// forget drops the steps that no sink requires any more, where there is no store to read them from again.
+// forget drops the steps that no sink requires any longer, if there is no store to read them from again.
 func (s *series) forget(before int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -171,7 +171,7 @@ func (s *series) forget(before int64) {
 	}
 }
 
-// lines returns at most limit lines behind a step, and a channel that is closed when there may be more.
+// lines returns at most limit lines after a step, and a channel that is closed when there may be more.
 func (s *series) lines(after int64, limit int) ([]Line, <-chan struct{}, error) {
 	changed := s.changes.Changed()
 	s.mu.Lock()
@@ -190,7 +190,7 @@ func (s *series) lines(after int64, limit int) ([]Line, <-chan struct{}, error) 
 	return list, changed, nil
 }
 
-// available returns the entries of the lines behind a step, with the metrics of their evaluations.
+// available returns the entries of the lines after a step, with the metrics of their evaluations.
 func (s *series) available(after int64, limit int) []evaluatedEntry {
 	var found []evaluatedEntry
 	first, _ := slices.BinarySearchFunc(s.entries, after+1,

@@ -173,8 +173,8 @@ func (f *formerFile) has(e tfevents.Event) bool {
 	return f.same < len(f.records) && f.records[f.same].Step == e.Step && maps.Equal(f.records[f.same].Scalars, e.Scalars)
 }
 
-// settle removes lines that the run does not have from the former files. The last file that is kept is written anew, so
-// that an earlier learner that was stopped and continues adds nothing to it.
+// settle removes lines that the run does not have from the former files. The last kept file is rewritten, so that an
+// earlier learner that was stopped and continues adds nothing to it.
 func (b *tensorBoard) settle() error {
 	if b.settled {
 		return nil
@@ -202,7 +202,7 @@ func (b *tensorBoard) settle() error {
 	return nil
 }
 
-// append adds lines behind all others.
+// append appends lines.
 func (b *tensorBoard) append(lines []Line) error {
 	for len(lines) > 0 {
 		if b.own == nil || b.own.lines == maxFileLines {

@@ -29,8 +29,8 @@ type Config struct {
 	// Report receives the problems of all services whenever one has changed.
 	Report func([]contracttracking.Problem)
 	Logger *slog.Logger
-	// Interval is the least time between two writes to a service that is not behind, Silence is how long it receives
-	// nothing at most, and Pause is the first pause after a failure, which doubles up to a minute.
+	// Interval is the minimum time between two writes to a service that is up to date, Silence the maximum time without a
+	// write, and Pause the first pause after a failure, which doubles up to a minute.
 	Interval, Silence, Pause time.Duration
 }
 
@@ -253,7 +253,7 @@ func (t *Tracker) wait(ctx context.Context, changed <-chan struct{}, longest tim
 	return true
 }
 
-// pause returns how long to wait after so many failures, of which the last is err.
+// pause returns the pause after a number of failures, of which the last is err.
 func (t *Tracker) pause(failures int, err error) time.Duration {
 	pause := wait.Backoff{First: t.config.Pause, Longest: longestPause}.After(failures)
 	if p, ok := errors.AsType[*serviceError](err); ok && p.retryAfter > 0 {

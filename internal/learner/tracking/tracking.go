@@ -58,7 +58,7 @@ type Sink interface {
 	Service() string
 	// Open finds the run at the service, or creates it, and returns the newest step that the service has; -1 for none.
 	Open(ctx context.Context) (newest int64, err error)
-	// Write adds lines behind the newest step. Without lines it shows the service that the run continues.
+	// Write adds lines after the newest step. Without lines it shows the service that the run continues.
 	Write(ctx context.Context, lines []Line) error
 	// Close records how the run ended.
 	Close(ctx context.Context, outcome Outcome) error

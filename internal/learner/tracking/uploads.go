@@ -40,7 +40,7 @@ type Uploads struct {
 	mu sync.Mutex
 	// made are the batches of steps that are not committed, and committed the batches of committed steps, in their order.
 	made, committed []*waitingBatch
-	// sent are the steps of which this process knows that they need not be sent any more.
+	// sent are the steps that need not be sent again, as far as this process knows.
 	sent map[rl.Version]bool
 	// resumed are the steps that led to the version which was loaded, until it is known which of them have rollouts.
 	resumed []rl.Version
@@ -143,7 +143,7 @@ func (u *Uploads) commit(version rl.Version) {
 	})
 }
 
-// bound drops the oldest steps, but for the newest one, where more waits than there is room for.
+// bound drops the oldest steps, but never the newest one, if more events wait than there is room for.
 func (u *Uploads) bound() {
 	all := slices.Concat(u.committed, u.made)
 	messages, bytes, kept := 0, 0, 0

@@ -351,7 +351,7 @@ func TestUploadsAreRepeatedWithTheSameIDs(t *testing.T) {
 	}
 }
 
-// TestUploadsOfASupersededLearner has a later attempt claim the run: the earlier one sends nothing any more.
+// TestUploadsOfASupersededLearner has a later attempt claim the run: the earlier one sends nothing more.
 func TestUploadsOfASupersededLearner(t *testing.T) {
 	dir, server := t.TempDir(), newRolloutServer(t)
 	a := startUploads(t, server, dir, 1)

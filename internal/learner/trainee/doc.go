@@ -5,9 +5,9 @@
 // prepares the data of a step, measures the step, finds the groups because of which the endpoint rejects a batch, and
 // recognizes a policy that has diverged. It does not depend on workers or files.
 //
-// A step commits or its model is thrown away: the API accumulates gradients until optim_step and cannot
-// remove them. So every reply is checked, a reply counts only when it came, succeeded and belongs to the
-// operation, and after anything else the model must be abandoned and another be opened from a saved state.
+// A step commits or its model is discarded: the API accumulates gradients until optim_step and cannot remove them. So
+// every reply is checked, a reply counts only when it came, succeeded and belongs to the operation, and after anything
+// else the model must be abandoned and another be opened from a saved state.
 package trainee
 
 import (

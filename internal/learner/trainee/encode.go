@@ -89,7 +89,7 @@ func scale(d tinker.Datum, sequences float32) {
 	}
 }
 
-// logprobsOf reads the log-probs of the targets out of a pass over so many datums. An endpoint may return
+// logprobsOf reads the log-probs of the targets out of a pass over the given number of datums. An endpoint may return
 // none at all, but not fewer than there are datums.
 func logprobsOf(pass tinker.ForwardBackwardResult, datums int) ([][]float32, error) {
 	if len(pass.LossFnOutputs) == 0 {

@@ -53,7 +53,7 @@ type Factory struct {
 	RequireOptimizer bool
 	// Lost is called with a session that no longer exists.
 	Lost func(session string)
-	// Made is called with each model before anything is done with it, and Ended once it is used no more, with whether it
+	// Made is called with each model before anything is done with it, and Ended once it is no longer used, with whether it
 	// may have saved something. Both may be nil.
 	Made  func(ctx context.Context, model string) error
 	Ended func(model string, saved bool)
@@ -90,7 +90,7 @@ func (f *Factory) Fresh(ctx context.Context, init *contract.InitFrom) (*Model, e
 }
 
 // Resume loads the first of the states, which are given newest first, that can be loaded to train on, and returns it
-// with its model. It falls back to an older one only when each above it was refused, or has failed for minutes. Where
+// with its model. It falls back to an older state only after each newer one was refused or has failed for minutes. If
 // the optimizer is not required, a state that loads without it is used, and the model is Cold.
 func (f *Factory) Resume(ctx context.Context, states []checkpoints.Entry) (*Model, checkpoints.Entry, error) {
 	return f.newest(ctx, states, f.warm)

@@ -24,7 +24,7 @@ type Model struct {
 	averages bool
 	// described is the metadata of checkpoints besides their step; nil if they carry no metadata.
 	described tinker.Metadata
-	// saved is set once a save may have been submitted, and ended is called when the model is used no more, unless it is
+	// saved is set once a save may have been submitted, and ended is called when the model is no longer used, unless it is
 	// nil.
 	saved bool
 	ended func(model string, saved bool)

@@ -31,8 +31,7 @@ func (s *Suspect) IsKnown() bool { return s.batch != nil }
 // Clear forgets earlier rejections once a step succeeds.
 func (s *Suspect) Clear() { s.rejections, s.rejectedWhole = 0, 0 }
 
-// Record records a rejected batch. The model cannot be used any more; the next one finds out which groups are the
-// cause.
+// Record records a rejected batch. The model can no longer be used; the next one finds out which groups are the cause.
 func (s *Suspect) Record(batch leases.Batch, err error) error {
 	const most = 3
 	s.rejections++

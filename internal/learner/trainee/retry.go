@@ -29,7 +29,7 @@ func (s Step) Sample(refused problem.Code) Step {
 // abandonTimeout bounds the end of a model whose context may have ended. The endpoint ends it later by itself.
 const abandonTimeout = 30 * time.Second
 
-// Try takes a step with a model of its own, which is abandoned. No model of the run trains meanwhile.
+// Try takes a step with a model of its own, which is abandoned. No model of the run trains at the same time.
 func (f *Factory) Try(ctx context.Context, step Step) error {
 	model, err := f.create(ctx)
 	if err != nil {

@@ -196,7 +196,7 @@ func TestCopyContinuesWhereALogEnds(t *testing.T) {
 	}
 }
 
-// TestCopyWritesOnlyBelowItsFolder has names and links with which whoever writes to a claim or to this machine's folder
+// TestCopyWritesOnlyBelowItsFolder has names and links with which a writer to the claim or to this machine's folder
 // could lead the command elsewhere.
 func TestCopyWritesOnlyBelowItsFolder(t *testing.T) {
 	outside := t.TempDir()

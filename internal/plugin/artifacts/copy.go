@@ -77,7 +77,7 @@ func copyFiles(ctx context.Context, env cli.IO, reader Reader, run *v1alpha1.Tra
 	}
 	defer d.close()
 	shown := progressOf(env, d)
-	// A pod that ends early has sent some files, and the next one continues behind them.
+	// A pod that ends early has sent some files, and the next one continues after them.
 	for missing := d.missing(); len(missing) > 0; {
 		err := reader.read(ctx, run, []string{"--copy=" + delivery.FormatRanges(rangesOf(files, missing))},
 			func(found delivery.Delivery) error {

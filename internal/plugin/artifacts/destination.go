@@ -23,8 +23,8 @@ import (
 // mostProblems bounds how many files that could not be written are named.
 const mostProblems = 5
 
-// destination is a folder of this machine into which files are copied. Whoever writes to the artifacts chooses the
-// names of the files, and a link may have one of these names: root lets none lead out of the folder.
+// destination is a folder of this machine into which files are copied. Everybody who writes to the artifacts chooses
+// names of files, and a link may have one of these names: root lets none lead out of the folder.
 type destination struct {
 	root *os.Root
 	// files are the names of files here, by their names in the artifacts.

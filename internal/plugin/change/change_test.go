@@ -239,7 +239,7 @@ func TestEstimateOfPrompts(t *testing.T) {
 	}
 	got := estimateOf(file, map[string]try.Prompts{"sums": {Tasks: 8, Mean: 50.5, Longest: 120, TooLong: 1}},
 		map[string]try.Prompts{"test": {Tasks: 8, Mean: 20, Longest: 20}})
-	// 40 episodes with 50.5 tokens, which are trained on, too, and 10 of the evaluation with 20.
+	// 40 episodes with 50.5 tokens, which are also trained on, and 10 of the evaluation with 20.
 	if got.PromptTokens != 2020+200 || *got.USD != 2220+2020+400+100+400 {
 		t.Errorf("%d tokens of prompts, and %v dollars", got.PromptTokens, *got.USD)
 	}

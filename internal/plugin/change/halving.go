@@ -31,7 +31,7 @@ import (
 const (
 	// annotationRungs has the results of a run of a search at its rungs: the metric by step, null if it has none.
 	annotationRungs = "rl.tinker-operator.dev/sweep-rungs"
-	// annotationStopped marks a run that does not go on, with the rung that stopped it. A person may leave out a run by
+	// annotationStopped marks a run that does not continue, with the rung that stopped it. A person may leave out a run by
 	// it.
 	annotationStopped = "rl.tinker-operator.dev/sweep-stopped"
 )
@@ -169,7 +169,7 @@ func resultsOf(run *v1alpha1.TrainingRun) (map[int64]*float64, error) {
 // at or before the step from belong to an earlier rung.
 func (s searcher) valueAt(ctx context.Context, run *v1alpha1.TrainingRun, from, rung int64) (*float64, bool, error) {
 	if run.Annotations[annotationStopped] != "" || status.IsTrue(run.Status.Conditions, v1alpha1.ConditionFailed) {
-		return nil, true, nil // It would not go on, whatever it has reached.
+		return nil, true, nil // It would not continue, whatever its result.
 	}
 	over := status.RunFinished(run)
 	if !over && ptr.Deref(run.Status.Step, 0) < rung {
@@ -200,7 +200,7 @@ func reached(h *history.History, metric string, from, rung int64) (value *float6
 	return value, known
 }
 
-// halve returns the runs that go on after a rung, and stops the others.
+// halve returns the runs that continue after a rung, and stops the others.
 func (s searcher) halve(ctx context.Context, cohort []*v1alpha1.TrainingRun, rung int64) ([]*v1alpha1.TrainingRun,
 	error) {
 	values := map[string]*float64{}

@@ -154,7 +154,8 @@ func newFeeder(env cli.IO, kube client.Client, namespace, sweep string) feeder {
 	return feeder{env: env, kube: kube, namespace: namespace, sweep: sweep, period: 5 * time.Second}
 }
 
-// feed resumes runs that are held back, so that at most so many of the sweep run, until none is held back any more.
+// feed resumes runs that are held back, so that no more than most runs of the sweep are in progress, until none is held
+// back.
 func (f feeder) feed(ctx context.Context, most int) error {
 	for {
 		left, err := f.resume(ctx, most)

@@ -26,7 +26,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/version"
 )
 
-// The environment variables that the official SDK reads, too.
+// The environment variables, which the official SDK also reads.
 const (
 	keyVariable     = "TINKER_API_KEY"
 	baseURLVariable = "TINKER_BASE_URL"
@@ -111,7 +111,7 @@ func EndpointOf(ctx context.Context, env cli.IO, kube client.Reader, run *v1alph
 		return e, err
 	}
 	e.http = &http.Client{Transport: connect}
-	// Whoever wrote the run chose its baseURL: it gets the key of the run, and not the person's key.
+	// The author of the run chose its baseURL: it gets the key of the run, and not the person's key.
 	key := strings.TrimSpace(env.Getenv(keyVariable))
 	trusted := own != "" || strings.HasPrefix(e.baseURL, "https://") && tinkerclient.IsHosted(e.baseURL)
 	if key != "" && trusted {

@@ -157,7 +157,7 @@ func (f logsFlags) print(ctx context.Context, w io.Writer, api corev1client.PodI
 	return errors.Join(errs...)
 }
 
-// copyLines copies whole lines, each behind a prefix.
+// copyLines copies whole lines, each after a prefix.
 func copyLines(w io.Writer, from io.Reader, prefix string, lock sync.Locker) error {
 	lines := bufio.NewReader(from)
 	for {

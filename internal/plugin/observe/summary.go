@@ -209,7 +209,7 @@ func withFrom(result output.Result, all []summary) output.Result {
 	if !slices.ContainsFunc(all, func(s summary) bool { return s.From != "" }) {
 		return result
 	}
-	const place = 1 // behind NAME
+	const place = 1 // after NAME
 	result.Header = slices.Insert(result.Header, place, "FROM")
 	for i, s := range all {
 		result.Rows[i] = slices.Insert(result.Rows[i], place, s.From)
@@ -222,7 +222,7 @@ func withNLL(result output.Result, all []summary) output.Result {
 	if !slices.ContainsFunc(all, func(s summary) bool { return s.NLL != nil || s.HeldOutNLL != nil }) {
 		return result
 	}
-	const place = 6 // behind PASS@1
+	const place = 6 // after PASS@1
 	result.Header = slices.Insert(result.Header, place, "NLL", "TEST-NLL")
 	for i, s := range all {
 		result.Rows[i] = slices.Insert(result.Rows[i], place, output.Number(s.NLL), output.Number(s.HeldOutNLL))

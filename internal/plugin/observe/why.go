@@ -281,8 +281,8 @@ func explain(run *v1alpha1.TrainingRun, pods []corev1.Pod, events []eventsv1.Eve
 	return found
 }
 
-// conditionsOf returns the conditions that are wrong, as evidence. Those with one message are told together, and
-// without it where it was said before.
+// conditionsOf returns the failing conditions as evidence. Conditions with the same message are combined, and a message
+// that was printed before is left out.
 func conditionsOf(conditions []metav1.Condition, wrong func(metav1.Condition) bool, first func(string) bool,
 	now time.Time) []evidence {
 	found := []evidence{}
@@ -382,8 +382,8 @@ func warnings(about func(eventsv1.Event) bool, pods []corev1.Pod, events []event
 // startTime is how long a pod may take to be ready without a remark.
 const startTime = time.Minute
 
-// isOver reports whether an event says nothing about its pod any more: the pod has become ready since, as each one does
-// whose readiness probe failed at first, has a node by now, has succeeded, or was starting.
+// isOver reports whether an event no longer says anything about its pod: the pod has become ready since, such as a pod
+// whose readiness probe failed at first, or it has a node by now, has succeeded, or was starting.
 func isOver(event eventsv1.Event, pods []corev1.Pod) bool {
 	for _, pod := range pods {
 		if pod.UID != event.Regarding.UID {

@@ -27,7 +27,7 @@ var storeEndpoints = []string{"AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL"}
 // harmless are the settings of an address that choose no server and no account.
 var harmless = []string{"region", "use_path_style", "s3ForcePathStyle", "anonymous"}
 
-// hasKeys reports whether the environment of this machine has keys of the store of a run. Whoever writes a run chooses
+// hasKeys reports whether the environment of this machine has keys of the store of a run. The author of a run chooses
 // its address, and some keys are sent to the server: a server other than the store's own must be the one that the
 // environment names.
 func hasKeys(run *v1alpha1.TrainingRun, variable func(string) string) bool {

@@ -161,8 +161,8 @@ func Evaluation(ctx context.Context, env cli.IO, connection *cli.Connection, run
 	return chosen(run, step, found)
 }
 
-// Lines returns so many of the newest lines of a run's metrics.jsonl, and the matching lines of its evaluations.jsonl,
-// from its artifacts. A pod reads them, with the image of the run's newest attempt unless another is named.
+// Lines returns the newest lines of a run's metrics.jsonl, and the matching lines of its evaluations.jsonl, from its
+// artifacts. A pod reads them, with the image of the run's newest attempt unless another is named.
 func Lines(ctx context.Context, env cli.IO, connection *cli.Connection, run *v1alpha1.TrainingRun, image string,
 	lines int) (delivery.Delivery, error) {
 	return ask(ctx, env, connection, run, image, question{lines: lines})
@@ -174,8 +174,7 @@ const (
 	listOnly = -2
 )
 
-// question is a question to a pod: the transcript of a step or of its evaluation, or so many of the newest lines of
-// metrics.jsonl.
+// question is a question to a pod: the transcript of a step or of its evaluation, or the newest lines of metrics.jsonl.
 type question struct {
 	step       int64
 	evaluation bool

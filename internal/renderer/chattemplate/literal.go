@@ -21,7 +21,7 @@ func integerValue(text string) any {
 	return n
 }
 
-// escapes are the characters that a letter behind a backslash stands for.
+// escapes are the characters that a letter after a backslash stands for.
 var escapes = map[byte]string{
 	'\n': "", '\\': "\\",
 	'\'': "'", '"': "\"", 'a': "\a", 'b': "\b", 'f': "\f", 'n': "\n", 'r': "\r", 't': "\t", 'v': "\v",

@@ -31,7 +31,7 @@ var deepseek41Tokens = []string{deepseekBegin, deepseekEnd, deepseekSystem, deep
 //	two.</think>4<｜end▁of▁sentence｜>
 //
 // Consecutive messages of the user and results of tools are one turn of the user. Earlier reasoning is dropped at the
-// user's next turn, which a result of a tool is, too, unless tools are declared.
+// user's next turn, which a result of a tool also is, unless tools are declared.
 type deepseek41 struct {
 	format.Profile
 	deepseek41Variant

@@ -27,7 +27,7 @@ type dialectRenderer struct {
 }
 
 // WithCalls returns a renderer that declares, writes and reads calls of tools as text between <tool_call> tags, in XML
-// or in JSON. A reply in the format's own dialect is read, too.
+// or in JSON. A reply in the format's own dialect is also read.
 func WithCalls(r renderer.Renderer, xml bool) renderer.Renderer {
 	_, isTagged := format.FamilyOf(r).(interface{ isTagged() })
 	return &dialectRenderer{Renderer: r, xml: xml, tagged: isTagged}

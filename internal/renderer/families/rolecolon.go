@@ -29,7 +29,7 @@ const (
 //
 //	User:
 //
-// A reply ends where the user's next message begins, so the policy samples that header, too. If the user's message
+// A reply ends where the user's next message begins, so the policy also samples that header. If the user's message
 // follows, the next prompt extends the reply. If another role follows, the reply is written from its text.
 type roleColon struct {
 	format.Profile

@@ -52,7 +52,7 @@ type Profile struct {
 	TurnStart func(messages []chat.Message) int
 }
 
-// History is a format's treatment of the sampled ids of earlier replies. The reference always writes them anew from
+// History is a format's treatment of the sampled ids of earlier replies. The reference always writes them again from
 // their text. Here, ids that the format has no reason to rewrite stay, since training on a conversation as one sequence
 // depends on it.
 type History uint8

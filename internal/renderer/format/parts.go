@@ -20,7 +20,7 @@ import (
 // Formats trim, frame, reorder and drop parts in ways of their own, and carry the marks with the text. The pieces of
 // text without their marks must be equal to the conversation's, or the parts count as not found.
 
-// markOpen and markClose enclose the number of a part before its text; markClose also stands behind its text. They are
+// markOpen and markClose enclose the number of a part before its text; markClose also stands after its text. They are
 // noncharacters, which no interchanged text contains.
 const (
 	markOpen  = "\uFDD0"

@@ -131,7 +131,7 @@ func (c *Writer) Cut() *Writer {
 	return c
 }
 
-// covering returns how many of the ids have a text of at least so many bytes.
+// covering returns how many of the first ids have a text of at least size bytes.
 func (v *Vocabulary) covering(ids []int32, size int) int {
 	return sort.Search(len(ids), func(n int) bool {
 		text, err := v.Tokens.Decode(ids[:n])

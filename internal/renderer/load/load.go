@@ -18,7 +18,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/tokenizer/fetch"
 )
 
-// Error reports that the renderer of a model cannot be built. A retry would fail, too.
+// Error reports that the renderer of a model cannot be built. A retry would also fail.
 type Error struct{ Err error }
 
 // Error implements error.

@@ -67,7 +67,7 @@ func (r *Renderer) question() ([]chat.Message, error) {
 	return nil, err
 }
 
-// learnEnd finds the token that the template writes behind an answer.
+// learnEnd finds the token that the template writes after an answer.
 func (r *Renderer) learnEnd(answered []chat.Message) error {
 	out, err := r.write(renderer.Conversation{Messages: answered}, false)
 	if err != nil {
@@ -92,7 +92,7 @@ func (r *Renderer) learnEnd(answered []chat.Message) error {
 	return nil
 }
 
-// learnNext adds the token that the template writes behind a reply only when another message follows.
+// learnNext adds the token that the template writes after a reply only when another message follows.
 func (r *Renderer) learnNext(replied []chat.Message, next chat.Message) {
 	asked := renderer.Conversation{Messages: replied}
 	before, err := r.write(asked, false)

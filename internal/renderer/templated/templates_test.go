@@ -17,7 +17,7 @@ var chatML string
 //go:embed testdata/role_colon_end.jinja
 var roleColonEnd string
 
-// marked writes no token behind a reply: the mark of the next message ends it, as in GLM. Reasoning is opened by the
+// marked writes no token after a reply: the mark of the next message ends it, as in GLM. Reasoning is opened by the
 // prompt, and stands between tags in the text of a reply.
 //
 //go:embed testdata/marked.jinja

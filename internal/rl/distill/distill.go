@@ -45,7 +45,7 @@ func (k KL) Mean() float64 {
 	return k.Sum / float64(k.Tokens)
 }
 
-// IsLogprob reports whether a number can be a log-probability, but for rounding.
+// IsLogprob reports whether a number can be a log-probability, except for rounding.
 func IsLogprob(v float32) bool {
 	const highest = 1e-3
 	return finite.Is(float64(v)) && v <= highest

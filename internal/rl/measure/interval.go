@@ -11,8 +11,8 @@ const normal95 = 1.959963984540054
 // interval is a confidence interval of 95%.
 type interval struct{ low, high float64 }
 
-// wilson is the score interval of a share p that was seen in n independent trials. It lies within 0 and 1 and is of use
-// for few trials, too, and where all or none of them passed (E. B. Wilson, Probable inference, the law of succession,
+// wilson is the score interval of a share p that was seen in n independent trials. It lies within 0 and 1, and is also
+// of use for few trials, and if all or none of them passed (E. B. Wilson, Probable inference, the law of succession,
 // and statistical inference, Journal of the American Statistical Association 22, 1927).
 func wilson(p, n float64) interval {
 	z2 := normal95 * normal95

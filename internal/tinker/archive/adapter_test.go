@@ -13,7 +13,7 @@ import (
 	"testing"
 )
 
-// tensors returns a file of one tensor, whose header lists so many bytes.
+// tensors returns a file of one tensor with a header.
 func tensors(header string, body string) string {
 	return string(binary.LittleEndian.AppendUint64(nil, uint64(len(header)))) + header + body
 }

@@ -16,8 +16,8 @@ import (
 )
 
 // TestConfigIsFetchedAgain checks that a client learns of changed limits, and keeps the ones it has while the server
-// does not send others.
-// TestUnusedConfigurationIsFreed has nothing keep the configuration of a client that nobody uses any more.
+// does not send others. TestUnusedConfigurationIsFreed checks that nothing keeps the configuration of a client that is
+// no longer used.
 func TestUnusedConfigurationIsFreed(t *testing.T) {
 	config := &serverConfig{}
 	config.expireAfter(configAge)

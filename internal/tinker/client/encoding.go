@@ -88,8 +88,8 @@ func mayBeEncoding(err error) bool {
 	return false
 }
 
-// decodeOutput returns a decoder of the result of a pass over a chunk of so many datums, which must have outputs of all
-// datums or of none.
+// decodeOutput returns a decoder of the result of a pass over a chunk with the given number of datums, which must have
+// outputs of all datums or of none.
 func decodeOutput(op string, datums int) func(response) (tinker.ForwardBackwardResult, error) {
 	return decodeEither(op, tinker.DecodeOutput, tinker.DecodeOutputJSON, func(result tinker.ForwardBackwardResult) error {
 		if got := len(result.LossFnOutputs); got != 0 && got != datums {

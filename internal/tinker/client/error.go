@@ -232,7 +232,7 @@ var nameInUse = regexp.MustCompile(`(?i)(already (exists|saved|in use|taken)|\be
 // modelLost matches the messages of servers that answer a failed operation of an unloaded model with 400.
 var modelLost = regexp.MustCompile(`(?i)\bmodel\b.*\bnot loaded\b`)
 
-// asLost sets CategoryNotFound if a result failed because the server does not have the model any more.
+// asLost sets CategoryNotFound if a result failed because the server no longer has the model.
 func asLost(e *Error) *Error {
 	if e.Status == http.StatusBadRequest && modelLost.MatchString(e.Message) {
 		e.Category = tinker.CategoryNotFound

@@ -12,8 +12,8 @@ import (
 )
 
 // Meter counts the tokens that clients ask of a server and that the server answers. A request counts once by its
-// sampling session or model and its number, however often it is sent and whoever waits for its result. All methods are
-// safe for concurrent use.
+// sampling session or model and its number, however often it is sent and regardless of who waits for its result. All
+// methods are safe for concurrent use.
 type Meter struct {
 	config MeterConfig
 
@@ -30,7 +30,8 @@ type Meter struct {
 
 // MeterConfig configures a Meter. Its zero value counts.
 type MeterConfig struct {
-	// Lifetime is how long the meter asks for the results of requests that nobody waits for any more; nil is not at all.
+	// Lifetime bounds the time for which the meter asks for the results of requests that nobody waits for any longer; nil
+	// does not ask.
 	Lifetime context.Context
 	// Grant is called before a request is sent, with the maximum of all tokens including the request. After an error the
 	// request is not sent. nil grants everything.
@@ -222,7 +223,7 @@ func (m *Meter) Reserve(ctx context.Context, tokens int64) error {
 	return m.config.Grant(ctx, m.Used().Total()+tokens)
 }
 
-// answer counts a request that was answered with so many sampled tokens, and with so many tokens of the prompt from the
+// answer counts a request that was answered with sampled tokens, and with cached tokens of the prompt from the
 // endpoint's cache.
 func (m *Meter) answer(c *charge, sampled, cached int64) {
 	m.mu.Lock()

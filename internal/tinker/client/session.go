@@ -64,8 +64,8 @@ const (
 	failuresPerWarning = 12
 )
 
-// Heartbeat keeps a session alive. It is sent once; an error of CategoryNotFound or CategoryFutureLost says that
-// the session does not exist any more.
+// Heartbeat keeps a session alive. It is sent once; an error of CategoryNotFound or CategoryFutureLost means that the
+// session no longer exists.
 func (c *Client) Heartbeat(ctx context.Context, session string) error {
 	req, err := postJSON(tinker.TypeSessionHeartbeat, tinker.TypeSessionHeartbeat,
 		tinker.SessionHeartbeat{Session: session, Type: tinker.TypeSessionHeartbeat})

@@ -45,7 +45,7 @@ type Profile struct {
 	SaveSampler, SaveState time.Duration
 	// SavesBlock makes later operations of the model wait until a save has its result.
 	SavesBlock bool
-	// RefuseEvery refuses one of so many requests with 429 and RetryAfter; 0 refuses none.
+	// RefuseEvery is the number of requests of which one is refused with 429 and RetryAfter; 0 refuses none.
 	RefuseEvery int64
 	RetryAfter  time.Duration
 }
@@ -194,7 +194,7 @@ func (p Profile) NextCycle(now time.Time) time.Time {
 	return begun
 }
 
-// duration returns how long an operation of a model takes, and whether the model does nothing else meanwhile.
+// duration returns how long an operation of a model takes, and whether the model does nothing else during it.
 func (p Profile) duration(work Work) (took time.Duration, occupies bool) {
 	switch work.Op {
 	case opForwardBackward:

@@ -1,8 +1,8 @@
 // Copyright 2026 The tinker-operator authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package limit refuses requests of a key with 429, as a server does that permits so many requests a second and so many
-// unfinished samples.
+// Package limit refuses requests of a key with 429, as a server does that limits requests a second and unfinished
+// samples.
 package limit
 
 import (

@@ -16,7 +16,7 @@ import (
 type SampleRequest struct {
 	// Prompt is the text to continue: at least one token, and fewer than the context.
 	Prompt []int32
-	// MaxTokens is the most tokens to add, at least 1. The end of the context ends a sample, too.
+	// MaxTokens is the most tokens to add, at least 1. The end of the context also ends a sample.
 	MaxTokens int
 	// Temperature divides the logits; 0 takes the likeliest token.
 	Temperature float64

@@ -38,8 +38,8 @@ type adapterConfig struct {
 }
 
 // Archive returns the archive of a checkpoint: the adapter without its optimizer state, and its configuration. Equal
-// weights give equal files, whichever run saved them and when. The archive of a training state has the adapter in the
-// format of PEFT, too; sampler weights are merged with the base model, so that theirs has none.
+// weights give equal files, whichever run saved them and when. The archive of a training state also has the adapter in
+// the format of PEFT. Sampler weights are merged with the base model, so their archive has no adapter.
 func (c *Checkpoints) Archive(path tinker.Path) ([]byte, error) {
 	data, err := c.store.Read(path)
 	if err != nil {

@@ -156,7 +156,7 @@ func TestClosedState(t *testing.T) {
 	f := newFixture(t)
 	session := f.session()
 	model := f.model(session, 0)
-	open, err := f.Models.ForwardBackward(tinker.ForwardBackwardRequest{ModelID: model, SeqID: 7}) // waits behind a gap
+	open, err := f.Models.ForwardBackward(tinker.ForwardBackwardRequest{ModelID: model, SeqID: 7}) // waits after a gap
 	if err != nil {
 		t.Fatal(err)
 	}

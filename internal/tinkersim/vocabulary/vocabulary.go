@@ -24,7 +24,7 @@ import (
 var turnEndTokens = []string{
 	"<|im_end|>",          // Qwen, Kimi, Nemotron
 	"<|eot_id|>",          // Llama 3
-	"<|return|>",          // gpt-oss, which has <|end|>, too
+	"<|return|>",          // gpt-oss, which also has <|end|>
 	"<｜end▁of▁sentence｜>", // DeepSeek
 	"<|end|>",             // tinkersim itself
 }

@@ -108,7 +108,7 @@ func ReplaceIn(p Pattern, content string) Decoder {
 	return each(p.growth(content), func(_ int, token string) string { return p.replace(token, content) })
 }
 
-// StripOf removes a character from both ends of each token, up to so many times.
+// StripOf removes a character from both ends of each token, at most start and stop times.
 func StripOf(content rune, start, stop int) Decoder {
 	mark := string(content)
 	return each(1, func(_ int, token string) string {

@@ -193,7 +193,7 @@ func Whitespace() PreTokenizer {
 	}}
 }
 
-// FixedLength cuts pieces of so many characters.
+// FixedLength cuts pieces of length characters.
 func FixedLength(length int) PreTokenizer {
 	return PreTokenizer{split: func(dst []piece, one piece) []piece {
 		n, start := 0, 0

@@ -38,7 +38,7 @@ type instruction struct {
 	inner  bool
 }
 
-// look is an alternative of a look-around. It begins so many characters before the place, of look-behind.
+// look is an alternative of a look-around. A look-behind begins back characters before the place.
 type look struct{ start, back int }
 
 type program struct {

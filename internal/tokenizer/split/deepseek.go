@@ -114,7 +114,7 @@ func (s segment) space(first class) int {
 	return spaceEnd(s.text, first)
 }
 
-// gap is the end of text that the third pattern does not match, which is a piece, too: its characters belong to no
+// gap is the end of text that the third pattern does not match, which is also a piece: its characters belong to no
 // class. If a word follows, it excludes the last of them, which belongs to the word.
 func (s segment) gap(size int) int {
 	last := 0

@@ -87,7 +87,7 @@ func spaceEnd(text string, first class) int {
 	return end
 }
 
-// digitsEnd is the end of a run of numbers, of at most so many characters. The text begins with a number.
+// digitsEnd is the end of a run of numbers, of up to most characters. The text begins with a number.
 func digitsEnd(text string, most int) int {
 	end := 0
 	for range most {

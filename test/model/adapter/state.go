@@ -59,8 +59,8 @@ type State struct {
 	Phase, Model, Version, Saved uint8
 	// Group is 1 once the group of the version is finished, and Leased is one more than the worker that has its lease.
 	Group, Leased uint8
-	// Open are the workers that have not ended their lease of the model's weights, and Unclear is 1 once a lease can end
-	// no more.
+	// Open are the workers that have not ended their lease of the model's weights, and Unclear is 1 once a lease can no
+	// longer end.
 	Open    [maxWorkers]uint8
 	Unclear uint8
 	Workers [maxWorkers]playing

@@ -46,7 +46,7 @@ type call struct {
 type State struct {
 	// Got has 1 plus the ID of each sample that a part has had.
 	Got [parts][2]uint8
-	// Waits says that a part has asked, and Call has 1 plus the call that its client waits for; 0 for none any more.
+	// Waits says that a part has asked, and Call has 1 plus the call that its client waits for; 0 once it no longer waits.
 	Waits, Call [parts]uint8
 	// Began is 1 plus the place at which a part's first request came.
 	Began [parts]uint8

@@ -23,8 +23,8 @@ type Config struct {
 	// Hold waits for a Job that another controller has suspended, and starts the next attempt once it is resumed.
 	Hold bool
 
-	// Continue compares the steps that a learner has made with those that the run has by then, and goes on with a run
-	// that is complete.
+	// Continue compares the steps that a learner has made with the steps that the run has by then, and continues a
+	// complete run.
 	Continue bool
 
 	// Raises are changes of the spec that give the run more steps.
@@ -71,8 +71,8 @@ type State struct {
 	Second [maxAttempts + 1]uint8
 	// Verdict is 1 where the Job's pod has the verdict that the run is complete.
 	Verdict [maxAttempts + 1]uint8
-	// Wanted is how often the spec was given more steps, and Given is that number when an attempt was written: its
-	// learner makes so many.
+	// Wanted is how often the spec was given more steps, and Given is that number when an attempt was written, which
+	// decides its learner's steps.
 	Wanted uint8
 	Given  [maxAttempts + 1]uint8
 	// Final is one more than the Given of the last learner whose final state exists on the server, and 0 before that.

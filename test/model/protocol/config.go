@@ -19,7 +19,7 @@ type SaveRule uint8
 
 // The rules for saving.
 const (
-	// SavePiped submits the save right behind optim_step, before the replies are known.
+	// SavePiped submits the save right after optim_step, before the replies are known.
 	SavePiped SaveRule = iota
 	// SaveClean submits it after every reply of the step is clean.
 	SaveClean
@@ -133,7 +133,7 @@ type Config struct {
 	RecordBase bool
 	// SaveInitial: a fresh run saves step 0 first.
 	SaveInitial bool
-	// SamplerPiped: sampler weights are saved behind optim_step.
+	// SamplerPiped: sampler weights are saved right after optim_step.
 	SamplerPiped bool
 	// SessionByVersion: the sampling session is keyed by the version alone.
 	SessionByVersion bool

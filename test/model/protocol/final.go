@@ -79,7 +79,8 @@ func (p *final) describe(l *Learner, chain []uint8) string {
 	return fmt.Sprintf("cursor %d: %s", l.Cursor, strings.Join(names, " "))
 }
 
-// hasWrongSize reports whether a batch cannot have so many members. One with a range of its own may have fewer.
+// hasWrongSize reports whether a batch cannot have the given number of members. A batch with a range of its own may
+// have fewer.
 func (p *final) hasWrongSize(members int) bool {
 	return members > p.config.BatchSize || members < p.config.BatchSize && p.config.Refill != RefillPerStep
 }

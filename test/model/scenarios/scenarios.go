@@ -15,7 +15,7 @@ import (
 // Scenario is a named exploration.
 type Scenario struct {
 	Name, Note string
-	// Run explores at most so many states.
+	// Run explores at most maxStates states.
 	Run func(maxStates int) engine.Result
 	// Big scenarios take minutes together, not seconds.
 	Big bool

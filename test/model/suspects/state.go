@@ -22,7 +22,7 @@ type Config struct {
 	// SuspectAfter is how many deaths make a group a suspect, and FaultAfter how many deaths with a member alone in play
 	// make that member a fault.
 	SuspectAfter, FaultAfter uint8
-	// Permits has a worker begin a member of a suspect only once the learner knows that the one before is done. Without it
+	// Permits has a worker begin a member of a suspect only once the learner knows that the one before is done. Otherwise
 	// the learner blames the member that the worker was known to play last.
 	Permits bool
 	// Beside lets a worker play other groups beside a suspect.

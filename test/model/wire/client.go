@@ -122,7 +122,7 @@ func (m *Model) submit(x *successors, op Operation) {
 	}
 }
 
-// answer lets the client continue behind an operation whose submit was answered.
+// answer lets the client continue after an operation whose submit was answered.
 func (m *Model) answer(t *State, op Operation, index uint8) {
 	if !t.Queue[index].same(op) {
 		t.violate(wrongReply)

@@ -24,7 +24,7 @@ type Config struct {
 	// ReuseRequestIDs: the server counts request ids from the start after a restart.
 	ReuseRequestIDs bool
 
-	// Piped: the client submits the save behind optim_step without waiting.
+	// Piped: the client submits the save after optim_step without waiting.
 	Piped bool
 	// Await: the client submits optim_step only after every reply of forward_backward is clean.
 	Await bool
@@ -34,7 +34,7 @@ type Config struct {
 	ReuseNumber bool
 	// Continue: the client continues with the model after an unclean forward_backward.
 	Continue bool
-	// Ahead: the client submits the next step right behind the save, before its reply.
+	// Ahead: the client submits the next step right after the save, before its reply.
 	Ahead bool
 
 	// LostAnswers of submits that arrived, and LostSubmits that never arrive.

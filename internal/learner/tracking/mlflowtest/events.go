@@ -44,7 +44,7 @@ func Events(requests []Request) ([]string, error) {
 			}
 		case "/runs/update":
 			event := "status " + b.Status
-			if b.Status != "RUNNING" { // The package sends an end with this status, too.
+			if b.Status != "RUNNING" { // The package also sends an end with this status.
 				event += fmt.Sprintf(", ended %t", b.EndTime > 0)
 			}
 			events = append(events, event)

@@ -223,7 +223,7 @@ func (w *eventWriter) addReply(message transcript.Message) {
 	w.reward(message)
 }
 
-// event adds an event behind all others. The service refuses the character NUL.
+// event appends an event. The service refuses the character NUL.
 func (w *eventWriter) event(event MessageEvent) {
 	event.Index = len(w.rollout.Messages)
 	event.EventType, event.EventID, event.Timestamp = "message", w.id(fmt.Sprint("message/", event.Index)),

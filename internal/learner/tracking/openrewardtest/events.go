@@ -11,7 +11,7 @@ import (
 )
 
 // Events returns the content of requests, in their order, without the parts that differ between clients: times, and
-// ids, which are replaced by the order of their first use. How messages are divided among requests is left out, too.
+// ids, which are replaced by the order of their first use. The division of messages among requests is also left out.
 func Events(requests []Request) ([]string, error) {
 	names := map[string]string{}
 	name := func(event map[string]any, field, kind string) {

@@ -96,7 +96,7 @@ func checksum(data []byte) uint32 {
 	return (crc>>15 | crc<<17) + 0xa282ead8
 }
 
-// Record is an event of a file, with the places of its first byte and of that behind it.
+// Record is an event of a file, with the place of its first byte and the place after its last byte.
 type Record struct {
 	Event
 	Start, End int

@@ -75,7 +75,7 @@ func TestTranscriptsAreReadOnce(t *testing.T) {
 			t.Errorf("question %d: %d are read, %v", i, from.reads, err)
 		}
 	}
-	// An attempt that begins behind the step leaves the step as it is.
+	// An attempt that begins after the step leaves the step as it is.
 	later := newRun("a", 60, v1alpha1.Attempt{Number: 3, FromStep: new(int64(50))},
 		v1alpha1.Attempt{Number: 1, FromStep: new(int64(0))})
 	if _, _, err := read(t.Context(), later, 36, false); err != nil || from.reads != 5 {

@@ -189,7 +189,7 @@ func (s *Store[T]) apply(change watch.Event) error {
 	return nil
 }
 
-// fail keeps the objects that are known. A watch whose version is too old is no failure: the objects are listed anew.
+// fail keeps the objects that are known. A watch whose version is too old is no failure: the objects are listed again.
 func (s *Store[T]) fail(err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -50,7 +50,7 @@ type runPage struct {
 	Environments []usedEnvironment
 	Spec         string
 	Parent       string
-	// ParentAddress is empty where the parent does not exist any more.
+	// ParentAddress is empty if the parent no longer exists.
 	ParentAddress string
 	Differences   []difference
 	Events        []event

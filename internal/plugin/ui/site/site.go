@@ -47,7 +47,7 @@ type Config struct {
 // PiecesFunc returns the function that returns the texts of a model's tokens.
 type PiecesFunc func(ctx context.Context, model string) (func(ids []int32) []string, error)
 
-// Site serves the pages. Run has to be in progress meanwhile.
+// Site serves the pages. Run has to be in progress while it serves.
 type Site struct {
 	Config
 

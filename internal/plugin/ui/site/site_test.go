@@ -54,7 +54,7 @@ type reply struct {
 	Header     http.Header
 }
 
-// get returns the answer to a request, and its text, once no transcript is read for it any more.
+// get returns the answer to a request, and its text, once no more transcripts are read for it.
 func (f *fixture) get(t testing.TB, target string, headers ...string) (*reply, string) {
 	t.Helper()
 	for deadline := time.Now().Add(time.Minute); ; {
