@@ -147,7 +147,7 @@ func (l Credentials) Authorizes(token string) bool {
 	return l.Token != "" && subtle.ConstantTimeCompare([]byte(l.Token), []byte(token)) == 1
 }
 
-// AuthorizesManager says whether a token is the manager's, in constant time.
+// AuthorizesManager reports whether a token is the manager's, in constant time.
 func (l Credentials) AuthorizesManager(token string) bool {
 	if l.ManagerToken == "" {
 		return l.Authorizes(token)

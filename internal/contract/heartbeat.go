@@ -92,7 +92,7 @@ func (r HeartbeatReply) AwaitsRepair() bool {
 	return any && problem.Lookup(found.Code).NeedsAction
 }
 
-// Progress is where the run is.
+// Progress is the progress of the run.
 type Progress struct {
 	Phase  Phase `json:"phase"`
 	Step   int64 `json:"step"`
@@ -119,7 +119,7 @@ type Progress struct {
 	ResumedFrom *ResumedFrom `json:"resumedFrom,omitempty"`
 	// EarlierRun is an earlier run of the same namespace and name that this run does not continue; nil for none.
 	EarlierRun *EarlierRun `json:"earlierRun,omitempty"`
-	// WorkersSeen is how many workers have sent Hello to this attempt and are alive.
+	// WorkersSeen is the number of live workers that have sent Hello to this attempt.
 	WorkersSeen int `json:"workersSeen"`
 	// Capabilities are the endpoint's, once they are known.
 	Capabilities *Capabilities `json:"capabilities,omitempty"`
@@ -178,7 +178,7 @@ type EnvironmentMetrics struct {
 	Evaluation []Estimate `json:"evaluation,omitempty"`
 }
 
-// MaxEstimates is how many estimates of an environment are reported.
+// MaxEstimates limits the reported estimates of an environment.
 const MaxEstimates = 16
 
 // Estimate is a metric of an evaluation with its confidence interval of 95%.
@@ -191,7 +191,7 @@ type Estimate struct {
 	High *float64 `json:"high,omitempty"`
 }
 
-// Cause is why an attempt ended. A learner reports the first eight itself; the manager infers the rest.
+// Cause is the cause of an attempt's end. A learner reports the first eight itself; the manager infers the rest.
 type Cause string
 
 // The causes.
@@ -212,7 +212,7 @@ const (
 	CauseRefused        Cause = "Refused"
 )
 
-// Reported says that learners report the cause themselves.
+// Reported reports whether learners report the cause themselves.
 func (c Cause) Reported() bool {
 	switch c {
 	case CauseCompleted, CauseDrained, CauseUpstream, CauseConfigRejected, CauseDataRejected, CauseCrashed, CauseFenced,

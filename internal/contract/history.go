@@ -8,14 +8,14 @@ const HistoryVersion = 1
 
 // Bounds of the records in one reply.
 const (
-	// MaxRecords is how many records a reply has at most.
+	// MaxRecords limits the records of a reply.
 	MaxRecords = 128
-	// MaxRecordsBytes is how long the encoding of the records of one reply is at most. Managers before this bound read 256
-	// KiB of a reply, and later ones twice that.
+	// MaxRecordsBytes limits the encoding of the records of one reply. Managers before this bound read 256 KiB of a reply,
+	// and later ones twice as much.
 	MaxRecordsBytes = 96 << 10
-	// MaxRecordMetrics is how many metrics a record has at most.
+	// MaxRecordMetrics limits the metrics of a record.
 	MaxRecordMetrics = 32
-	// MaxMetricName is how long the name of a metric in a record is at most, in bytes.
+	// MaxMetricName limits the name of a metric in a record, in bytes.
 	MaxMetricName = 256
 )
 
@@ -30,7 +30,7 @@ type Record struct {
 	Lineage string `json:"lineage"`
 	// Attempt is the attempt that made the step.
 	Attempt int32 `json:"attempt,omitempty"`
-	// Time is when it was committed or evaluated, in seconds since 1970; 0 if that is not known.
+	// Time is the time of its commit or evaluation, in seconds since 1970; 0 if not known.
 	Time int64 `json:"time,omitempty"`
 	// Resumed says that the run continues from this version: later ones were lost. Such a record has no metrics.
 	Resumed bool `json:"resumed,omitempty"`

@@ -15,7 +15,7 @@ import (
 	"fmt"
 )
 
-// ProgramPort is where the pods of programs serve workers.
+// ProgramPort is the port on which the pods of programs serve workers.
 const ProgramPort = 7445
 
 // programServerName is the name that the certificates of such pods are issued for.

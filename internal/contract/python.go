@@ -12,7 +12,8 @@ import (
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1/environment"
 )
 
-// Execution is where the functions of an environment run, beside each worker. The manager reads all but ProcessBytes.
+// Execution is the container in which the functions of an environment run, beside each worker. The manager reads all
+// fields except ProcessBytes.
 type Execution struct {
 	environment.FunctionImage
 	Container
@@ -101,7 +102,8 @@ func (d Definition) AgentProcesses() int64 {
 	return 0
 }
 
-// ProgramsDir is where the pods that call programs have the sockets of their runners, each in a folder of its own.
+// ProgramsDir is the folder in which pods that call programs have the sockets of their runners, each in a folder of its
+// own.
 const ProgramsDir = "/run/tinker-operator/programs"
 
 // RunnerSocket is the name of a runner's socket in its folder.

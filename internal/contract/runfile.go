@@ -33,18 +33,18 @@ type RunFile struct {
 	Epochs int64 `json:"epochs,omitempty"`
 	// ResumeFrom is the uid of the run that this run continues; empty for none.
 	ResumeFrom string `json:"resumeFrom,omitempty"`
-	// Checkpoints is when states are saved and how long they are kept.
+	// Checkpoints says when states are saved and how long they are kept.
 	Checkpoints Checkpoints `json:"checkpoints"`
 	// Evaluation is nil when nothing is evaluated.
 	Evaluation *Evaluation `json:"evaluation,omitempty"`
-	// Concurrency is how many episodes the whole run has in progress.
+	// Concurrency is the number of episodes that the whole run has in progress.
 	Concurrency int `json:"concurrency"`
 	// RequireOptimizer refuses to resume without the optimizer's state.
 	RequireOptimizer bool `json:"requireOptimizer"`
 	// ArtifactsDir is the mounted folder of the claim, below which the run makes a folder of its uid;
 	// empty without artifacts. With ArtifactsURL it is a folder of the pod for a copy.
 	ArtifactsDir string `json:"artifactsDir,omitempty"`
-	// ArtifactsURL is where the artifacts are kept instead of a claim; empty without one.
+	// ArtifactsURL is the URL of the artifacts instead of a claim; empty for none.
 	ArtifactsURL string `json:"artifactsURL,omitempty"`
 	// Tracking names the services that show the run's curves; nil for none.
 	Tracking *tracking.Settings `json:"tracking,omitempty"`
@@ -99,7 +99,7 @@ type Capabilities struct {
 	Supported   []string `json:"supported,omitempty"`
 	Ignored     []string `json:"ignored,omitempty"`
 	Unsupported []string `json:"unsupported,omitempty"`
-	// CheckedAt is when the run's first check of its own ended, RFC 3339; empty if it made none, or that is not known.
+	// CheckedAt is the end of the run's first check of its own, RFC 3339; empty if it made none, or the time is not known.
 	CheckedAt string `json:"checkedAt,omitempty"`
 	// ClientVersion is the version of the learner that checked, and Connection the digest in its run file.
 	ClientVersion string `json:"clientVersion,omitempty"`
@@ -154,11 +154,11 @@ type Model struct {
 	// Begin and End are the tokens that begin and end texts, of a model that only the manager knows.
 	Begin string `json:"begin,omitempty"`
 	End   string `json:"end,omitempty"`
-	// Tokenizer is where the vocabulary is; nil for the simulator's own, which is built in.
+	// Tokenizer is the source of the vocabulary; nil for the simulator's own, which is built in.
 	Tokenizer *Tokenizer `json:"tokenizer,omitempty"`
 }
 
-// Tokenizer is where the file of a vocabulary is: in a repository of a Hugging Face hub, or at a URL.
+// Tokenizer is the source of a vocabulary's file: a repository of a Hugging Face hub, or a URL.
 type Tokenizer struct {
 	Repository string `json:"repository,omitempty"`
 	// Revision of the repository; empty for main.
@@ -173,7 +173,7 @@ type Tokenizer struct {
 	SHA256 string `json:"sha256,omitempty"`
 }
 
-// InitFrom is where the first weights come from.
+// InitFrom is the source of the first weights.
 type InitFrom struct {
 	// Checkpoint is tinker://RUN/weights/NAME (or sampler_weights, for evaluation alone).
 	Checkpoint string `json:"checkpoint"`
@@ -198,7 +198,7 @@ type Environment struct {
 	// GroupSize is the episodes of one task (evaluation: samples of one task).
 	GroupSize  int `json:"groupSize"`
 	MinMembers int `json:"minMembers"`
-	// Retries is how often a faulted episode is played again.
+	// Retries is the number of times a faulted episode is played again.
 	Retries int `json:"retries"`
 	// SkipUnavailable drops the environment's training groups while no worker can play them; otherwise the run waits.
 	SkipUnavailable bool                  `json:"skipUnavailable,omitempty"`
@@ -211,7 +211,7 @@ type Environment struct {
 	PassAt []int `json:"passAt,omitempty"`
 }
 
-// Tasks is how many tasks of the environment are used.
+// Tasks returns the number of tasks of the environment that are used.
 func (e Environment) Tasks() (tasks int64) {
 	for _, split := range e.Splits {
 		tasks += split.Tasks
@@ -234,7 +234,7 @@ type Definition struct {
 	ORS     *ORS                `json:"ors,omitempty"`
 	Dataset *Dataset            `json:"dataset,omitempty"`
 	Reward  *environment.Reward `json:"reward,omitempty"`
-	// Execution is where functions of the reward run; nil where it has none.
+	// Execution is the container in which functions of the reward run; nil if it has none.
 	Execution *Execution `json:"execution,omitempty"`
 	// Interaction is nil where one reply is the answer.
 	Interaction *environment.Interaction `json:"interaction,omitempty"`

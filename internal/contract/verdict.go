@@ -60,7 +60,7 @@ func (v *Verdict) shrink() bool {
 	return true
 }
 
-// dropEstimate drops the last estimate of the environment that has most of them, and says whether there was one.
+// dropEstimate drops the last estimate of the environment that has most of them, and reports whether there was one.
 func (p *Progress) dropEstimate() bool {
 	most := -1
 	for i, e := range p.Environments {

@@ -118,7 +118,7 @@ func Rescale(run *v1alpha1.TrainingRun, job *batchv1.Job) (*batchv1.Job, bool) {
 	return changed, !equality.Semantic.DeepEqual(job, changed)
 }
 
-// SuspendedByOther says that another controller has suspended a Job.
+// SuspendedByOther reports whether another controller has suspended a Job.
 func SuspendedByOther(job *batchv1.Job) bool {
 	return job != nil && ptr.Deref(job.Spec.Suspend, false) && job.Annotations[v1alpha1.AnnotationSuspended] == ""
 }
@@ -126,7 +126,7 @@ func SuspendedByOther(job *batchv1.Job) bool {
 // CredentialsOf is the name of the credentials Secret that a Job's pods mount; empty when they mount none.
 func CredentialsOf(job *batchv1.Job) string { return credentialsSource(job).SecretName }
 
-// HasManagerToken says whether a learner's Job mounts a token of the manager's own, which earlier managers did not
+// HasManagerToken reports whether a learner's Job mounts a token of the manager's own, which earlier managers did not
 // write.
 func HasManagerToken(job *batchv1.Job) bool {
 	return slices.ContainsFunc(credentialsSource(job).Items,

@@ -83,7 +83,7 @@ func CredentialsName(run *v1alpha1.TrainingRun, suffix string) string {
 	return prefix(run.Name, run.UID) + "-credentials-" + suffix
 }
 
-// SameManagerKey says whether the contents of two credentials Secrets of a run derive from the same manager key, by
+// SameManagerKey reports whether the contents of two credentials Secrets of a run derive from the same manager key, by
 // their names.
 func SameManagerKey(a, b string) bool {
 	return a[strings.LastIndexByte(a, '-')+1:] == b[strings.LastIndexByte(b, '-')+1:]

@@ -44,13 +44,13 @@ func length(run *v1alpha1.TrainingRun) algorithm.Algorithm {
 	return algorithm.Algorithm{Steps: a.Steps, Epochs: a.Epochs}
 }
 
-// Raised says that the spec asks for more steps or epochs than the newest attempt was started with.
+// Raised reports whether the spec asks for more steps or epochs than the newest attempt was started with.
 func Raised(run *v1alpha1.TrainingRun) bool {
 	wanted, is := length(run), run.Status
 	return is.Steps != nil && wanted.Steps > *is.Steps || is.Epochs != nil && wanted.Epochs > *is.Epochs
 }
 
-// APIKeyChanged says that the spec names another API key than a learner's Job was created with.
+// APIKeyChanged reports whether the spec names another API key than a learner's Job was created with.
 func APIKeyChanged(run *v1alpha1.TrainingRun, job *batchv1.Job) bool {
 	return slices.Contains(PendingChanges(run, job), settingAPIKey)
 }
@@ -93,13 +93,13 @@ func fixedSettingsOf(run *v1alpha1.TrainingRun) map[string]string {
 	}
 }
 
-// RestartsUnfixed says that a change of a field restarts the learner of a run that has committed no step: it decides
-// the weights, or how many steps there are, which can be lowered until then.
+// RestartsUnfixed reports whether a change of a field restarts the learner of a run that has committed no step: it
+// decides the weights, or how many steps there are, which can be lowered until then.
 func RestartsUnfixed(field string) bool {
 	return DecidesWeights(field) || field == FieldSteps || field == FieldEpochs
 }
 
-// DecidesWeights says that a field of the spec decides the weights.
+// DecidesWeights reports whether a field of the spec decides the weights.
 func DecidesWeights(field string) bool {
 	_, decides := fixedSettingsOf(&v1alpha1.TrainingRun{})[field]
 	return decides

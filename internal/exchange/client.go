@@ -36,7 +36,7 @@ type ClientConfig struct {
 	Spent func() Spent
 	// Logger may be nil.
 	Logger *slog.Logger
-	// Renew is how often leases are renewed: 2 s unless given.
+	// Renew is the interval at which leases are renewed: 2 s unless given.
 	Renew time.Duration
 	// Dial replaces TCP, in tests.
 	Dial func(ctx context.Context, address string) (net.Conn, error)

@@ -62,7 +62,7 @@ func eachSegment(group *rl.Group, f func(*rl.Segment)) {
 	}
 }
 
-// sharedLength is how many tokens of a prompt, and of a reply, sharedMask is for.
+// sharedLength is the number of tokens of a prompt, and of a reply, that sharedMask covers.
 const sharedLength = 1 << 18
 
 // promptAndReply is the mask of a prompt and of a reply, both as long as possible.

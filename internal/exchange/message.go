@@ -162,7 +162,7 @@ type Renewal struct {
 	State *WorkerState
 }
 
-// Progress is how far a group in progress is.
+// Progress is the progress of a group.
 type Progress struct {
 	Key           rl.Key
 	MembersDone   int
@@ -171,8 +171,8 @@ type Progress struct {
 	Next int64
 }
 
-// UnreportedRequests is how many requests a member is taken to have made since the last report of a worker that is
-// lost: one for a reply, and one for the reference of a KL penalty, for a judge or for the next reply.
+// UnreportedRequests is the assumed number of requests of a member since the last report of a lost worker: one for a
+// reply, and one for the reference of a KL penalty, for a judge or for the next reply.
 const UnreportedRequests = 2
 
 // Directive has the orders and values for a worker. It describes the current state and not the changes, so that the
@@ -180,7 +180,7 @@ const UnreportedRequests = 2
 type Directive struct {
 	// Revoked leases are no longer the worker's, which stops playing them.
 	Revoked []rl.Key
-	// Credits is how many sample requests the worker may have in flight.
+	// Credits limits the sample requests that the worker may have in flight.
 	Credits int
 	// CoveredIndex is the first slot whose training group is still to be stored.
 	CoveredIndex int64

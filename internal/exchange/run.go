@@ -29,7 +29,7 @@ type Worker interface {
 	HandleDirective(directive Directive)
 }
 
-// streamTimeout is how long a Renew stream is used when the learner does not end it.
+// streamTimeout is the time for which a Renew stream is used if the learner does not end it.
 const streamTimeout = time.Minute
 
 // Run stays connected to the learner: it dials, says Hello, renews leases and receives directives for 60 s, then

@@ -67,13 +67,13 @@ type ServerConfig struct {
 
 // Timing configures a server. A zero stands for the default that its comment names.
 type Timing struct {
-	// Acquire is how long Acquire waits: 20 s.
+	// Acquire is the time for which Acquire waits: 20 s.
 	Acquire time.Duration
-	// Stream is how long a Renew stream lasts: 60 s.
+	// Stream is the duration of a Renew stream: 60 s.
 	Stream time.Duration
 	// Direct is the interval at which a worker is sent changes without a Notify: 1 s.
 	Direct time.Duration
-	// Drain is how long Serve waits for calls in flight when it ends: 2 s.
+	// Drain is the time for which Serve waits for calls in flight when it ends: 2 s.
 	Drain time.Duration
 }
 
@@ -102,8 +102,8 @@ const (
 	maxSubmitBytes = 32 << 20
 )
 
-// submitWindow is how much of a group comes before it has its turn. It is static: a window that adapts to the network
-// may become as large as 16 MiB for each of the groups that wait.
+// submitWindow is the part of a group that arrives before it has its turn, in bytes. It is static: a window that adapts
+// to the network may become as large as 16 MiB for each of the groups that wait.
 const submitWindow = 128 << 10
 
 // Server is the learner's side.

@@ -12,12 +12,12 @@ import (
 
 // Bounds of the parts of an encoding. The head is written with each new row, and a chunk once the head has many.
 const (
-	// headBytes is how long the rows of a head are at most, without the names of their metrics.
+	// headBytes limits the rows of a head, without the names of their metrics.
 	headBytes = 8 << 10
-	// headRows is how many of the newest rows stay in a head whose other rows become a chunk, since rows still change
+	// headRows is the number of newest rows that stay in a head whose other rows become a chunk, since rows still change
 	// while they are new.
 	headRows = 8
-	// chunkBytes is how long a chunk of several rows is at most.
+	// chunkBytes limits a chunk of several rows.
 	chunkBytes = 64 << 10
 	// maxChunks is more than Encode makes: two neighbours have more than chunkBytes.
 	maxChunks = 16

@@ -16,9 +16,9 @@ import (
 
 // Bounds of a history.
 const (
-	// MaxRows is how many rows it has at most.
+	// MaxRows limits its rows.
 	MaxRows = 512
-	// MaxBytes is how long all parts of its encoding are at most.
+	// MaxBytes limits all parts of its encoding together.
 	MaxBytes = 240 << 10
 	// maxRowMetrics is the maximum number of metrics in a row: the metrics of a step and of an evaluation.
 	maxRowMetrics = 2 * contract.MaxRecordMetrics
@@ -30,12 +30,12 @@ type Row struct {
 	Step    int64
 	Lineage string
 	Attempt int32
-	// Time is when the step was committed, in seconds since 1970.
+	// Time is the time at which the step was committed, in seconds since 1970.
 	Time    int64
 	Metrics map[string]float64
 }
 
-// Evaluated says that the row has figures of an evaluation.
+// Evaluated reports whether the row has figures of an evaluation.
 func (r Row) Evaluated() bool {
 	for name := range r.Metrics {
 		if isEvaluation(name) {

@@ -330,7 +330,7 @@ func isConstant(part []*cell) bool {
 	})
 }
 
-// constantWithin is how much numbers may differ by rounding, relative to the greatest of them or to 1.
+// constantWithin is the difference of numbers that may be due to rounding, relative to the greatest of them or to 1.
 const constantWithin = 1e-8
 
 // areConstant reports whether numbers are equal except for rounding: sums of the same rewards in another order differ

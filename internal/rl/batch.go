@@ -15,7 +15,7 @@ type Rules struct {
 	OwnSlots bool
 	// Lag is L: step k trains on groups that version max(0, k-L) sampled.
 	Lag int
-	// Steps is how many steps the run has.
+	// Steps is the number of steps of the run.
 	Steps int64
 	// OldestVersion is the oldest that can still be sampled: 0, unless versions of the lag's window were
 	// lost permanently. A step that wants an older one takes this one instead.
@@ -25,7 +25,7 @@ type Rules struct {
 // refillFactor bounds the slots of a step, as a multiple of the groups that it wants.
 const refillFactor = 4
 
-// Position is where a run is: the first step that is not trained and the first slot that no step took.
+// Position is the position of a run: the first step that is not trained and the first slot that no step took.
 type Position struct {
 	Step, Cursor int64
 }

@@ -126,7 +126,7 @@ type Trajectory struct {
 	Judgements []Judgement
 }
 
-// Judgement is how a judge rated one criterion, from 0 to 1. Texts are cut to MaxJudgementText bytes.
+// Judgement is a judge's rating of one criterion, from 0 to 1. Texts are cut to MaxJudgementText bytes.
 type Judgement struct {
 	Criterion, Rationale string
 	Rating               float64

@@ -20,7 +20,7 @@ import (
 // the name, and has to continue the same chain.
 type Lineage [32]byte
 
-// shortBytes is how much of a lineage a name has.
+// shortBytes is the number of bytes of a lineage in a name.
 const shortBytes = 5
 
 // Settings decide how a step changes the weights with its batch.

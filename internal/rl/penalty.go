@@ -44,7 +44,7 @@ func Penalise(datums []Datum, kl algorithm.KL) (mean float64, err error) {
 	return mean, nil
 }
 
-// difference is how much likelier a target is under the policy than under the reference.
+// difference returns the log-probability of a target under the policy less the one under the reference.
 func (d Datum) difference(i int) float64 {
 	return float64(d.Logprobs[i]) - float64(d.ReferenceLogprobs[i])
 }

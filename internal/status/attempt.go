@@ -13,12 +13,12 @@ func NewestAttempt(run *v1alpha1.TrainingRun) int32 {
 	return run.Status.Attempts[0].Number
 }
 
-// AttemptEnded says that no attempt is in progress: none was made, or the newest has ended.
+// AttemptEnded reports whether no attempt is in progress: none was made, or the newest has ended.
 func AttemptEnded(run *v1alpha1.TrainingRun) bool {
 	return len(run.Status.Attempts) == 0 || run.Status.Attempts[0].CompletionTime != nil
 }
 
-// RunFinished says that a run is over: complete or failed.
+// RunFinished reports whether a run is over: complete or failed.
 func RunFinished(run *v1alpha1.TrainingRun) bool {
 	return IsTrue(run.Status.Conditions, v1alpha1.ConditionComplete) || IsTrue(run.Status.Conditions,
 		v1alpha1.ConditionFailed)

@@ -98,12 +98,12 @@ func Set(conditions *[]metav1.Condition, codes *[]v1alpha1.ConditionCode, genera
 	slices.SortFunc(*codes, func(a, b v1alpha1.ConditionCode) int { return cmp.Compare(a.Condition, b.Condition) })
 }
 
-// IsTrue says whether a condition holds.
+// IsTrue reports whether a condition holds.
 func IsTrue(conditions []metav1.Condition, kind string) bool {
 	return meta.IsStatusConditionTrue(conditions, kind)
 }
 
-// Since is when a condition took the status that it has, if it has the one given.
+// Since returns the time at which a condition took its status, if it has the given one.
 func Since(conditions []metav1.Condition, kind string, status metav1.ConditionStatus) (time.Time, bool) {
 	c := meta.FindStatusCondition(conditions, kind)
 	if c == nil || c.Status != status {

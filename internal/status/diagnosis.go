@@ -11,7 +11,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/diagnosis"
 )
 
-// maxDiagnosis is how long the message of a diagnosis is at most, in bytes.
+// maxDiagnosis limits the message of a diagnosis, in bytes.
 const maxDiagnosis = 1024
 
 // Diagnoses returns findings as a status has them.

@@ -166,7 +166,7 @@ func timeOf(text string) *metav1.Time {
 	return ptr.To(metav1.NewTime(at.UTC().Truncate(time.Second)))
 }
 
-// maxFault is how long the newest fault of an environment is at most, in bytes.
+// maxFault limits the newest fault of an environment, in bytes.
 const maxFault = 512
 
 // reportEnvironments fills in the metrics of the environments that the run has pinned.
@@ -330,7 +330,7 @@ func reportOrigin(next *v1alpha1.TrainingRunStatus, p contract.Progress) {
 	}
 }
 
-// maxUID is how many characters of a uid a status has.
+// maxUID limits the characters of a uid in a status.
 const maxUID = 64
 
 // reportDataset keeps the data that a learner has read. Other data is refused once a step is committed.

@@ -212,7 +212,7 @@ func startTrained(t *testing.T, options tinkersim.Options) (b *backend, session,
 	return b, session, model
 }
 
-// isProtobuf says whether the answer has that content type.
+// isProtobuf reports whether the answer has that content type.
 func isProtobuf(r reply) bool {
 	return r.header.Get("Content-Type") == "application/x-protobuf" && !bytes.HasPrefix([]byte(r.body), []byte("{"))
 }

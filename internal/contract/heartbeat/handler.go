@@ -19,7 +19,7 @@ const (
 	maxReplyBytes   = 512 << 10
 )
 
-// HasBearer says whether a request has a bearer token that is authorized.
+// HasBearer reports whether a request has a bearer token that is authorized.
 func HasBearer(r *http.Request, authorized func(token string) bool) bool {
 	token, ok := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
 	return ok && authorized(token)

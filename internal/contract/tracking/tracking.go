@@ -53,7 +53,7 @@ type WandB struct {
 	KeyFile string `json:"keyFile"`
 }
 
-// Problem is why a service does not receive the run's steps.
+// Problem keeps a service from receiving the run's steps.
 type Problem struct {
 	// Service is the name of its field, such as wandb.
 	Service string `json:"service"`

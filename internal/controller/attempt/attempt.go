@@ -70,7 +70,7 @@ func restarts(next *v1alpha1.TrainingRunStatus) int32 {
 	return count + 1
 }
 
-// AskedToStop says that a run was to be suspended when its status was written.
+// AskedToStop reports whether a run was to be suspended when its status was written.
 func AskedToStop(s v1alpha1.TrainingRunStatus) bool {
 	c := meta.FindStatusCondition(s.Conditions, v1alpha1.ConditionSuspended)
 	return c != nil && c.Status != metav1.ConditionFalse

@@ -17,7 +17,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/wait"
 )
 
-// sameStepFailures is how many counted failures in a row, all at one step, show that the step itself fails.
+// sameStepFailures is the number of counted failures in a row at one step which show that the step itself fails.
 const sameStepFailures = 3
 
 // barrenPauses are those between attempts that make no progress.
@@ -134,18 +134,17 @@ func stuckAt(attempts []v1alpha1.Attempt) (int64, bool) {
 	return steps[0], true
 }
 
-// committedStep says that an attempt committed a step. One that never reported has no FromStep; its ToStep is where its
-// successor began.
+// committedStep reports whether an attempt committed a step. An attempt that never reported has no FromStep; its ToStep
+// is the step at which its successor began.
 func committedStep(a v1alpha1.Attempt) bool {
 	return a.FromStep != nil && a.ToStep != nil && *a.ToStep > *a.FromStep
 }
 
-// Backoff is how long to wait after the newest attempt before the next: not at all after one that made progress, nor
-// after the first that did not; then 10 s, doubling to 5 minutes. After an attempt that gave up on the endpoint it is
-// at least 10 s, and after one that awaits a repair always RepairInterval, except that an attempt whose spec was
-// refused or changed is followed by one of another spec, that a run which completed was given more steps, that one
-// whose Job was suspended waited for that, and that one whose pod could not start has waited itself. An init container
-// that fails ends its pod at once.
+// Backoff returns the pause after the newest attempt. It is 0 after an attempt that made progress, and after the first
+// one that did not; then 10 s, doubling to 5 minutes. After an attempt that gave up on the endpoint it is at least 10
+// s, and after one that awaits a repair always RepairInterval. There is no pause if the next attempt has another spec,
+// if a completed run was given more steps, if the Job was suspended, or if the pod could not start, since that attempt
+// has waited itself. An init container that fails ends its pod at once.
 func Backoff(attempts []v1alpha1.Attempt) time.Duration {
 	if problem.NextOf(problem.Code(attempts[0].Reason)) == problem.AtOnce ||
 		attempts[0].Cause == string(contract.CauseCompleted) {

@@ -17,7 +17,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/problem"
 )
 
-// Ending is how an attempt ended.
+// Ending is the end of an attempt.
 type Ending struct {
 	Cause contract.Cause
 	// Reason is the code of the problem, and may be empty.
@@ -27,7 +27,7 @@ type Ending struct {
 	Progress *contract.Progress
 }
 
-// OverdueAfter is how long past its grace period a pod may linger before its node counts as lost.
+// OverdueAfter is the time after its grace period for which a pod may linger before its node counts as lost.
 const OverdueAfter = 30 * time.Second
 
 // EndingOfLearner returns how an attempt ended, from its Job and pod; nil while it is in progress. The pod decides if
@@ -45,7 +45,7 @@ func EndingOfLearner(attempt int32, job *batchv1.Job, pod *corev1.Pod, now time.
 	return nil
 }
 
-// JobEnded says that a Job will make no further pod.
+// JobEnded reports whether a Job will make no further pod.
 func JobEnded(job *batchv1.Job) bool {
 	if job.DeletionTimestamp != nil || job.Status.Failed > 0 || job.Status.Succeeded > 0 {
 		return true
@@ -114,7 +114,7 @@ func ofTermination(attempt int32, pod *corev1.Pod, t *corev1.ContainerStateTermi
 // MaxMessage is the longest message of an attempt.
 const MaxMessage = 256
 
-// maxLogEnd is how much of a learner's log fits into an attempt's message.
+// maxLogEnd limits the part of a learner's log in an attempt's message.
 const maxLogEnd = MaxMessage - 64
 
 // ofVerdict gives an ending as the learner reports it. A cause that no learner reports counts as a crash. A

@@ -21,7 +21,7 @@ import (
 // Use has the permissions and budgets of a run at its TinkerEndpoint. The zero value is the use of a run with a key of
 // its own.
 type Use struct {
-	// Problem is why the run may not use the endpoint; nil if it may.
+	// Problem keeps the run from using the endpoint; nil if it may use it.
 	Problem *problem.Problem
 	// Prices are the prices of the endpoint by model; nil if it has none of its own.
 	Prices map[string]spending.Price
@@ -136,7 +136,7 @@ func reached(found *v1alpha1.TinkerEndpoint, budget v1alpha1.EndpointBudget, now
 		"raised.", start.Format(time.DateOnly), until.Format(time.DateOnly)), until
 }
 
-// selects says whether a selector selects labels. A selector that is not valid selects nothing; nil selects nothing.
+// selects reports whether a selector selects labels. An invalid selector and nil select nothing.
 func selects(selector *metav1.LabelSelector, set map[string]string) bool {
 	parsed, err := metav1.LabelSelectorAsSelector(selector)
 	return err == nil && parsed.Matches(labels.Set(set))

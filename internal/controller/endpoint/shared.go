@@ -18,7 +18,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/status"
 )
 
-// SharedFor is how long runs rely on the check of another run.
+// SharedFor is the time for which runs rely on the check of another run.
 const SharedFor = 24 * time.Hour
 
 // checkedAnew are the features that each run checks itself, whatever others found: a change of them would change the
@@ -74,7 +74,7 @@ func isNewer(a, b *v1alpha1.TrainingRun) bool {
 	return a.Name < b.Name
 }
 
-// checkedAt is when the oldest of a run's findings was made, or its creation if that is not known.
+// checkedAt returns the time of the oldest of a run's findings, or the run's creation if that is not known.
 func checkedAt(run *v1alpha1.TrainingRun) time.Time {
 	found := run.Status.Capabilities
 	switch {

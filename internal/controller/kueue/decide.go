@@ -22,7 +22,7 @@ type State struct {
 	Version string
 	// Workload is the run's Workload; nil if it does not exist.
 	Workload *Workload
-	// Refused is why the Workload could not be made; "" where nothing is known to.
+	// Refused is the reason for which the Workload could not be made; "" for none.
 	Refused string
 	// Sets are the pod sets that the run needs; nil where that is not known.
 	Sets []PodSet

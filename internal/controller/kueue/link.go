@@ -29,7 +29,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
 )
 
-// askEvery is how often at most a Link asks the API server whether it has Kueue.
+// askEvery is the minimum time between two questions of a Link to the API server whether it has Kueue.
 const askEvery = 30 * time.Second
 
 // Link reaches Kueue's objects. Without Kueue in the cluster it watches nothing, and while no run names a queue it asks
@@ -185,7 +185,7 @@ func (l *Link) Do(ctx context.Context, run *v1alpha1.TrainingRun, state State, a
 	}
 }
 
-// Ending is how a run ended.
+// Ending is the end of a run.
 type Ending struct {
 	Succeeded bool
 	Message   string

@@ -132,7 +132,7 @@ type AdmissionCheckState struct {
 	PodSetUpdates []PodSetUpdate `json:"podSetUpdates,omitempty"`
 }
 
-// PodSetUpdate is how an admission check changes the pods of a pod set.
+// PodSetUpdate is an admission check's change of the pods of a pod set.
 type PodSetUpdate struct {
 	Name         string              `json:"name"`
 	Labels       map[string]string   `json:"labels,omitempty"`

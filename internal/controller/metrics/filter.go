@@ -22,7 +22,7 @@ import (
 )
 
 const (
-	// entries is how many decisions are remembered at most.
+	// entries limits the remembered decisions.
 	entries = 1024
 	// admittedFor and refusedFor are how long a decision is remembered.
 	admittedFor = time.Minute

@@ -33,7 +33,7 @@ import (
 const Name = "runs.rl.tinker-operator.dev"
 
 const (
-	// Duration is how long a manager holds a namespace after it was last heard of.
+	// Duration is the time for which a manager holds a namespace after its last renewal.
 	Duration = 2 * time.Minute
 	// renewEvery is the time between two renewals.
 	renewEvery = Duration / 4
@@ -62,7 +62,7 @@ type Leases struct {
 type held struct {
 	// by is the other manager that holds the namespace; "" if this one does.
 	by string
-	// until is when to look again.
+	// until is the time of the next look.
 	until time.Time
 }
 
@@ -75,8 +75,8 @@ func New(c client.Client, live client.Reader, recorder events.EventRecorder, ide
 	return &Leases{client: c, live: live, recorder: recorder, identity: identity, now: now, namespaces: map[string]held{}}
 }
 
-// Wait is how long an object is to be left alone because another manager holds its namespace; 0 if this one does. An
-// event and a line of the log say so once for each object and holder.
+// Wait returns the time for which to leave an object alone because another manager holds its namespace; 0 if this one
+// does. An event and a line of the log say so once for each object and holder.
 func (l *Leases) Wait(ctx context.Context, object client.Object) (time.Duration, error) {
 	if l == nil {
 		return 0, nil

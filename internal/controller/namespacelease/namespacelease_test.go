@@ -28,7 +28,7 @@ type apiServer struct {
 	version int
 	refuse  error
 	writes  int
-	// runs is how many runs the namespace has.
+	// runs is the number of runs in the namespace.
 	runs int
 }
 
@@ -87,7 +87,7 @@ func pod() client.Object {
 	return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "n", Name: "run", UID: "u"}}
 }
 
-// acts says whether a manager acts on the object now.
+// acts reports whether a manager acts on the object now.
 func acts(t *testing.T, l *Leases) bool {
 	t.Helper()
 	wait, err := l.Wait(t.Context(), pod())

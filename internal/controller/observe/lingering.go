@@ -20,7 +20,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/status"
 )
 
-// lingering is which pod keeps a Job that is being deleted, and when that was found.
+// lingering is the pod that keeps a Job which is being deleted, and the time at which it was found.
 type lingering struct {
 	at  time.Time
 	job types.UID

@@ -19,7 +19,7 @@ type look struct {
 	workers problem.Problem
 	// carried says that workers was found by an earlier look.
 	carried bool
-	// replaceAt is when the workers' Job is to be replaced.
+	// replaceAt is the time at which the workers' Job is to be replaced.
 	replaceAt time.Time
 	// learnerJob and workersJob are the Jobs that were looked at: the findings do not apply to Jobs that replace them.
 	learnerJob, workersJob types.UID

@@ -21,7 +21,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/status"
 )
 
-// mountDelay is how long a pod may take to have its volumes before the first look at its events.
+// mountDelay is the time that a pod has for its volumes before the first look at its events.
 const mountDelay = 20 * time.Second
 
 // maxMountWords bounds a message's quotation of the kubelet's words.
@@ -53,7 +53,7 @@ func (o *Observer) observeMounts(ctx context.Context, run *v1alpha1.TrainingRun,
 	}
 }
 
-// mayLackVolume says that a node has a pod whose containers it has not begun to start.
+// mayLackVolume reports whether a node has a pod whose containers it has not begun to start.
 func mayLackVolume(pod *corev1.Pod, container string) bool {
 	if pod == nil || pod.DeletionTimestamp != nil || pod.Spec.NodeName == "" || pod.Status.Phase != corev1.PodPending {
 		return false

@@ -51,7 +51,8 @@ type State struct {
 	Endpoint endpoint.Use
 	// Heartbeat is the reply of the newest attempt's learner.
 	Heartbeat poller.Result
-	// Findings are why the policy does not learn; Diagnosed is false while nothing is known. The Reconciler sets both.
+	// Findings are reasons for which the policy does not learn; Diagnosed is false while nothing is known. The Reconciler
+	// sets both.
 	Findings  []diagnosis.Finding
 	Diagnosed bool
 	// Queue is Kueue's state of the run; the Reconciler sets it.
@@ -67,11 +68,12 @@ type State struct {
 	// ProgramsObstacle is the problem of a program with pods of its own of which none is ready, or the problem that keeps
 	// its pods from starting; the zero value for none.
 	ProgramsObstacle problem.Problem
-	// WorkersReplaceAt is when the workers' Job is replaced because none of its workers can work: workers.ReplaceAt.
+	// WorkersReplaceAt is the time at which the workers' Job is replaced because none of its workers can work:
+	// workers.ReplaceAt.
 	WorkersReplaceAt time.Time
 	// Lingering is a pod that is being deleted and does not end, for people; empty for none.
 	Lingering string
-	// LookAgain is when to look again for these; 0 for never.
+	// LookAgain is the time until the next look for these; 0 for none.
 	LookAgain time.Duration
 }
 
@@ -83,7 +85,7 @@ type Learner struct {
 	Replaced bool
 }
 
-// WorkersActive is how many worker pods there are that have not ended.
+// WorkersActive returns the number of worker pods that have not ended.
 func (s State) WorkersActive() int32 {
 	if s.Rollout == nil {
 		return 0
@@ -91,7 +93,7 @@ func (s State) WorkersActive() int32 {
 	return s.Rollout.Status.Active
 }
 
-// WorkersReady is how many worker pods are ready.
+// WorkersReady returns the number of ready worker pods.
 func (s State) WorkersReady() int32 {
 	if s.Rollout == nil {
 		return 0
@@ -112,7 +114,7 @@ func (l *Learner) Add(pod *corev1.Pod) {
 	l.Pod = younger
 }
 
-// hasRun says that a learner's container runs or ran.
+// hasRun reports whether a learner's container runs or ran.
 func hasRun(pod *corev1.Pod) bool {
 	_, running := podstate.Running(pod, desired.LearnerContainer)
 	return running || podstate.Termination(pod, desired.LearnerContainer) != nil

@@ -28,7 +28,7 @@ import (
 // the pods of workers.
 const LookInterval = 10 * time.Second
 
-// lookDelay is how long a Job may take to have its pods before the first look.
+// lookDelay is the time that a Job has for its pods before the first look.
 const lookDelay = 3 * time.Second
 
 // observeObstacles finds the problems that keep the learner's pod from being created, and the workers' pods from
@@ -97,12 +97,12 @@ func (o *Observer) look(ctx context.Context, run *v1alpha1.TrainingRun, lacking 
 	return found
 }
 
-// lacksPod says that the Job of a learner should have a pod and has none.
+// lacksPod reports whether the Job of a learner should have a pod and has none.
 func lacksPod(l Learner) bool {
 	return l.Pod == nil && l.Job != nil && !attempt.JobEnded(l.Job) && !desired.SuspendedByOther(l.Job)
 }
 
-// lacksWorkers says that fewer workers are ready than there should be.
+// lacksWorkers reports whether fewer workers are ready than there should be.
 func lacksWorkers(seen State) bool {
 	job := seen.Rollout
 	return job != nil && job.DeletionTimestamp == nil && !ptr.Deref(job.Spec.Suspend, false) &&

@@ -93,8 +93,8 @@ func HasStep(run *v1alpha1.TrainingRun) bool {
 	return ptr.Deref(run.Status.Step, 0) > 0 || len(attempts) > 0 && attempts[0].Reason == string(problem.SettingsDiffer)
 }
 
-// BeginsAnew says that a run without a step begins anew although its spec is the same: it is a failed run that is tried
-// again, or the operator's default endpoint is another one.
+// BeginsAnew reports whether a run without a step begins anew although its spec is the same: it is a failed run that is
+// tried again, or the operator's default endpoint is another one.
 func BeginsAnew(run *v1alpha1.TrainingRun, newest *RunFile, defaultBaseURL string) bool {
 	retries := *run.Spec.RetryGeneration > ptr.Deref(run.Status.ObservedRetryGeneration, 0)
 	return retries || newest != nil && run.Spec.Tinker.BaseURL == "" && newest.Fixed.BaseURL != defaultBaseURL

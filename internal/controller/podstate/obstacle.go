@@ -53,7 +53,7 @@ func Waiting(pod *corev1.Pod, container string, fields Fields) problem.Problem {
 	return serverCrashing(pod, container)
 }
 
-// Unschedulable says that the scheduler finds no node for a pod, and since when.
+// Unschedulable reports whether the scheduler finds no node for a pod, with the time since when.
 func Unschedulable(pod *corev1.Pod) (time.Time, bool) {
 	c := unschedulable(pod)
 	if c == nil {
@@ -95,7 +95,7 @@ var imageFailures = []string{"ErrImagePull", "ImagePullBackOff", "RegistryUnavai
 // rarely, up to every five minutes, and at once for another pod.
 const ReplaceAfter = 45 * time.Second
 
-// ImageMissing says that a container of a pod waits for an image that could not be pulled.
+// ImageMissing reports whether a container of a pod waits for an image that could not be pulled.
 func ImageMissing(pod *corev1.Pod) bool {
 	return pod != nil && pod.DeletionTimestamp == nil && imageMissing(pod) != nil
 }
@@ -112,7 +112,7 @@ func imageMissing(pod *corev1.Pod) *corev1.ContainerStatus {
 	return nil
 }
 
-// ReplaceIn is how long a pod that waits for an image is left; 0 or less once it is to be replaced.
+// ReplaceIn returns the time until a pod that waits for an image is replaced; 0 or less once it is due.
 func ReplaceIn(pod *corev1.Pod, now time.Time) time.Duration {
 	return pod.CreationTimestamp.Add(ReplaceAfter).Sub(now)
 }

@@ -23,7 +23,7 @@ func JobEnd(job *batchv1.Job) *batchv1.JobCondition {
 	return &job.Status.Conditions[at]
 }
 
-// Termination is how a container ended; nil while it has not.
+// Termination returns the end of a container; nil while it has not ended.
 func Termination(pod *corev1.Pod, container string) *corev1.ContainerStateTerminated {
 	c := statusOf(pod, container)
 	if c == nil {
@@ -44,10 +44,10 @@ func Lasted(pod *corev1.Pod, container string) time.Duration {
 	return max(0, ended.FinishedAt.Sub(ended.StartedAt.Time))
 }
 
-// OutOfMemory says that the kernel ended a container since it used more memory than its limit.
+// OutOfMemory reports whether the kernel ended a container since it used more memory than its limit.
 func OutOfMemory(t *corev1.ContainerStateTerminated) bool { return t.Reason == "OOMKilled" }
 
-// Running says that a container runs, and since when.
+// Running reports whether a container runs, and since when.
 func Running(pod *corev1.Pod, container string) (time.Time, bool) {
 	c := statusOf(pod, container)
 	if c == nil || c.State.Running == nil {
@@ -83,7 +83,7 @@ func InitTermination(pod *corev1.Pod, container string) *corev1.ContainerStateTe
 	return nil
 }
 
-// Ready says that a pod is ready.
+// Ready reports whether a pod is ready.
 func Ready(pod *corev1.Pod) bool {
 	c := conditionOf(pod, corev1.PodReady)
 	return c != nil && c.Status == corev1.ConditionTrue
@@ -142,9 +142,9 @@ func DisruptionOf(pod *corev1.Pod) Disruption {
 	}
 }
 
-// NodeSilent says that a pod is being deleted because its node does not answer, so that nobody will report
-// when it has stopped. The node's controller marks such a pod not ready; a kubelet that answers keeps a
-// pod ready until it has stopped.
+// NodeSilent reports whether a pod is being deleted because its node does not answer, so that nobody will report when
+// it has stopped. The node's controller marks such a pod not ready; a kubelet that answers keeps a pod ready until it
+// has stopped.
 func NodeSilent(pod *corev1.Pod) bool {
 	target, ready := conditionOf(pod, corev1.DisruptionTarget), conditionOf(pod, corev1.PodReady)
 	evicted := target != nil && target.Status == corev1.ConditionTrue && target.Reason == deletedByTaint

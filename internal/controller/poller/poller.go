@@ -36,18 +36,18 @@ type Target struct {
 type Result struct {
 	// Reply is the newest; nil before the first.
 	Reply *contract.HeartbeatReply
-	// At is when Reply came.
+	// At is the time at which Reply arrived.
 	At time.Time
-	// Err is why the newest heartbeat had no reply; nil when it had one.
+	// Err is the error of the newest heartbeat; nil if it had a reply.
 	Err error
-	// Since is when this manager sent its first heartbeat; the zero time before.
+	// Since is the time of this manager's first heartbeat; the zero time before.
 	Since time.Time
 	// Excess describes the parts of the newest reply that the manager did not keep; empty for a learner of the project.
 	Excess string
 }
 
-// Unanswered is how long heartbeats of this manager have had no reply: since the newest reply, or since the first
-// heartbeat. It is 0 before the first, since a learner that was never asked is not silent.
+// Unanswered returns the time for which heartbeats of this manager have had no reply: since the newest reply, or since
+// the first heartbeat. It is 0 before the first, since a learner that was never asked is not silent.
 func (r Result) Unanswered(now time.Time) time.Duration {
 	if r.Since.IsZero() {
 		return 0
@@ -64,7 +64,7 @@ func (r Result) Fresh(now time.Time) bool {
 	return r.Reply != nil && now.Sub(r.At) <= FreshFor
 }
 
-// FreshFor is how long a reply is valid.
+// FreshFor is the time for which a reply is valid.
 const FreshFor = 15 * time.Second
 
 // Poster posts one heartbeat.
@@ -104,9 +104,8 @@ type pending struct {
 	figures bool
 }
 
-// figuresEvery is how many heartbeats there are from one event to the next where nothing changes but the figures of
-// steps, which a status has less often anyway. With an event for each reply, 1,000 runs would be 500 reconciles a
-// second.
+// figuresEvery is the number of heartbeats from one event to the next if only figures of steps change, which a status
+// shows less often anyway. With an event for each reply, 1,000 runs would be 500 reconciles a second.
 const figuresEvery = 3
 
 // New returns a Poller that tracks no learner yet.
@@ -253,7 +252,7 @@ func (p *Poller) record(run types.NamespacedName, target Target, reply contract.
 	return notify
 }
 
-// changed says whether a reconcile would see something else than before, besides figures of steps.
+// changed reports whether a reconcile would see something else than before, besides figures of steps.
 func changed(before, after Result) bool {
 	if (before.Err == nil) != (after.Err == nil) || (before.Reply == nil) != (after.Reply == nil) {
 		return true
@@ -268,7 +267,7 @@ func changed(before, after Result) bool {
 		newestRecord(before.Reply) != newestRecord(after.Reply) && hasMoreRecords(after.Reply)
 }
 
-// figuresChanged says whether a learner that replied before has committed steps.
+// figuresChanged reports whether a learner that replied before has committed steps.
 func figuresChanged(before, after Result) bool {
 	if before.Reply == nil || after.Reply == nil {
 		return false
@@ -276,7 +275,7 @@ func figuresChanged(before, after Result) bool {
 	return before.Reply.Sequence != after.Reply.Sequence || newestRecord(before.Reply) != newestRecord(after.Reply)
 }
 
-// hasMoreRecords says that a learner has further records. Earlier versions do not say so.
+// hasMoreRecords reports whether a learner has further records. Earlier versions do not say so.
 func hasMoreRecords(reply *contract.HeartbeatReply) bool {
 	return reply.MoreRecords || len(reply.Records) == contract.MaxRecords
 }

@@ -29,9 +29,10 @@ func NewPoster(managerKey []byte, now func() time.Time) Poster {
 }
 
 const (
-	// manyClients is how many are kept whether they are used or not; deriving a run's again costs less than a millisecond.
+	// manyClients is the number of clients that are kept even if they are not used; deriving the client of a run again
+	// costs less than a millisecond.
 	manyClients = 1024
-	// idleTimeout is how long a connection without a heartbeat is kept, and beyond manyClients its client.
+	// idleTimeout is the time for which a connection without a heartbeat is kept, and beyond manyClients also its client.
 	idleTimeout = 30 * time.Second
 )
 

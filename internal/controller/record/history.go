@@ -43,9 +43,9 @@ type known struct {
 	read   bool
 	source string
 	number int64
-	// findings are why the policy does not learn, by the history that was last read or written.
+	// findings are reasons for which the policy does not learn, by the history that was last read or written.
 	findings []diagnosis.Finding
-	// wrote is when the history was last written. A write that failed is tried again at retry.
+	// wrote is the time of the last write of the history. A failed write is tried again at retry.
 	wrote, retry time.Time
 }
 
@@ -75,8 +75,7 @@ func (w *HistoryWriter) Known(ctx context.Context, run *v1alpha1.TrainingRun, po
 }
 
 // Write stores the records of a reply of a learner's pod, and returns when to try again; 0 if nothing is left to write.
-// every is the time between two writes while the run trains. A history that cannot be written does not keep the run
-// from anything.
+// every is the time between two writes while the run trains. A history that cannot be written does not affect the run.
 func (w *HistoryWriter) Write(ctx context.Context, run *v1alpha1.TrainingRun, pod types.UID,
 	reply *contract.HeartbeatReply, every time.Duration) time.Duration {
 	if reply == nil || len(reply.Records) == 0 || reply.RunUID != string(run.UID) {

@@ -21,7 +21,7 @@ const (
 	writeSoon  = 2 * time.Second
 )
 
-// Due says whether a status is to be written now, and if not, whether it is to be written later.
+// Due reports whether a status is to be written now, and if not, whether it is to be written later.
 func Due(before, after *v1alpha1.TrainingRunStatus, wrote, now time.Time, rule Pace) (bool, time.Duration) {
 	if equal(before, after) {
 		return false, 0
@@ -47,7 +47,7 @@ func equal(before, after *v1alpha1.TrainingRunStatus) bool {
 	return equality.Semantic.DeepEqual(before, &same)
 }
 
-// isUrgent says that something must be known before anything follows from it, or that a person waits for it.
+// isUrgent reports whether a change must be known before anything follows from it, or a person waits for it.
 func isUrgent(before, after *v1alpha1.TrainingRunStatus) bool {
 	if ptr.Deref(before.ObservedGeneration, 0) != ptr.Deref(after.ObservedGeneration, 0) ||
 		len(before.Attempts) != len(after.Attempts) {

@@ -112,7 +112,7 @@ func attemptEvents(before, after *v1alpha1.TrainingRunStatus) []Event {
 	return all
 }
 
-// repeats says that the first attempt only finds out whether the repair that the one before awaits was made.
+// repeats reports whether the first attempt only finds out whether the repair that the one before awaits was made.
 func repeats(attempts []v1alpha1.Attempt) bool {
 	if attempts[0].CompletionTime != nil {
 		return attempts[0].Count > 1
@@ -180,7 +180,7 @@ func conditionEvents(before, after *v1alpha1.TrainingRunStatus) []Event {
 	return all
 }
 
-// answers says that the newest attempt's learner has answered, so that PodsReady is about the workers.
+// answers reports whether the newest attempt's learner has answered, so that PodsReady is about the workers.
 func answers(s *v1alpha1.TrainingRunStatus) bool {
 	return len(s.Attempts) > 0 && s.Attempts[0].AnswerTime != nil && s.Attempts[0].CompletionTime == nil
 }
@@ -200,7 +200,7 @@ func forgetsOptimizer(s *v1alpha1.TrainingRunStatus) bool {
 	return s.LatestCheckpoint != "" && (cold || status.Lacks(s.Capabilities, contract.CapabilityOptimizerRestore))
 }
 
-// newEvidence says that the endpoint fails in another way than before.
+// newEvidence reports whether the endpoint fails in another way than before.
 func newEvidence(was, is *metav1.Condition, code problem.Code) bool {
 	return was != nil && is.Type == v1alpha1.ConditionProgressing && isEvent(code) && was.Message != is.Message
 }

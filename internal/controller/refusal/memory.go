@@ -27,7 +27,7 @@ type Try struct {
 	At         time.Time
 }
 
-// Wait is how long to wait before the next try, and whether there is to be one: not for the same generation of the
+// Wait returns the time before the next try, and whether there is one: there is none for the same generation of the
 // owner if the refusal is final. The zero Try waits for nothing.
 func (t Try) Wait(generation int64, now time.Time) (time.Duration, bool) {
 	switch {
@@ -46,8 +46,8 @@ func (t Try) Wait(generation int64, now time.Time) (time.Duration, bool) {
 // none.
 type Memory struct{ byRole objectmap.Map[map[string]Try] }
 
-// Record keeps a refusal, or forgets the former one where err refuses nothing, and reports whether it refuses. Of one
-// owner, one goroutine at a time may record.
+// Record keeps a refusal, or forgets the former one if err is no refusal, and reports whether it is one. Only one
+// goroutine at a time may record for an owner.
 func (m *Memory) Record(owner client.Object, role, name string, err error, now time.Time) bool {
 	refused, is := Of(err)
 	tries := map[string]Try{}

@@ -52,7 +52,8 @@ func newest(events []eventsv1.Event) problem.Problem {
 	return problem.Problem{Code: problem.CreateRefused, Evidence: podWords(note)}
 }
 
-// lastSeen is when an event last occurred. The recorder of the Job controller writes the older fields.
+// lastSeen returns the time at which an event last occurred. The recorder of the Job controller writes the older
+// fields.
 func lastSeen(e eventsv1.Event) time.Time {
 	at := e.CreationTimestamp.Time
 	for _, other := range []time.Time{e.EventTime.Time, e.DeprecatedLastTimestamp.Time} {

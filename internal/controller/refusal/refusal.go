@@ -42,8 +42,8 @@ func OfObject(refused problem.Problem, object, field string) problem.Problem {
 	return problem.Problem{Code: refused.Code, Evidence: object + ": " + refused.Evidence, Field: field}
 }
 
-// denied says that an admission webhook or policy refuses: it may be changed while the object stays, whatever status
-// it answers.
+// denied reports whether an admission webhook or policy refuses, with any status. It may be changed while the object
+// stays.
 func denied(err error) bool {
 	if apierrors.ReasonForError(err) == metav1.StatusReasonUnknown {
 		return false

@@ -26,7 +26,7 @@ var (
 	invalid   = apierrors.NewInvalid(schema.GroupKind{Group: "batch", Kind: "Job"}, "j", nil)
 )
 
-// webhook is how the API server reports an admission webhook that refuses with a status of its own.
+// webhook returns the API server's error for an admission webhook that refuses with a status of its own.
 func webhook(code int32, reason metav1.StatusReason) error {
 	return &apierrors.StatusError{ErrStatus: metav1.Status{
 		Code: code, Reason: reason, Message: `admission webhook "w" denied the request: no`,

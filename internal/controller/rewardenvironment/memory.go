@@ -12,7 +12,7 @@ import (
 // probes are those that a Reconciler knows of one environment. If they are lost, a request may be made once more, and
 // only the clocks of nodes say when a probe ended.
 type probes struct {
-	// started is when the newest was started.
+	// started is the start of the newest probe.
 	started time.Time
 	// deleted are those that were deleted last. The cache may have them for a while yet.
 	deleted []types.UID

@@ -28,7 +28,7 @@ type observed struct {
 	// filled is the environment with the code of ConfigMaps in its spec, of which the definition is made.
 	filled     *v1alpha1.RewardEnvironment
 	definition contract.Definition
-	// code are the digests of that code, and unreadable is why it cannot be read.
+	// code are the digests of that code, and unreadable is the reason for which it cannot be read.
 	code       []v1alpha1.CodeStatus
 	unreadable *problem.Problem
 	// digest of the definition, and of the ConfigMap that it reads.
@@ -42,9 +42,9 @@ type observed struct {
 	pod *corev1.Pod
 	// others are Jobs of earlier tries and of other definitions.
 	others []*batchv1.Job
-	// started is when this process started the newest probe; zero if another did.
+	// started is the time at which this process started the newest probe; zero if another did.
 	started time.Time
-	// refused is why the API server refused the next try, and podRefused why it refuses the pod of the newest.
+	// refused is the API server's refusal of the next try, and podRefused its refusal of the pod of the newest.
 	refused    refusal.Try
 	podRefused problem.Problem
 }

@@ -131,7 +131,7 @@ func (p plan) withoutImage(env *v1alpha1.RewardEnvironment, seen observed, now t
 	return p.withProbe(env, seen, seen.try+1, now)
 }
 
-// hasAnswer says that this generation has an answer that stays: until a ConfigMap changes that it reads.
+// hasAnswer reports whether this generation has an answer that stays until a ConfigMap changes that it reads.
 func hasAnswer(env *v1alpha1.RewardEnvironment, seen observed) bool {
 	ready := meta.FindStatusCondition(env.Status.Conditions, v1alpha1.ConditionReady)
 	if ready == nil || ready.ObservedGeneration != env.Generation || ptr.Deref(env.Status.ObservedGeneration,

@@ -31,14 +31,15 @@ import (
 type observed struct {
 	// runs are those that name the endpoint, with the labels of their namespaces.
 	runs []namespacedRun
-	// ready is how many pods of the broker serve, and obstacle why none starts; the zero value where nothing is known.
+	// ready is the number of the broker's pods that serve, and obstacle the reason for which none starts; the zero value
+	// if unknown.
 	ready    int32
 	obstacle problem.Problem
 	// report is the broker's report; nil before the first.
 	report *endpoint.Report
 	// former are the settings that the ConfigMap has, encoded; empty if it does not exist.
 	former string
-	// prices are the endpoint's own, and unreadable is why they cannot be read.
+	// prices are the endpoint's own, and unreadable is the reason for which they cannot be read.
 	prices     map[string]spending.Price
 	unreadable string
 	// missing names a ConfigMap or its key that the spec names and that does not exist; empty for none.

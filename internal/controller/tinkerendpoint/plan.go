@@ -22,7 +22,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/status"
 )
 
-// startPatience is how long a broker may take to start, or to take over from another, before somebody has to act.
+// startPatience is the time that a broker has to start, or to take over from another, before somebody has to act.
 const startPatience = time.Minute
 
 // lookInterval is the time between two looks at a broker's report and its pods.

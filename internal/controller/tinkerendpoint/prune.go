@@ -16,7 +16,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/endpoint"
 )
 
-// pruneInterval is the time between two looks for old usage, and listed how many objects one request lists.
+// pruneInterval is the time between two looks for old usage, and listed the number of objects that one request lists.
 const (
 	pruneInterval = 24 * time.Hour
 	listed        = 500

@@ -175,7 +175,7 @@ func templateOf(object client.Object) string {
 	return object.GetAnnotations()[v1alpha1.AnnotationTemplate]
 }
 
-// ownedBy says that an object is of this very endpoint, and not of a former one of its name.
+// ownedBy reports whether an object is of this very endpoint, and not of a former one of its name.
 func ownedBy(live client.Object, of *v1alpha1.TinkerEndpoint) bool {
 	for _, owner := range live.GetOwnerReferences() {
 		if owner.UID == of.UID {

@@ -167,8 +167,8 @@ func workersOf(run *v1alpha1.TrainingRun, seen observe.State, pins desired.Pins)
 	return o
 }
 
-// keyReplaced says that the workers began before the API key was replaced in its Secret: the endpoint refused it to the
-// attempt before, and the newest, which began after the workers, has loaded a state with another.
+// keyReplaced reports whether the workers began before the API key was replaced in its Secret: the endpoint refused it
+// to the attempt before, and the newest, which began after the workers, has loaded a state with another.
 func keyReplaced(run *v1alpha1.TrainingRun, rollout *batchv1.Job) bool {
 	attempts := run.Status.Attempts
 	if rollout == nil || len(attempts) < 2 || attempts[0].FromStep == nil {
@@ -178,8 +178,8 @@ func keyReplaced(run *v1alpha1.TrainingRun, rollout *batchv1.Job) bool {
 	return attempts[1].Reason == string(problem.KeyRefused) && !began
 }
 
-// credentialsChanged says that the newest attempt's learner has credentials that derive from another manager key: this
-// manager can neither reach it nor be reached by it.
+// credentialsChanged reports whether the newest attempt's learner has credentials that derive from another manager key:
+// this manager can neither reach it nor be reached by it.
 func credentialsChanged(run *v1alpha1.TrainingRun, seen observe.State) bool {
 	job := seen.Learners[status.NewestAttempt(run)].Job
 	if job == nil {

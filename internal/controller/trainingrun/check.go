@@ -57,7 +57,7 @@ func (r *Reconciler) checkNext(ctx context.Context, run *v1alpha1.TrainingRun, s
 	return found
 }
 
-// nextProblem is why the run file of the next attempt cannot be made.
+// nextProblem returns the problem for which the run file of the next attempt cannot be made.
 func (r *Reconciler) nextProblem(run *v1alpha1.TrainingRun, seen observe.State,
 	files observe.RunFiles) *problem.Problem {
 	input, blocked := r.fileInput(run, seen, files, status.NewestAttempt(run)+1)

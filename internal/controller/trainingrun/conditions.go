@@ -24,7 +24,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/status"
 )
 
-// firstReplyLimit is how long a learner that runs may take to answer for the first time.
+// firstReplyLimit is the time that a running learner has to answer for the first time.
 const firstReplyLimit = 30 * time.Second
 
 // view has the inputs of conditions.
@@ -62,7 +62,7 @@ var conditionTypes = []string{
 	v1alpha1.ConditionComplete, v1alpha1.ConditionFailed,
 }
 
-// is says whether a condition that is set already holds.
+// is reports whether a condition that is set already holds.
 func (v view) is(kind string) bool { return status.IsTrue(v.next.Conditions, kind) }
 
 // as returns a condition that is set already as one of another type and status.
@@ -372,8 +372,8 @@ func (v view) isBlocked() bool {
 	return by != nil && by.NeedsAction() && (!by.Row().Grace || v.lasts(v1alpha1.ConditionAccepted))
 }
 
-// awaitsRepair says that a learner which answers has waited for something that a person has to repair for longer than
-// such things take to pass by themselves.
+// awaitsRepair reports whether an answering learner has waited for a repair for longer than such problems take to pass
+// by themselves.
 func awaitsRepair(v view) bool {
 	reply := v.reply()
 	if reply == nil {

@@ -61,8 +61,8 @@ func earlierJobs(run *v1alpha1.TrainingRun, seen observe.State, now time.Time) [
 	return jobs
 }
 
-// keepsLog says that the Job of an attempt that crashed is kept for the log of its pod while the next attempt is in
-// progress. Such a Job makes no other pod.
+// keepsLog reports whether the Job of an attempt that crashed is kept for the log of its pod while the next attempt is
+// in progress. Such a Job makes no other pod.
 func keepsLog(a v1alpha1.Attempt, seen observe.State) bool {
 	pod := seen.Learners[a.Number].Pod
 	return attempt.CountsAsFailure(a.Cause) && pod != nil && podstate.Termination(pod, desired.LearnerContainer) != nil

@@ -88,8 +88,8 @@ func endsByDeadline(run *v1alpha1.TrainingRun, seen observe.State, p plan) bool 
 	return podstate.Termination(seen.Learners[status.NewestAttempt(run)].Pod, desired.LearnerContainer) == nil
 }
 
-// waitsSince is when a learner that does not run began to wait for that: its attempt may be older, where Kubernetes
-// refused the pod or a queue suspended the Job for a while.
+// waitsSince returns the time at which a learner that does not run began to wait. Its attempt may be older, if
+// Kubernetes refused the pod or a queue suspended the Job for a while.
 func waitsSince(newest v1alpha1.Attempt, l observe.Learner, now time.Time) time.Time {
 	since := ptr.Deref(newest.StartTime, metav1.NewTime(now)).Time
 	if l.Pod != nil && l.Pod.CreationTimestamp.After(since) {
@@ -102,13 +102,13 @@ func waitsSince(newest v1alpha1.Attempt, l observe.Learner, now time.Time) time.
 	return since
 }
 
-// hasWorkers says that somebody could make progress: without workers, a learner that waits is fine.
+// hasWorkers reports whether somebody could make progress: without workers, a learner that waits is fine.
 func hasWorkers(seen observe.State) bool {
 	return seen.Rollout != nil && ptr.Deref(seen.Rollout.Status.Ready, 0) > 0
 }
 
-// drainOverdue says that a drain has taken too long. A learner that runs has at least drainUnreachable from the first
-// heartbeat of this manager, so that the start of a manager does not end a drain early.
+// drainOverdue reports whether a drain has taken too long. A learner that runs has at least drainUnreachable from the
+// first heartbeat of this manager, so that the start of a manager does not end a drain early.
 func drainOverdue(l observe.Learner, seen observe.State, taken time.Duration, now time.Time) bool {
 	if _, running := learnerRunning(l.Pod); !running {
 		return taken >= drainUnreachable
@@ -120,7 +120,7 @@ func drainOverdue(l observe.Learner, seen observe.State, taken time.Duration, no
 	return taken >= drainLimit || (taken >= drainUnreachable && seen.Heartbeat.Unanswered(now) >= drainUnreachable)
 }
 
-// untilDeadline is when the next deadline of a learner could be over.
+// untilDeadline returns the time until the next deadline of a learner.
 func untilDeadline(run *v1alpha1.TrainingRun, l observe.Learner, seen observe.State, now time.Time) time.Duration {
 	newest := run.Status.Attempts[0]
 	if _, running := learnerRunning(l.Pod); !running {
@@ -154,14 +154,14 @@ func untilDeadline(run *v1alpha1.TrainingRun, l observe.Learner, seen observe.St
 	return min(maxRequeue, left+time.Second)
 }
 
-// untilStalled is when a wait that has just begun could be one for a person. A run that waits is not reconciled more
-// often than each ten seconds, whatever its spec says.
+// untilStalled returns the time until a wait that has just begun could be a wait for a person. A waiting run is
+// reconciled at most every ten seconds, whatever its spec says.
 func untilStalled(run *v1alpha1.TrainingRun) time.Duration {
 	return min(maxRequeue, max(observe.LookInterval, seconds(*run.Spec.StalledAfterSeconds)+time.Second))
 }
 
-// untilStartOverdue is when a learner that does not run could be overdue. Where it is not although the deadline has
-// passed, because a queue or a quota keeps it from starting, an event or a look ends that.
+// untilStartOverdue returns the time until a learner that does not run could be overdue. If it is not overdue after the
+// deadline, because a queue or a quota keeps it from starting, an event or a look ends that.
 func untilStartOverdue(run *v1alpha1.TrainingRun, newest v1alpha1.Attempt, l observe.Learner,
 	now time.Time) time.Duration {
 	left := waitsSince(newest, l, now).Add(seconds(*run.Spec.FailurePolicy.StartDeadlineSeconds)).Sub(now)
@@ -171,8 +171,8 @@ func untilStartOverdue(run *v1alpha1.TrainingRun, newest v1alpha1.Attempt, l obs
 	return min(maxRequeue, left+time.Second)
 }
 
-// silentFrom is when a learner that runs counts as unreachable unless it replies: once its heartbeats have had
-// no reply for poller.FreshFor, and not before a new learner's first reply is due.
+// silentFrom returns the time from which a running learner counts as unreachable unless it replies: once its heartbeats
+// have had no reply for poller.FreshFor, and not before a new learner's first reply is due.
 func silentFrom(l observe.Learner, seen observe.State, now time.Time) time.Time {
 	from := now.Add(poller.FreshFor - seen.Heartbeat.Unanswered(now))
 	if since, running := learnerRunning(l.Pod); running && seen.Heartbeat.Reply == nil &&

@@ -19,9 +19,9 @@ var (
 	workersSuspended = problem.Problem{Code: problem.JobSuspended, Evidence: "the workers' Job"}
 )
 
-// suspendedByOther gives the end of an attempt whose learner ran until another controller suspended its Job; end is how
-// its pod ended, nil where that is not known yet. A second pod of the Job would be a second learner of the attempt, so
-// that the attempt has ended although its Job has not.
+// suspendedByOther returns the end of an attempt whose learner ran until another controller suspended its Job; end is
+// the end of its pod, nil if not known yet. A second pod of the Job would be a second learner of the attempt, so that
+// the attempt has ended although its Job has not.
 func suspendedByOther(newest v1alpha1.Attempt, l observe.Learner, end *attempt.Ending) *attempt.Ending {
 	switch {
 	case l.Replaced:
@@ -40,8 +40,8 @@ func suspendedByOther(newest v1alpha1.Attempt, l observe.Learner, end *attempt.E
 	return end
 }
 
-// held says that the next attempt waits for another controller to resume the Job of the newest, which has ended. The
-// Job stays, since its place in a queue would be lost with it, unless the spec asks for another one.
+// held reports whether the next attempt waits for another controller to resume the Job of the newest attempt, which has
+// ended. The Job stays, since its place in a queue would be lost with it, unless the spec asks for another one.
 func held(run *v1alpha1.TrainingRun, seen observe.State) bool {
 	job := seen.Learners[status.NewestAttempt(run)].Job
 	return status.AttemptEnded(run) && desired.SuspendedByOther(job) && !attempt.JobEnded(job) &&

@@ -45,9 +45,9 @@ import (
 const (
 	// beat is the time between two heartbeats to a learner. With the usual 2 s the test would take seven times as long.
 	beat = 14 * time.Second
-	// kubeletEvery is how often the test changes the phases of pods.
+	// kubeletEvery is the interval at which the test changes the phases of pods.
 	kubeletEvery = time.Minute
-	// hangLimit is how long a reconcile may take by the machine's own clock before the test gives up.
+	// hangLimit is the time that a reconcile has by the machine's own clock before the test gives up.
 	hangLimit = time.Minute
 )
 

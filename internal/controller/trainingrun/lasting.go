@@ -30,7 +30,7 @@ func (v view) silence() problem.Problem {
 	return problem.Problem{Code: problem.Unreachable}
 }
 
-// awaitsAnswer says that a learner has not answered for longer than stalledAfterSeconds.
+// awaitsAnswer reports whether a learner has not answered for longer than stalledAfterSeconds.
 func (v view) awaitsAnswer() bool {
 	c := meta.FindStatusCondition(v.next.Conditions, v1alpha1.ConditionPodsReady)
 	since, silent := status.Since(v.next.Conditions, v1alpha1.ConditionPodsReady, metav1.ConditionUnknown)
@@ -52,8 +52,8 @@ func (v view) workersAwaited() problem.Problem {
 
 func (v view) workersQueued() bool { return desired.SuspendedByOther(v.seen.Rollout) }
 
-// awaitsWorkers says that no worker has been ready for longer than a pod may take to start, and that nothing known will
-// change that.
+// awaitsWorkers reports whether no worker has been ready for longer than a pod may take to start, and nothing known
+// will change that.
 func (v view) awaitsWorkers() bool {
 	code := v.code(v1alpha1.ConditionProgressing)
 	if code != problem.WorkersAwaited && code != problem.ScaledToZero || v.workersQueued() || v.seen.Rollout == nil {
@@ -71,8 +71,8 @@ func (v view) awaitsWorkers() bool {
 	return v.lastsSince(since) && v.now.Sub(since) >= seconds(*v.run.Spec.FailurePolicy.StartDeadlineSeconds)
 }
 
-// learnerServes says that the learner has answered heartbeats for stalledAfterSeconds, and is not
-// opening: it answers the workers that reach it.
+// learnerServes reports whether the learner has answered heartbeats for stalledAfterSeconds, and is not opening: it
+// answers the workers that reach it.
 func (v view) learnerServes() bool {
 	newest, reply := v.attempt(), v.reply()
 	return reply != nil && newest.AnswerTime != nil && v.lastsSince(newest.AnswerTime.Time) &&
@@ -108,11 +108,11 @@ func (v view) neverStarts() problem.Problem {
 		attempts[1].Number, attempts[0].Number, attempts[0].Message)}
 }
 
-// isProgressing says that Progressing has a status and a reason.
+// isProgressing reports whether Progressing has a status and a reason.
 func (v view) isProgressing(is metav1.ConditionStatus, reason string) bool {
 	c := meta.FindStatusCondition(v.next.Conditions, v1alpha1.ConditionProgressing)
 	return c.Status == is && c.Reason == reason
 }
 
-// hasWorkers says that the run has workers, or had some that are still there.
+// hasWorkers reports whether the run has workers, or had some that are still there.
 func (v view) hasWorkers() bool { return desired.HasWorkers(v.run) || v.seen.Rollout != nil }

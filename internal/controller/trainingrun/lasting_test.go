@@ -94,7 +94,7 @@ func TestWaitsForAPersonBecomeStalled(t *testing.T) {
 	}
 	for name, tc := range map[string]struct {
 		see cluster
-		// within is when the run is to be stalled at the latest; 0 for never.
+		// within is the time within which the run must be stalled; 0 for never.
 		within   time.Duration
 		reason   string
 		says     string

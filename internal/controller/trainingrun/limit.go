@@ -11,7 +11,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/desired"
 )
 
-// suspended says that a run is not to run now: the spec suspends it, or its budget or one of its TinkerEndpoint is
+// suspended reports whether a run must not run now: the spec suspends it, or its budget or one of its TinkerEndpoint is
 // reached.
 func suspended(run *v1alpha1.TrainingRun, seen observe.State, now time.Time) bool {
 	return *run.Spec.Suspend || seen.Endpoint.BudgetReached != "" || desired.BudgetReached(run, run.Status, now) != ""
@@ -30,7 +30,7 @@ func (v view) budgetReached() string {
 	return v.seen.Endpoint.BudgetReached
 }
 
-// untilLimit is how long a run may still be in progress; maxRequeue for one without such a limit.
+// untilLimit returns the time for which a run may still be in progress; maxRequeue for a run without such a limit.
 func untilLimit(run *v1alpha1.TrainingRun, now time.Time) time.Duration {
 	if run.Spec.Budget == nil || run.Spec.Budget.ActiveSeconds == nil {
 		return maxRequeue

@@ -21,7 +21,7 @@ func (v view) lingering() string {
 		"The run can be resumed all the same."
 }
 
-// awaitsNode says that a node has kept the run from being suspended for longer than stalledAfterSeconds.
+// awaitsNode reports whether a node has kept the run from being suspended for longer than stalledAfterSeconds.
 func (v view) awaitsNode() bool {
 	since, draining := status.Since(v.next.Conditions, v1alpha1.ConditionSuspended, metav1.ConditionUnknown)
 	return draining && v.seen.Lingering != "" && v.lastsSince(since)

@@ -24,11 +24,11 @@ func (m *memory) written(before, after *v1alpha1.TrainingRun, now time.Time) {
 	m.Set(before, write{before.ResourceVersion, after.ResourceVersion, now})
 }
 
-// stale says that a run is as it was before our own newest write.
+// stale reports whether a run is as it was before our own newest write.
 func (m *memory) stale(run *v1alpha1.TrainingRun) bool {
 	newest := m.Get(run)
 	return newest.from == run.ResourceVersion && newest.to != newest.from
 }
 
-// wrote is when the status was last written; the zero time when this manager has not.
+// wrote returns the time at which this manager last wrote the status; the zero time if it has not.
 func (m *memory) wrote(run *v1alpha1.TrainingRun) time.Time { return m.Get(run).at }

@@ -54,13 +54,14 @@ func (r *Reconciler) withNamespace(ctx context.Context, run *v1alpha1.TrainingRu
 	return p
 }
 
-// refusedByNamespace says that the API server refused an object of the run because its namespace is being deleted.
+// refusedByNamespace reports whether the API server refused an object of the run because its namespace is being
+// deleted.
 func refusedByNamespace(seen observe.State) bool {
 	return seen.Refused.Code == problem.NamespaceTerminating ||
 		seen.RefusedWorkers.Code == problem.NamespaceTerminating
 }
 
-// losesPods says that an attempt is to start, or that pods which the run should have are missing or are being deleted.
+// losesPods reports whether an attempt is to start, or pods that the run should have are missing or are being deleted.
 // The deletion of a namespace deletes pods before everything else.
 func losesPods(run *v1alpha1.TrainingRun, seen observe.State, p plan) bool {
 	if p.start > 0 || p.ending != nil {
@@ -77,8 +78,8 @@ func losesPods(run *v1alpha1.TrainingRun, seen observe.State, p plan) bool {
 	return l.Job != nil && (l.Pod == nil || l.Pod.DeletionTimestamp != nil)
 }
 
-// terminating says whether a namespace is being deleted, and otherwise when to look again. A namespace that was looked
-// at a moment ago is not looked at again unless that is asked for.
+// terminating reports whether a namespace is being deleted, and otherwise when to look again. It does not look again at
+// a namespace that it has just looked at, unless now is set.
 func (n *namespaces) terminating(ctx context.Context, live client.Reader, name string, now bool,
 	at time.Time) (bool, time.Duration) {
 	n.mu.Lock()

@@ -38,9 +38,10 @@ type plan struct {
 	// file and pins are the inputs of its start; prepare fills them in.
 	file *contract.RunFile
 	pins desired.Pins
-	// blocked is why an attempt that is due cannot start.
+	// blocked is the problem for which an attempt that is due cannot start.
 	blocked *problem.Problem
-	// unusable is why the next attempt could not start, while the newest is in progress or the run is suspended.
+	// unusable is the problem for which the next attempt could not start, while the newest is in progress or the run is
+	// suspended.
 	unusable *problem.Problem
 	// backingOff says that the next attempt waits.
 	backingOff bool
@@ -59,7 +60,7 @@ type plan struct {
 	foreground bool
 	// workers says that the workers' Job and the Service are kept as the spec has them.
 	workers bool
-	// servers is how environment servers that the run has once are ended; where there are workers, they run.
+	// servers is the action on environment servers that the run has once; if there are workers, they run.
 	servers workers.ServersAction
 	// credentialsChanged says that the learner is restarted because it has credentials of another manager key.
 	credentialsChanged bool
@@ -72,7 +73,7 @@ type plan struct {
 	terminating bool
 	// expire deletes the run itself.
 	expire bool
-	// requeue is when to reconcile again without an event; 0 means never.
+	// requeue is the time until the next reconcile without an event; 0 means none.
 	requeue time.Duration
 }
 
@@ -141,7 +142,7 @@ func (p plan) withNext(run *v1alpha1.TrainingRun, seen observe.State, retrying b
 	return p
 }
 
-// knowsWorkers says that a run has started, and that a Job shows which data and servers its workers need while no
+// knowsWorkers reports whether a run has started, and a Job shows which data and servers its workers need while no
 // attempt begins.
 func knowsWorkers(run *v1alpha1.TrainingRun, seen observe.State) bool {
 	if run.Status.StartTime == nil {
@@ -150,8 +151,8 @@ func knowsWorkers(run *v1alpha1.TrainingRun, seen observe.State) bool {
 	return seen.Rollout != nil || seen.Learners[status.NewestAttempt(run)].Job != nil
 }
 
-// goesOn says that a run which is over is not to be: it failed and is to be tried again, or it is complete and was
-// given more steps.
+// goesOn reports whether a run that is over shall continue: it failed and is to be tried again, or it is complete and
+// was given more steps.
 func goesOn(run *v1alpha1.TrainingRun) bool {
 	return retried(run) || status.IsTrue(run.Status.Conditions, v1alpha1.ConditionComplete) && desired.Raised(run)
 }
@@ -171,7 +172,7 @@ func finalOfEnding(run *v1alpha1.TrainingRun, next v1alpha1.TrainingRunStatus, e
 	return final
 }
 
-// retried says that a failed run is to be tried again.
+// retried reports whether a failed run is to be tried again.
 func retried(run *v1alpha1.TrainingRun) bool {
 	return status.IsTrue(run.Status.Conditions, v1alpha1.ConditionFailed) &&
 		*run.Spec.RetryGeneration > ptr.Deref(run.Status.ObservedRetryGeneration, 0)
@@ -230,7 +231,7 @@ func explainDrain(run *v1alpha1.TrainingRun, seen observe.State, end *attempt.En
 	return end
 }
 
-// createGrace is how long the Job of an attempt that is recorded may be missing: another manager, which was the leader
+// createGrace is the time for which the Job of a recorded attempt may be missing: another manager, which was the leader
 // a moment ago, may be about to create it.
 const createGrace = 10 * time.Second
 
@@ -242,7 +243,8 @@ func creating(newest v1alpha1.Attempt, l observe.Learner, seen observe.State, no
 	return max(0, newest.StartTime.Add(createGrace).Sub(now))
 }
 
-// changed says that a learner which has not run is not as the spec has it: a wrong Secret or image is corrected.
+// changed reports whether a learner that has not run differs from the spec, for example because a wrong Secret or image
+// was corrected.
 func changed(run *v1alpha1.TrainingRun, l observe.Learner) bool {
 	if l.Job == nil || neverStarted(l) == nil {
 		return false
@@ -250,7 +252,7 @@ func changed(run *v1alpha1.TrainingRun, l observe.Learner) bool {
 	return len(desired.PendingChanges(run, l.Job)) > 0
 }
 
-// hasRun says that the status shows an attempt's learner running, perhaps by another manager.
+// hasRun reports whether the status shows an attempt's learner running, perhaps by another manager.
 func hasRun(newest v1alpha1.Attempt) bool {
 	return newest.FromStep != nil || newest.AnswerTime != nil
 }

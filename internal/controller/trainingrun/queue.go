@@ -200,7 +200,7 @@ func queueStatus(run *v1alpha1.TrainingRun, seen observe.State) *v1alpha1.QueueS
 	return &v1alpha1.QueueStatus{Name: kueue.Queue(run), Workload: kueue.Name(run)}
 }
 
-// queued says that the run has to wait for Kueue, or to stop for it.
+// queued reports whether the run has to wait for Kueue, or to stop for it.
 func (v view) queued() bool {
 	return !v.finished() && (v.plan.queued || v.seen.Queue.Stops() && v.plan.start == 0)
 }

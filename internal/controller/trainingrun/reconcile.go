@@ -48,7 +48,7 @@ type Reconciler struct {
 	// Poller polls the learners.
 	Poller   *poller.Poller
 	Recorder events.EventRecorder
-	// Kueue is how runs that name a queue wait for it; nil for a manager without.
+	// Kueue is the link to Kueue for runs that name a queue; nil for a manager without.
 	Kueue *kueue.Link
 	// Leases say whether this manager acts in a namespace.
 	Leases *namespacelease.Leases

@@ -45,7 +45,7 @@ func (v view) awaiting() *v1alpha1.Attempt {
 	return latest
 }
 
-// neverRan says that an attempt ended since its pod could not start, for example because its image was missing.
+// neverRan reports whether an attempt ended since its pod could not start, for example because its image was missing.
 func neverRan(a v1alpha1.Attempt) bool { return a.Cause == string(contract.CauseStartTimeout) }
 
 // isStalled reports whether the run has awaited a repair for longer than stalledAfterSeconds.
@@ -137,8 +137,8 @@ func (v view) learnerObstacle() problem.Problem {
 	return o
 }
 
-// learnerNeedsAction says that the learner's pod has required intervention for stalledAfterSeconds: a
-// node may be added, a quota be freed, a Secret be created or an image be pushed before that.
+// learnerNeedsAction reports whether the learner's pod has required intervention for stalledAfterSeconds: a node may be
+// added, a quota be freed, a Secret be created or an image be pushed before that.
 func learnerNeedsAction(v view) bool {
 	attempt := v.attempt()
 	if attempt == nil || attempt.CompletionTime != nil || v.plan.start > 0 || v.finished() {
@@ -151,14 +151,14 @@ func learnerNeedsAction(v view) bool {
 	return graceLeft(v.run, *attempt, l, v.now) == 0
 }
 
-// workersAwaitRepair says that the run waits for workers which Kubernetes refuses or cannot start.
+// workersAwaitRepair reports whether the run waits for workers which Kubernetes refuses or cannot start.
 func (v view) workersAwaitRepair() bool {
 	obstacle, refused := v.workersRefused()
 	c := meta.FindStatusCondition(v.next.Conditions, v1alpha1.ConditionProgressing)
 	return refused && c.Status == metav1.ConditionFalse && v.code(c.Type) == obstacle.Code
 }
 
-// lasts says that a condition has not held for longer than stalledAfterSeconds.
+// lasts reports whether a condition has not held for longer than stalledAfterSeconds.
 func (v view) lasts(kind string) bool {
 	since, is := status.Since(v.next.Conditions, kind, metav1.ConditionFalse)
 	return is && v.lastsSince(since)

@@ -74,7 +74,7 @@ func restored(run *v1alpha1.TrainingRun) *problem.Problem {
 		ptr.Deref(run.Status.Step, 0))}
 }
 
-// resumes says that the spec names a run, of which perhaps only the first digits are known.
+// resumes reports whether the spec names a run, of which perhaps only the first digits are known.
 func resumes(run *v1alpha1.TrainingRun, former string) bool {
 	from := run.Spec.ResumeFrom
 	return from != nil && (from.UID == former || rl.RunTag(from.UID) == former)

@@ -78,7 +78,7 @@ func fixedAtStart(run *v1alpha1.TrainingRun, next *v1alpha1.TrainingRunStatus, j
 	return ptr.To(false)
 }
 
-// commits says that the newest attempt's learner reports a committed step, or has completed the run.
+// commits reports whether the newest attempt's learner reports a committed step, or has completed the run.
 func commits(run *v1alpha1.TrainingRun, seen observe.State, end *attempt.Ending) bool {
 	if end != nil {
 		return end.Cause == contract.CauseCompleted || end.Progress != nil && end.Progress.Step > 0

@@ -11,7 +11,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/status"
 )
 
-// awaitsReply says that the newest attempt's learner runs and has no fresh reply, but has not been silent for
+// awaitsReply reports whether the newest attempt's learner runs and has no fresh reply, but has not been silent for
 // long enough to count as unreachable: this manager has just started, or a heartbeat was lost.
 func (v view) awaitsReply() bool {
 	if status.AttemptEnded(v.run) || v.plan.start > 0 || v.plan.ending != nil || v.seen.Heartbeat.Fresh(v.now) {
@@ -22,14 +22,14 @@ func (v view) awaitsReply() bool {
 	return running && !v.now.After(silentFrom(l, v.seen, v.now))
 }
 
-// answeredBefore says that this attempt's learner was observed to run before, perhaps by another manager: as long as
-// the next reply is awaited, the status stands as it is.
+// answeredBefore reports whether this attempt's learner was observed to run before, perhaps by another manager: as long
+// as the next reply is awaited, the status stands as it is.
 func (v view) answeredBefore() bool {
 	attempts := v.run.Status.Attempts
 	return len(attempts) > 0 && attempts[0].AnswerTime != nil || v.unreachableBefore()
 }
 
-// unreachableBefore says that the status has a learner that does not answer.
+// unreachableBefore reports whether the status has a learner that does not answer.
 func (v view) unreachableBefore() bool {
 	c := meta.FindStatusCondition(v.run.Status.Conditions, v1alpha1.ConditionPodsReady)
 	return c != nil && c.Reason == v1alpha1.ReasonUnreachable
@@ -44,7 +44,7 @@ func setAnswerTime(v view) {
 	newest.AnswerTime = new(metav1.NewTime(v.now))
 }
 
-// stands says that the conditions which follow from heartbeats stay as they were.
+// stands reports whether the conditions which follow from heartbeats stay as they were.
 func (v view) stands(kind string) bool {
 	return v.awaitsReply() && v.answeredBefore() && meta.FindStatusCondition(v.run.Status.Conditions, kind) != nil
 }

@@ -14,13 +14,13 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/desired"
 )
 
-// learnerRunning says that a learner's container runs, and since when.
+// learnerRunning reports whether a learner's container runs, and since when.
 func learnerRunning(pod *corev1.Pod) (time.Time, bool) {
 	return podstate.Running(pod, desired.LearnerContainer)
 }
 
-// graceLeft is how long a learner that does not run may remain so before the run is stalled: since its pod cannot be
-// scheduled, which an autoscaler may change, or else since it waits at all.
+// graceLeft returns the time for which a learner may still not run before the run is stalled. It counts from the time
+// at which its pod could not be scheduled, which an autoscaler may change, or else from the beginning of the wait.
 func graceLeft(run *v1alpha1.TrainingRun, newest v1alpha1.Attempt, l observe.Learner, now time.Time) time.Duration {
 	since, unschedulable := podstate.Unschedulable(l.Pod)
 	if !unschedulable {

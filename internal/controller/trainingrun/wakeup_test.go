@@ -24,7 +24,7 @@ type simulation struct {
 	run *v1alpha1.TrainingRun
 	// seenAt returns the state of the cluster at a time.
 	seenAt func(at time.Time) observe.State
-	// requeued is how often the run was reconciled.
+	// requeued is the number of reconciles of the run.
 	requeued int
 	wrote    time.Time
 	last     plan

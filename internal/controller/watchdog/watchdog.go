@@ -15,7 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 )
 
-// Limit is how long a reconcile may take. It only reads and writes a few objects of the API server, whose calls have
+// Limit is the maximum time of a reconcile. It only reads and writes a few objects of the API server, whose calls have
 // ended long before.
 const Limit = 10 * time.Minute
 

@@ -53,13 +53,13 @@ func newestOf(job *batchv1.Job, pods []corev1.Pod) map[string]*corev1.Pod {
 	return newest
 }
 
-// keyRefused says that a worker ended because its API key is empty, or refused by the endpoint.
+// keyRefused reports whether a worker ended because its API key is empty, or refused by the endpoint.
 func keyRefused(pod *corev1.Pod) bool {
 	ended := podstate.Termination(pod, desired.RolloutContainer)
 	return ended != nil && ended.ExitCode == contract.ExitKeyRefused
 }
 
-// mayWork says that a worker has not ended, and that nothing is known to keep it from working.
+// mayWork reports whether a worker has not ended, and nothing is known to keep it from working.
 func mayWork(pod *corev1.Pod) bool {
 	if pod.Status.Phase == corev1.PodFailed || pod.Status.Phase == corev1.PodSucceeded || podstate.Termination(pod,
 		desired.RolloutContainer) != nil {

@@ -144,8 +144,8 @@ func (r ServersReconciler) ensure(ctx context.Context, run *v1alpha1.TrainingRun
 	return d, r.serve(ctx, d)
 }
 
-// isProgram says that a Deployment runs a program. Pods of it may be replaced while workers call others: a call that is
-// lost is made again.
+// isProgram reports whether a Deployment runs a program. Pods of it may be replaced while workers call others: a call
+// that is lost is made again.
 func isProgram(d *appsv1.Deployment) bool {
 	return d.Labels[v1alpha1.LabelRole] == v1alpha1.RoleProgram
 }
@@ -174,7 +174,7 @@ func (r ServersReconciler) prepare(ctx context.Context, run *v1alpha1.TrainingRu
 	return r.Place(ctx, d)
 }
 
-// confine makes the NetworkPolicy of a program before the program has pods, and again where somebody has deleted it.
+// confine makes the NetworkPolicy of a program before the program has pods, and again if somebody has deleted it.
 func (r ServersReconciler) confine(ctx context.Context, run *v1alpha1.TrainingRun, want *appsv1.Deployment) error {
 	if !isProgram(want) {
 		return nil
@@ -230,8 +230,8 @@ func (r ServersReconciler) update(ctx context.Context, run *v1alpha1.TrainingRun
 	return changed, nil
 }
 
-// replaced says that no pod of a former template is left, apart from those that are ending, to which no Service leads.
-// A Deployment that its controller has never observed has no pods at all.
+// replaced reports whether no pod of a former template is left, apart from those that are ending, to which no Service
+// leads. A Deployment that its controller has never observed has no pods at all.
 func replaced(d *appsv1.Deployment) bool {
 	observed := d.Status.ObservedGeneration
 	return observed == 0 || observed >= d.Generation && d.Status.Replicas == d.Status.UpdatedReplicas

@@ -20,7 +20,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/problem"
 )
 
-// MayBeUnready says that no worker is ready although their Job is as old as Unready needs it to be.
+// MayBeUnready reports whether no worker is ready although their Job is as old as Unready needs it to be.
 func MayBeUnready(run *v1alpha1.TrainingRun, job *batchv1.Job, now time.Time) bool {
 	return ptr.Deref(job.Status.Ready, 0) == 0 && now.Sub(job.CreationTimestamp.Time) >= unreadyAfter(run)
 }

@@ -23,7 +23,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/desired"
 )
 
-// restartDelay is how long a Job whose pods cannot work is left before another is made.
+// restartDelay is the time for which a Job whose pods cannot work is left before another is made.
 const restartDelay = time.Minute
 
 // Observed is the observed state of a run's workers.
@@ -64,7 +64,7 @@ func (o Observed) CannotWork(run *v1alpha1.TrainingRun) bool {
 			desired.PodOverrides(run, v1alpha1.TargetWorkers).Image == "")
 }
 
-// RetryIn is how long a Job whose pods cannot work is left.
+// RetryIn returns the time for which a Job whose pods cannot work is left.
 func (o Observed) RetryIn(now time.Time) time.Duration {
 	if !o.ReplaceAt.IsZero() {
 		return o.ReplaceAt.Sub(now)
@@ -72,8 +72,8 @@ func (o Observed) RetryIn(now time.Time) time.Duration {
 	return o.Job.CreationTimestamp.Add(restartDelay).Sub(now)
 }
 
-// outdated says that the workers are of another build, or have other credentials, than the learner that they are to
-// work for. Workers follow only a learner of the manager's own image: they could not be made of another.
+// outdated reports whether the workers are of another build, or have other credentials, than the learner that they are
+// to work for. Workers follow only a learner of the manager's own image: they could not be made of another.
 func (o Observed) outdated(image string) bool {
 	if o.Learner == nil {
 		return false

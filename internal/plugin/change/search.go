@@ -120,7 +120,7 @@ func (s *search) prepare(run *unstructured.Unstructured, grid []string) error {
 	return s.prepareRungs(typed)
 }
 
-// heldOut says that evaluations alone have the metric.
+// heldOut reports whether evaluations alone have the metric.
 func (s *search) heldOut() bool { return strings.HasPrefix(s.Metric, "test/") }
 
 // prepareRungs checks the rungs of a search by halving, or chooses them.

@@ -151,7 +151,7 @@ func (s setter) setEntry(value any, at *schema, next step, rest []step, done str
 	}
 }
 
-// enumerates says that the schema of a field lists its values, and that name is one of them.
+// enumerates reports whether the schema of a field lists its values, and that name is one of them.
 func enumerates(field schema, name string) bool {
 	return field.ValueValidation != nil && slices.ContainsFunc(field.ValueValidation.Enum,
 		func(v structuralschema.JSON) bool { return v.Object == name })

@@ -136,7 +136,7 @@ func (f topFlags) run(ctx context.Context, env cli.IO, cluster *cli.Cluster, nam
 	}
 }
 
-// isTerminal says whether the output is a terminal.
+// isTerminal reports whether the output is a terminal.
 func isTerminal(env cli.IO) bool {
 	file, ok := env.Stdout.(interface{ Fd() uintptr })
 	return ok && term.IsTerminal(int(file.Fd()))

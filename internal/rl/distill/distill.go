@@ -69,7 +69,7 @@ func Teach(lessons []Lesson) (map[string]KL, error) {
 	return byEnvironment, nil
 }
 
-// difference is how much likelier a target is under the policy than under the teacher.
+// difference returns the log-probability of a target under the policy less the one under the teacher.
 func (l Lesson) difference(i int) float64 {
 	return float64(l.Datum.Logprobs[i]) - float64(l.Teacher[i])
 }

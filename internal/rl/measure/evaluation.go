@@ -12,7 +12,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/rl"
 )
 
-// Samples is how an environment is evaluated.
+// Samples has the settings by which an environment is evaluated.
 type Samples struct {
 	// PerTask is the number of samples of each task.
 	PerTask int

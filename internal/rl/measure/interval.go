@@ -75,7 +75,7 @@ func meanInterval(tasks []average, shares bool) (interval, bool) {
 	return bounds, true
 }
 
-// constantWithin is how much a mean may differ by rounding alone, relative to it or to 1.
+// constantWithin is the difference of a mean that may be due to rounding alone, relative to it or to 1.
 const constantWithin = 1e-8
 
 // The bounds of an interval have the name of the metric and one of these.

@@ -103,7 +103,7 @@ func TestStepMetricsOfAllEnvironments(t *testing.T) {
 	}
 }
 
-// cutEnvironment says whether a metric is of one of the example's environments.
+// cutEnvironment reports whether a metric belongs to one of the example's environments.
 func cutEnvironment(name string) (string, bool) {
 	for _, prefix := range []string{"env/sums/", "env/chat/"} {
 		if len(name) > len(prefix) && name[:len(prefix)] == prefix {

@@ -16,7 +16,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/rl/distill"
 )
 
-// tolerance is how far apart numbers may be, relative to the terms that they are sums of: the reference computes in
+// tolerance is the permitted difference of numbers, relative to the terms of their sums: the reference computes in
 // float32.
 const tolerance = 1e-5
 
