@@ -32,10 +32,10 @@ type BrokerSettings struct {
 	StorageSize resource.Quantity
 }
 
-// brokerReplicas is how many pods a broker has, of which one serves.
+// brokerReplicas is the number of pods of a broker, of which one serves.
 const brokerReplicas = 2
 
-// brokerGraceSeconds is how long a broker may take to drain.
+// brokerGraceSeconds is the time that a broker has to drain.
 const brokerGraceSeconds = 30
 
 // Folders and files of a broker's pod.

@@ -89,7 +89,7 @@ func RolloutJob(run *v1alpha1.TrainingRun, attempt int32, linkName string, setti
 	}
 }
 
-// Scale is how many workers a Job has.
+// Scale is the number of workers of a Job.
 type Scale struct {
 	// Workers is at least 1.
 	Workers   int32

@@ -23,10 +23,10 @@ import (
 // serverLimit bounds the size of a server's /tmp.
 const serverLimit = "2Gi"
 
-// maxContainerName is how long the name of a container is at most.
+// maxContainerName limits the name of a container.
 const maxContainerName = 63
 
-// serverStartSeconds is how long a server may take until it answers before it is restarted.
+// serverStartSeconds is the time that a server has to answer before it is restarted.
 const serverStartSeconds = 300
 
 // orsOf returns a server with its address.

@@ -18,8 +18,8 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/contract"
 )
 
-// packagesDir is where the packages of execution.requirements are in the container of functions, and indexDir where the
-// authorities of their index are in the container that installs them.
+// packagesDir is the folder of the packages of execution.requirements in the container of functions, and indexDir the
+// folder of their index's authorities in the container that installs them.
 const (
 	packagesDir = "/opt/tinker-operator-packages"
 	indexDir    = "/etc/tinker-operator/index"

@@ -18,7 +18,7 @@ import (
 // userID is the user that the image runs as.
 const userID = 65532
 
-// silentNodeSeconds is how long a pod stays on a node that does not answer.
+// silentNodeSeconds is the time for which a pod stays on a node that does not answer.
 const silentNodeSeconds = 60
 
 // pod is a pod in the making: one container and its volumes.

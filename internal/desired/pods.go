@@ -16,7 +16,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/contract"
 )
 
-// ArtifactsDir is where the artifacts claim is mounted in the learner.
+// ArtifactsDir is the folder in which the learner mounts the artifacts claim.
 const ArtifactsDir = "/artifacts"
 
 // Folders of the pods, and names of their volumes. The names begin with something that volumes of pod

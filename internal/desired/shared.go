@@ -18,7 +18,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/contract"
 )
 
-// serverGraceSeconds is how long a shared server may take to end.
+// serverGraceSeconds is the time that a shared server has to end.
 const serverGraceSeconds = 30
 
 // HasShared reports whether some server runs once for the run, and the name of the first environment whose server does.

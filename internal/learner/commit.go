@@ -20,7 +20,8 @@ import (
 type commit struct {
 	learner *learner
 	name    rl.CheckpointName
-	// began is when the commit began, and seconds how long the loop waited for it; 0 while it waits.
+	// began is the time at which the commit began, and seconds the time for which the loop waited for it; 0 while it
+	// waits.
 	began   time.Time
 	seconds float64
 	// answered is closed when the save has its reply: a path, or an error.

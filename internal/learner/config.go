@@ -58,11 +58,12 @@ type Fault func(ctx context.Context, point string, step int64) error
 
 // Timing of a learner; zeros are the defaults given.
 type Timing struct {
-	// Barrier is how long nothing is leased after a restart, so that workers can report their stored groups: 10 s.
+	// Barrier is the time after a restart in which nothing is leased, so that workers can report their stored groups: 10
+	// s.
 	Barrier time.Duration
-	// Silence is how long a worker may send nothing before its leases are given to others: 30 s.
+	// Silence is the time without a message after which a worker's leases are given to others: 30 s.
 	Silence time.Duration
-	// Tick is how often leases are checked: 1 s.
+	// Tick is the interval at which leases are checked: 1 s.
 	Tick time.Duration
 	// Pause is the first pause after a model was discarded without progress; it doubles up to 30 s: 0.5 s.
 	Pause time.Duration
@@ -70,21 +71,21 @@ type Timing struct {
 	// before it ends, so that a new pod reads spec and Secret again: 30 s, after which the manager has time to make the
 	// next pod 45 s after this one.
 	KeyPatience time.Duration
-	// SkipAfter is how long an environment has to be unavailable before its groups are dropped, where the run does that:
-	// 30 s, since a server that is replaced by another is soon available again.
+	// SkipAfter is the time for which an environment has to be unavailable before its groups are dropped, in a run that
+	// drops them: 30 s, since a server that is being replaced is soon available again.
 	SkipAfter time.Duration
-	// Question is how often the endpoint is asked whether the newest version has diverged, while workers report that
-	// samples fail: 30 s.
+	// Question is the interval at which the endpoint is asked whether the newest version has diverged, while workers
+	// report that samples fail: 30 s.
 	Question time.Duration
-	// Tracking is how often the services that show the run's curves receive steps: 15 s.
+	// Tracking is the interval at which the services that show the run's curves receive steps: 15 s.
 	Tracking time.Duration
-	// TrackingPatience is how long a learner that ends tries to send the last steps: 60 s.
+	// TrackingPatience is the time for which a learner that ends tries to send the last steps: 60 s.
 	TrackingPatience time.Duration
-	// StorePause is how often an artifact store that does not answer is called again: 1 s.
+	// StorePause is the pause between calls of an artifact store that does not answer: 1 s.
 	StorePause time.Duration
-	// StoreSlow is how long a call of the artifact store may take before the run reports it: 20 s.
+	// StoreSlow is the time after which the run reports a call of the artifact store: 20 s.
 	StoreSlow time.Duration
-	// DrainPatience is how long a learner that is to drain waits for an artifact store that does not answer: 45 s, which
+	// DrainPatience is the time for which a draining learner waits for an artifact store that does not answer: 45 s, which
 	// leaves time for the rest of the pod's grace period.
 	DrainPatience time.Duration
 }

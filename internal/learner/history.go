@@ -16,11 +16,12 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/rl"
 )
 
-// historyPatience is how long a learner that ends waits at most until the manager has stored its last records.
+// historyPatience is the maximum time for which a learner that ends waits until the manager has stored its last
+// records.
 const historyPatience = 8 * time.Second
 
-// repeated is how many rows are reported again when a learner opens another model: the manager may not have received
-// the newest.
+// repeated is the number of rows that are reported again when a learner opens another model: the manager may not have
+// received the newest.
 const repeated = 64
 
 // recorder reports records to the manager for its history of the run, and committed steps to the services that show the

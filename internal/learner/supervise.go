@@ -25,7 +25,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/tinker/client"
 )
 
-// readRows reads the rows of a supervised run, and decides how many steps it has.
+// readRows reads the rows of a supervised run, and decides its number of steps.
 func (b *beginning) readRows(ctx context.Context) error {
 	if b.learner.examples == nil {
 		return nil

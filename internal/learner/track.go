@@ -16,15 +16,15 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/learner/tracking"
 )
 
-// trackingSilence is how long a service that shows the run's curves receives nothing at most: it takes a run that is
-// silent for longer for one that has crashed.
+// trackingSilence is the maximum time without a message to a service that shows the run's curves: the service treats a
+// run that is silent for longer as crashed.
 const trackingSilence = 30 * time.Second
 
 // tracks sends the committed steps to the services that show the run's curves.
 type tracks struct {
 	tracker *tracking.Tracker
 	uploads *tracking.Uploads // nil if rollouts are not sent
-	// patience is how long a learner that ends tries to send the last steps.
+	// patience is the time for which a learner that ends tries to send the last steps.
 	patience time.Duration
 	logger   *slog.Logger
 	running  sync.WaitGroup

@@ -32,7 +32,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/version"
 )
 
-// program is how people call the program.
+// program is the name by which people call the program.
 const program = "kubectl tinker"
 
 // completer is the name under which kubectl calls the program for completions.

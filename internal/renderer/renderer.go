@@ -71,7 +71,7 @@ type Stop struct {
 	Tokens  []int32
 }
 
-// Ending is how a reply ended.
+// Ending is the end of a reply.
 type Ending uint8
 
 // A reply has one of these endings.

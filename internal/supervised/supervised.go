@@ -49,7 +49,7 @@ const (
 	PerToken Normalization = "PerToken"
 )
 
-// Reason is why a row is not trained on.
+// Reason is the reason for which a row is not trained on.
 type Reason string
 
 // The reasons.

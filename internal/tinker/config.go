@@ -50,7 +50,7 @@ type ServerConfig struct {
 	MaxChunkBytes int64 `json:"fwdbwd_max_chunk_bytes_count"`
 	// DispatchBytes limits the bytes of forward_backward bodies in flight.
 	DispatchBytes int64 `json:"fwdbwd_dispatch_bytes_semaphore_size"`
-	// BillingPauseSeconds is how long the official SDK retries 402.
+	// BillingPauseSeconds is the time for which the official SDK retries 402.
 	BillingPauseSeconds float64 `json:"billing_exception_max_pause_duration_sec"`
 	// SampleNoRetries switches the official SDK's retries of sampling off.
 	SampleNoRetries bool `json:"sample_no_retries"`

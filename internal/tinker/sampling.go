@@ -130,7 +130,7 @@ type SampleResult struct {
 	// TopkPromptLogprobs has a row for each token of the prompt, likeliest first, which may be nil; nil unless
 	// requested.
 	TopkPromptLogprobs [][]TokenLogprob
-	// TargetPromptLogprobs has the shape and layout of the tensor of the request, and 0 where it has -1; nil unless
+	// TargetPromptLogprobs has the shape and layout of the tensor of the request, and 0 at elements with -1; nil unless
 	// requested.
 	TargetPromptLogprobs *Tensor
 	// PromptCacheHitTokens is the number of tokens of the prompt that the server had in its cache.

@@ -11,7 +11,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/tinker"
 )
 
-// archiveTokenTTL is how long the URL of an archive, or of a file of external weights, is valid.
+// archiveTokenTTL is the time for which the URL of an archive, or of a file of external weights, is valid.
 const archiveTokenTTL = 15 * time.Minute
 
 // archiveToken is the signed part of such a URL.

@@ -18,7 +18,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/tinkersim/state"
 )
 
-// tokenTTL is how long a token is valid.
+// tokenTTL is the time for which a token is valid.
 const tokenTTL = 10 * time.Minute
 
 // jwtHeader is the first part of each token.

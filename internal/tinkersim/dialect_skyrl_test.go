@@ -29,7 +29,7 @@ type skyModel struct {
 	session, id string
 }
 
-// longestCall is how long a call may take on a slow machine.
+// longestCall is the time that a call may take on a slow machine.
 const longestCall = 30 * time.Second
 
 // object is a body in JSON.

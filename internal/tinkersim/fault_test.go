@@ -29,7 +29,7 @@ type faultCase struct {
 	result string
 	// poll is the status of the poll, 200 by default.
 	poll int
-	// executed is how many optimizer steps were made in the end, with a second submit of the same number.
+	// executed is the number of optimizer steps that were made in the end, with a second submit of the same number.
 	executed int64
 }
 

@@ -52,7 +52,7 @@ type Options struct {
 	Admin bool
 	// Dialect makes the server behave like servers that differ from the API: dialect.NameJSON or dialect.NameSkyRL.
 	Dialect string
-	// PollHold is how long the dialect of SkyRL holds a poll; 300 s by default.
+	// PollHold is the time for which the dialect of SkyRL holds a poll; 300 s by default.
 	PollHold time.Duration
 	// Faults are active from the start.
 	Faults []fault.Rule
@@ -67,11 +67,11 @@ type Options struct {
 	// Random is the source of ids and secrets; crypto/rand by default. No result depends on it.
 	Random io.Reader
 
-	// PollPatience is how long a poll waits for a result; 30 s by default.
+	// PollPatience is the time for which a poll waits for a result; 30 s by default.
 	PollPatience time.Duration
-	// GapPatience is how long chunks wait for a number that is missing; 10 s by default.
+	// GapPatience is the time for which chunks wait for a missing number; 10 s by default.
 	GapPatience time.Duration
-	// SessionTimeout is how long a session lasts without a heartbeat or a request; 10 min by default.
+	// SessionTimeout is the time without a heartbeat or a request after which a session ends; 10 min by default.
 	SessionTimeout time.Duration
 	// MetadataBytes is the size of a result from which clients that allow it first receive its metadata alone; 8 MiB by
 	// default.
@@ -90,9 +90,9 @@ type Options struct {
 	// Limits refuse requests with 429; none by default.
 	Limits limit.Limits
 
-	// TrainingSlots is how many models are trained at the same time; 2 by default.
+	// TrainingSlots is the number of models that are trained at the same time; 2 by default.
 	TrainingSlots int
-	// SampleRows is how many completions are decoded together; 256 by default.
+	// SampleRows is the number of completions that are decoded together; 256 by default.
 	SampleRows int
 }
 

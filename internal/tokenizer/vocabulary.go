@@ -11,7 +11,7 @@ const (
 	maxID  = 1<<idBits - 1
 )
 
-// span is where the bytes of a token are in the vocabulary's text. It is empty for an id without a token.
+// span is the place of a token's bytes in the vocabulary's text. It is empty for an id without a token.
 type span struct{ start, end uint32 }
 
 // vocabulary maps ids to the bytes of tokens, and bytes to ids. A lookup of a token of up to eight bytes, as most

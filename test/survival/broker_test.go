@@ -37,7 +37,7 @@ type brokered struct {
 	meter  *meter.Meter
 	usage  string
 	meters []*meter.Meter
-	// ahead is how many minutes the clocks of broker and meter are ahead.
+	// ahead is the number of minutes by which the clocks of broker and meter are ahead.
 	ahead   atomic.Int64
 	server  *httptest.Server
 	current atomic.Pointer[broker.Broker]

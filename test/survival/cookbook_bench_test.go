@@ -28,7 +28,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/tokenizer"
 )
 
-// heldOut is how many tasks the last weights are evaluated on.
+// heldOut is the number of tasks on which the last weights are evaluated.
 const heldOut = 512
 
 // BenchmarkCookbook trains on the same tasks with rl/train.py of tinker-cookbook, in each of its modes, and with a

@@ -52,7 +52,7 @@ type fakeWorker struct {
 	leased           map[rl.Key]bool
 }
 
-// behavior is how a worker deviates from the normal one.
+// behavior describes a worker's deviations from the normal one.
 type behavior struct {
 	// outcome makes a tombstone of a slot; Usable samples it.
 	outcome func(slot int64) rl.Outcome
@@ -68,7 +68,7 @@ type behavior struct {
 	delayEvaluation <-chan struct{}
 	// leased receives each lease, in the order in which they are granted, before its group is sampled.
 	leased func(lease exchange.Lease)
-	// room is how many episodes fit; 64 unless given.
+	// room is the number of episodes that fit; 64 unless given.
 	room int
 	// renew is the interval of the worker's reports; 50 ms unless given.
 	renew time.Duration

@@ -65,20 +65,21 @@ type fixture struct {
 	front, key string
 	// http is the client by which learners call the simulator; nil is their own.
 	http *http.Client
-	// barrier is how long learners wait for the workers of the one before; 0 is 80 ms, which is shorter than a worker may
-	// wait before it dials again.
+	// barrier is the time for which learners wait for the workers of the learner before; 0 is 80 ms, which is shorter than
+	// a worker may wait before it dials again.
 	barrier time.Duration
-	// tick is how often learners look for lost workers; 0 is 50 ms.
+	// tick is the interval at which learners look for lost workers; 0 is 50 ms.
 	tick time.Duration
-	// skipAfter is how long an environment has to be unavailable before learners skip it; 0 is their default.
+	// skipAfter is the time for which an environment has to be unavailable before learners skip it; 0 is their default.
 	skipAfter time.Duration
-	// trackingPatience is how long a learner that ends tries to send the last steps to tracking services; 0 is patience.
+	// trackingPatience is the time for which a learner that ends tries to send the last steps to tracking services; 0 is
+	// patience.
 	trackingPatience time.Duration
-	// silence is how long a worker may send nothing before its leases are given to others; 0 is a minute, within which a
-	// worker sends something on a machine of any speed.
+	// silence is the time without a message after which a worker's leases are given to others; 0 is a minute, within which
+	// a worker sends something on a machine of any speed.
 	silence time.Duration
-	// storeSlow is how long a call of the artifact store may take before it is reported, and drainPatience how long a
-	// learner that drains waits for the store; 0 is their default.
+	// storeSlow is the time after which a call of the artifact store is reported, and drainPatience the time for which a
+	// draining learner waits for the store; 0 is their default.
 	storeSlow, drainPatience time.Duration
 	// billed is the simulator's bill before the run.
 	billed stats.Billed
@@ -91,7 +92,7 @@ type shared struct {
 	address string
 	clock   time.Duration // ahead of the real time, at the simulator
 	ahead   time.Duration // ahead of the real time, at the learners
-	// ended is why rollout workers ended, by their names.
+	// ended has the errors with which rollout workers ended, by their names.
 	ended map[string]error
 }
 

@@ -41,8 +41,8 @@ func (p *polled) next(body string) int {
 	return p.number[body] - 1
 }
 
-// cutPolls puts an ingress before the simulator that answers polls with 504 after a while, and returns how many it has
-// cut. Each further poll for a result may take twice as long, so that one succeeds on a machine of any speed.
+// cutPolls puts an ingress before the simulator that answers polls with 504 after a while, and returns the number of
+// cut polls. Each further poll for a result may take twice as long, so that one succeeds on a machine of any speed.
 func (w *fixture) cutPolls(after time.Duration) *atomic.Int64 {
 	w.t.Helper()
 	target, err := url.Parse(w.url)

@@ -133,12 +133,12 @@ func hostedRun(b *testing.B, seed uint64, mode hostedMode) hostedResult {
 	}
 }
 
-// hostedGroupSize is how many samples a group has.
+// hostedGroupSize is the number of samples of a group.
 const hostedGroupSize = 8
 
 // eventLog collects the operations of a simulator.
 type eventLog struct {
-	// batch is how many samples a step has.
+	// batch is the number of samples of a step.
 	batch int
 
 	mu     sync.Mutex

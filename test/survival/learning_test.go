@@ -96,7 +96,7 @@ func BenchmarkDistillation(b *testing.B) {
 	b.ReportMetric(0, "ns/op")
 }
 
-// change is how a metric of held-out tasks changed between the first and the last weights of a run.
+// change is the change of a metric of held-out tasks between the first and the last weights of a run.
 type change struct {
 	before, after float64
 	// error is half the width of the interval of 95% of the difference, as if both evaluations had drawn tasks of their

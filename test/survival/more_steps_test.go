@@ -26,7 +26,7 @@ type lengthenedOutcome struct {
 	adapter, lineage string
 	metrics          []map[string]float64
 	usage            contract.Usage
-	// trained is how many tokens led to the last version.
+	// trained is the number of tokens that led to the last version.
 	trained int64
 }
 

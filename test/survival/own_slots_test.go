@@ -15,7 +15,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/rl"
 )
 
-// slotsOfAStep is how many slots a step of the small run has of its own.
+// slotsOfAStep is the number of slots that a step of the small run has of its own.
 const slotsOfAStep = 16
 
 // withOwnSlots is the small run with a lag, two steps longer than that, whose steps have slots of their own.

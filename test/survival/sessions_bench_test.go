@@ -220,7 +220,7 @@ func (s *sessionFixture) start() int {
 	return worker.Process.Pid
 }
 
-// benchTime is how long the benchmark measures: BENCH_SECONDS, or a minute.
+// benchTime returns the duration of the benchmark: BENCH_SECONDS, or a minute.
 func benchTime() time.Duration {
 	if seconds, err := strconv.Atoi(os.Getenv("BENCH_SECONDS")); err == nil {
 		return time.Duration(seconds) * time.Second

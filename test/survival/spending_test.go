@@ -207,7 +207,7 @@ func TestSpendingWhenWorkersDie(t *testing.T) {
 	}
 }
 
-// spendWhileWorkersDie makes a run whose workers die within groups, and returns how many did, and the unconfirmed
+// spendWhileWorkersDie makes a run whose workers die within groups, and returns their number, and the unconfirmed
 // tokens.
 func spendWhileWorkersDie(t *testing.T, random *rand.Rand) (died int, unconfirmed int64) {
 	w := newFixture(t, nil)

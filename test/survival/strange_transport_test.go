@@ -33,7 +33,7 @@ type wrongAnswer struct {
 	status int
 	// executed says that the endpoint executes the request before it answers.
 	executed bool
-	// lasts is how long all calls of the operation are answered so, from the first on; 0 stands for one call.
+	// lasts is the time for which all calls of the operation are answered so, from the first on; 0 stands for one call.
 	lasts time.Duration
 }
 
@@ -130,7 +130,7 @@ func (s *strangeTransport) repair() {
 	s.repaired = true
 }
 
-// state returns how many answers were wrong, and for how long they have been.
+// state returns the number of wrong answers, and the time for which answers have been wrong.
 func (s *strangeTransport) state() (given int, lasted time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -85,7 +85,7 @@ func (w *fixture) writeRows(rows string) {
 var undisturbedRows struct {
 	once    sync.Once
 	outcome outcome
-	// trained is how many tokens led to the last version.
+	// trained is the number of tokens that led to the last version.
 	trained int64
 }
 

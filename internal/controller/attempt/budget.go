@@ -144,7 +144,7 @@ func committedStep(a v1alpha1.Attempt) bool {
 // one that did not; then 10 s, doubling to 5 minutes. After an attempt that gave up on the endpoint it is at least 10
 // s, and after one that awaits a repair always RepairInterval. There is no pause if the next attempt has another spec,
 // if a completed run was given more steps, if the Job was suspended, or if the pod could not start, since that attempt
-// has waited itself. An init container that fails ends its pod at once.
+// has waited itself. A failed init container ends its pod at once, so that the pause is RepairInterval.
 func Backoff(attempts []v1alpha1.Attempt) time.Duration {
 	if problem.NextOf(problem.Code(attempts[0].Reason)) == problem.AtOnce ||
 		attempts[0].Cause == string(contract.CauseCompleted) {

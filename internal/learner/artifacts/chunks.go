@@ -25,7 +25,7 @@ import (
 const (
 	// chunksDir has the lines of a lineFile at a URL, where nothing can be added to an object.
 	chunksDir = "chunks"
-	// chunkLines is how many lines an object has, apart from the last one of a file.
+	// chunkLines is the number of lines of an object, apart from the last object of a file.
 	chunkLines = 128
 )
 
@@ -38,9 +38,9 @@ func chunkPrefix(file string) string { return path.Join(chunksDir, strings.TrimS
 
 // chunks tell which lines of a file are uploaded. The lock of uploads guards them.
 type chunks struct {
-	// first is the number of the first line of the object that grows, and start where that line begins.
+	// first is the number of the first line of the growing object, and start the place at which that line begins.
 	first, start int64
-	// sent is where the lines end that are uploaded.
+	// sent is the end of the uploaded lines.
 	sent int64
 }
 
@@ -104,7 +104,7 @@ func (c *chunks) put(to *remote, name string, size int64) error {
 	return nil
 }
 
-// sizes are how long the files are.
+// sizes returns the sizes of the files.
 func (l *lineFiles) sizes() (sizes []int64) {
 	for _, file := range l.all() {
 		sizes = append(sizes, file.size)

@@ -27,7 +27,7 @@ var errSlow = errors.New("the store takes long to answer")
 type Config struct {
 	// Dir is the folder of the artifacts; empty for none.
 	Dir string
-	// URL is where the artifacts are kept instead, and Dir is for a copy of them; empty for none.
+	// URL is the address of the artifacts, with a copy in Dir; empty for artifacts in Dir alone.
 	URL string
 	// OpenBucket opens a URL that is not a file URL.
 	OpenBucket OpenBucket
@@ -46,7 +46,7 @@ type Config struct {
 	Committed func(Row)
 	// Pause is the time between two calls of a store that does not answer.
 	Pause time.Duration
-	// Slow is how long a call may take before it is reported.
+	// Slow is the time after which a call is reported.
 	Slow time.Duration
 	// GiveUp is closed when calls shall no longer wait for the store, since the learner drains. Each call is then tried
 	// once more. Nil waits forever.

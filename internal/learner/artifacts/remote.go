@@ -23,8 +23,8 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/atomicfile"
 )
 
-// Objects is where a store at a URL keeps its files: package bucket. Create fails with fs.ErrExist, and Get with
-// fs.ErrNotExist. List returns names that begin with a prefix.
+// Objects keeps the files of a store at a URL; package bucket implements it. Create fails with fs.ErrExist, and Get
+// with fs.ErrNotExist. List returns names that begin with a prefix.
 type Objects interface {
 	Create(ctx context.Context, name string, data []byte) error
 	Put(ctx context.Context, name string, data []byte) error
@@ -51,7 +51,7 @@ type remote struct {
 }
 
 const (
-	// downloads is how many objects are copied at once.
+	// downloads is the number of objects that are copied at once.
 	downloads = 32
 	// uploadPeriod is the shortest time between two uploads of lines while steps are made.
 	uploadPeriod = time.Minute

@@ -36,15 +36,15 @@ type Row struct {
 	// State is the path of the state that the row goes with; empty when the step saves none.
 	State   string `json:"state,omitempty"`
 	Attempt int32  `json:"attempt"`
-	// Time is when the step was made, in Unix seconds; 0 in rows of earlier versions of the program.
+	// Time is the time at which the step was made, in Unix seconds; 0 in rows of earlier versions of the program.
 	Time int64 `json:"time,omitempty"`
 	// Manifest of the batch in slot order.
 	Manifest []Slot             `json:"manifest"`
 	Metrics  map[string]float64 `json:"metrics"`
 	// Usage is the usage of the run when the step was made.
 	Usage spending.Usage `json:"usage"`
-	// Trained is how many tokens were trained on in this and all steps before it; nil in rows of earlier versions of the
-	// program.
+	// Trained is the number of tokens that were trained on in this step and all steps before it; nil in rows of earlier
+	// versions of the program.
 	Trained *int64 `json:"trained,omitempty"`
 	// TrainingSeconds that the run had trained by then.
 	TrainingSeconds float64 `json:"trainingSeconds"`
@@ -60,13 +60,13 @@ type Evaluation struct {
 	Metrics map[string]float64 `json:"metrics,omitempty"`
 	// Usage is the usage of the evaluation itself, in results of earlier versions of the program.
 	Usage spending.Usage `json:"usage,omitzero"`
-	// Trained is how many tokens of held-out rows were passed through the model.
+	// Trained is the number of tokens of held-out rows that were passed through the model.
 	Trained int64 `json:"trained,omitempty"`
 	// Lost says why there is no result and will never be one.
 	Lost string `json:"lost,omitempty"`
 }
 
-// changing is how many rows, the newest, may have changed since they were copied or added to rows.jsonl.
+// changing is the number of newest rows that may have changed since they were copied or added to rows.jsonl.
 const changing = 32
 
 // WriteRow makes the row durable. Writing a row again replaces it.

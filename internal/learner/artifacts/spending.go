@@ -23,7 +23,7 @@ type Spending struct {
 	// given as well. Shown is the reported usage of the run.
 	Held  spending.Usage `json:"held"`
 	Shown spending.Usage `json:"shown"`
-	// Checked is how many tokens were trained on before the run began.
+	// Checked is the number of tokens that were trained on before the run began.
 	Checked int64 `json:"checked,omitempty"`
 	// Seconds of training.
 	Seconds float64 `json:"seconds"`
@@ -43,7 +43,7 @@ type WorkerSpending struct {
 	// may have been given its groups since it said Hello to a learner.
 	Lost   bool `json:"lost,omitempty"`
 	Absent bool `json:"absent,omitempty"`
-	// Among is how many workers, this one included, groups were leased to when it last reported.
+	// Among is the number of workers, including this one, that had leases when it last reported.
 	Among int64 `json:"among,omitempty"`
 }
 

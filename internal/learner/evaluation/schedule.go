@@ -21,14 +21,15 @@ import (
 type Schedule struct {
 	// Digest is empty when nothing is evaluated.
 	Digest string
-	// Samples is how each environment is evaluated.
+	// Samples has the settings of each environment.
 	Samples map[string]measure.Samples
 
 	spec contract.Evaluation
 	// steps is the number of optimizer steps, 0 for a run that only evaluates.
 	steps int64
 	seed  uint64
-	// recorded is how many groups have their conversations recorded, and records whether episodes are recorded at all.
+	// recorded is the number of groups whose conversations are recorded. records says whether episodes are recorded at
+	// all.
 	recorded int64
 	records  bool
 }

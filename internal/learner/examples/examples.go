@@ -46,8 +46,8 @@ type Reader struct {
 }
 
 // Open waits until the rows can be read and one of them can be trained on. Somebody may repair the data while it waits.
-// tokenizer is the digest of the tokenizer's file, and context how many tokens the model can be trained on at once;
-// both may be unknown.
+// tokenizer is the digest of the tokenizer's file, and context the number of tokens that the model can be trained on at
+// once; both may be unknown.
 func Open(ctx context.Context, config Config, tokenizer string, context int) (*Reader, error) {
 	defer config.Blocked("")
 	for failures := 1; ; failures++ {

@@ -23,7 +23,7 @@ type HeldOut struct {
 // logprobs returns the log-probabilities of the targets of data under the model.
 type logprobs func(ctx context.Context, datums []rl.Datum) ([][]float32, error)
 
-// heldOutRows is how many rows are asked for at once.
+// heldOutRows is the number of rows that are requested at once.
 const heldOutRows = 256
 
 // HeldOut measures the rows of a split, in the order of the split.

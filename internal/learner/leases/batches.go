@@ -26,11 +26,11 @@ type BatchConfig struct {
 	Seed uint64
 	// Groups is the shape of a group by environment.
 	Groups map[string]GroupShape
-	// Transcripts is how many slots of a batch, the first ones, have their conversations recorded for people.
+	// Transcripts is the number of first slots of a batch whose conversations are recorded for people.
 	Transcripts int64
 }
 
-// GroupShape is how many episodes a group has, and how many of them have to be usable.
+// GroupShape is the number of episodes of a group, and the number of them that have to be usable.
 type GroupShape struct{ Size, MinMembers int }
 
 // Version is a version of the policy that can be sampled.

@@ -11,7 +11,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/rl"
 )
 
-// epoch is when the tests of this package begin.
+// epoch is the time at which the tests of this package begin.
 var epoch = time.Unix(1000, 0)
 
 // demandsOf has one consumer, whose groups are not known.

@@ -15,7 +15,7 @@ import (
 type outages struct {
 	// skippable has the environments of training; the value says whether they may be skipped.
 	skippable map[string]bool
-	// skipAfter is how long an environment has to be unavailable before its groups are dropped.
+	// skipAfter is the time for which an environment has to be unavailable before its groups are dropped.
 	skipAfter time.Duration
 	current   map[string]outage
 }

@@ -51,7 +51,7 @@ func (h *Handler) Submit(name string, group rl.Group, digest rl.Digest) *exchang
 	return reply
 }
 
-// maxFault is how long the description of a fault is at most, in bytes.
+// maxFault limits the description of a fault, in bytes.
 const maxFault = 1024
 
 // noteFault keeps the reason of a group in which an episode ended with a fault, as the newest of its environment.

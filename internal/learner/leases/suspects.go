@@ -17,10 +17,11 @@ import (
 )
 
 const (
-	// suspectDeaths is how many workers die while they play a group before the group is a suspect. One death says little:
-	// most deaths have nothing to do with the group, and a suspect is played slowly.
+	// suspectDeaths is the number of workers that die while they play a group before the group is a suspect. One death
+	// says little: most deaths have nothing to do with the group, and a suspect is played slowly.
 	suspectDeaths = 2
-	// faultyDeaths is how many workers die while one member of a suspect is alone in play before that member is a fault.
+	// faultyDeaths is the number of workers that die while one member of a suspect is alone in play before that member is
+	// a fault.
 	faultyDeaths = 2
 )
 

@@ -34,14 +34,14 @@ import (
 type Config struct {
 	// Play is the JSON of contract.Play, the settings that workers need.
 	Play []byte
-	// Concurrency is how many episodes may be in progress.
+	// Concurrency limits the episodes in progress.
 	Concurrency int
 	// EvaluationShare is the share of evaluations in the leased episodes while training also has groups to lease. It is
 	// from 0, with which evaluations use only idle capacity, to 1.
 	EvaluationShare float64
-	// Silence is how long a worker may send nothing before its leases are given to others.
+	// Silence is the time without a message after which a worker's leases are given to others.
 	Silence time.Duration
-	// Barrier is how long nothing is leased after Open, so that workers can report their groups.
+	// Barrier is the time after Open in which nothing is leased, so that workers can report their groups.
 	Barrier time.Duration
 	// DropConstant makes a tombstone of a training group from which nothing can be learned, by the grouping of the
 	// run; nil keeps all groups.
@@ -49,7 +49,7 @@ type Config struct {
 	// Environments are the environments of training. The value says whether an environment's groups are dropped while no
 	// worker can play it and other environments can be played.
 	Environments map[string]bool
-	// SkipAfter is how long that has to last.
+	// SkipAfter is the time for which that has to last.
 	SkipAfter time.Duration
 	// StepRewards is set where the run compares single steps, so that training groups have their rewards.
 	StepRewards bool
@@ -74,7 +74,7 @@ type Table struct {
 	changes changes
 
 	mu sync.Mutex
-	// leaseAfter is when the barrier is over; it is zero before Open. ticked is when Tick was called last.
+	// leaseAfter is the end of the barrier; it is zero before Open. ticked is the time of the last Tick.
 	leaseAfter, ticked time.Time
 	demands            demands
 	workers            workers

@@ -14,7 +14,7 @@ import (
 
 // workers is the known state of a run's workers. Its owner's lock guards it.
 type workers struct {
-	// silence is how long a live worker may send nothing.
+	// silence is the time for which a live worker may send nothing.
 	silence time.Duration
 	byName  map[string]*worker
 	// names are the keys of byName, sorted. storing has the workers that store each group.
@@ -34,7 +34,7 @@ type worker struct {
 	seen time.Time
 	// process is the process that said Hello; empty for a worker that does not count its spending.
 	process string
-	// disconnected is when its connection broke, and zero while it is connected. A live worker dials again
+	// disconnected is the time at which its connection broke, and zero while it is connected. A live worker dials again
 	// soon.
 	disconnected time.Time
 	// stored and playing are the groups that it reported, submitted or was leased since.
@@ -55,8 +55,8 @@ type granted struct {
 	most int64
 }
 
-// redial is how long a worker whose connection broke has to come back: it tries after 0.1 s, and then every
-// 2 s at the latest. A worker that comes later finds its leases with others.
+// redial is the time that a worker whose connection broke has to come back: it tries after 0.1 s, and then every 2 s at
+// the latest. A worker that comes later finds its leases with others.
 const redial = 5 * time.Second
 
 func newWorkers(silence time.Duration) workers {

@@ -56,10 +56,12 @@ type Ledger struct {
 	// workers by the names of their processes.
 	workers map[string]*worker
 	claims  claims
-	// trained is how many tokens were trained on in the steps that led to a version, and lost how many in others.
+	// trained is the number of tokens that were trained on in the steps that led to a version, and lost the number in
+	// other steps.
 	trained map[rl.Version]int64
 	lost    int64
-	// before is how many tokens were trained on when this attempt began. opened is set once it has opened a version.
+	// before is the number of tokens that were trained on when this attempt began. opened is set once it has opened a
+	// version.
 	before           int64
 	restored, opened bool
 	// ended is set once the run is complete.
@@ -178,7 +180,7 @@ type Spent struct {
 	// Usage is the usage of the run by then, and Seconds the seconds of training.
 	Usage   spending.Usage
 	Seconds float64
-	// Trained is how many tokens were trained on in the steps that led to the version.
+	// Trained is the number of tokens that were trained on in the steps that led to the version.
 	Trained int64
 }
 
@@ -206,7 +208,8 @@ func (l *Ledger) AddSeconds(seconds float64) {
 	l.seconds += seconds
 }
 
-// slack is how many tokens are granted beyond those that are asked for, so that small requests need no record each.
+// slack is the number of tokens that are granted in addition to the requested ones, so that small requests need no
+// record each.
 const slack = 1 << 14
 
 // Grant records the given maximum of this learner's tokens, unless it is already recorded. It has the form of

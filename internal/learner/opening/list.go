@@ -160,7 +160,7 @@ func (o *Opener) unnamed(found checkpoints.Index) []string {
 	return models
 }
 
-// unloadsAtOnce is how many models are unloaded at the same time.
+// unloadsAtOnce is the number of models that are unloaded at the same time.
 const unloadsAtOnce = 8
 
 // unload unloads the models that no attempt has unloaded before, and records those.

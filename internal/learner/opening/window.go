@@ -39,7 +39,7 @@ func (o *Opener) Window(ctx context.Context, at checkpoints.Position,
 	return versions, lost, nil
 }
 
-// lose notes that the versions of some steps are lost, and returns how many of them were not before.
+// lose notes that the versions of some steps are lost, and returns the number of newly lost ones.
 func (o *Opener) lose(oldest, newest int64) (more int32) {
 	if o.lost == nil {
 		o.lost = map[int64]bool{}

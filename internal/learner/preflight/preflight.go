@@ -84,7 +84,7 @@ type Config struct {
 // Checker checks one endpoint for one run.
 type Checker struct {
 	Config
-	// checkedAt is when the last check of features ended; zero if there was none.
+	// checkedAt is the end of the last check of features; zero if there was none.
 	checkedAt time.Time
 }
 

@@ -22,7 +22,7 @@ type status interface {
 // RepairWait is a learner's wait for the repair of such a problem.
 type RepairWait struct {
 	Status status
-	// Patience is how long a problem is tried again before the learner ends.
+	// Patience is the time for which a problem is tried again before the learner ends.
 	Patience time.Duration
 	// Unattended says that nobody repairs anything: no problem is tried again for longer.
 	Unattended bool

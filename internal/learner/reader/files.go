@@ -23,7 +23,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/transcript/delivery"
 )
 
-// partBytes is how much of a file a delivery has.
+// partBytes is the size of the part of a file in a delivery.
 const partBytes = 1 << 20
 
 // source has the files of one run, by their names below its folder.

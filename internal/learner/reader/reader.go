@@ -30,7 +30,7 @@ const (
 	List   = -2
 )
 
-// downloads is how many objects are read at once.
+// downloads is the number of objects that are read at once.
 const downloads = 32
 
 // Request says where artifacts are, and which step is asked for.

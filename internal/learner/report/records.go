@@ -14,8 +14,8 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/wait"
 )
 
-// maxKept is how many records are kept for a manager that does not ask. More are thinned as the history is, which has
-// fewer rows.
+// maxKept limits the records that are kept for a manager that does not ask. Further records are thinned like the
+// history, which has fewer rows.
 const maxKept = 1024
 
 // records are those that the manager has not stored yet.
@@ -23,7 +23,7 @@ type records struct {
 	kept []contract.Record
 	// newest is the number of the newest record, and known the number of the newest record that the manager has stored.
 	newest, known int64
-	// asked is when the manager asked for records last.
+	// asked is the time at which the manager last asked for records.
 	asked time.Time
 	// stored is notified when known grows.
 	stored wait.Signal
@@ -63,7 +63,8 @@ func (s *Status) Records(request contract.HeartbeatRequest) ([]contract.Record, 
 	return slices.Clone(r.kept[:n]), n < len(r.kept)
 }
 
-// fitting is how many of the first records one reply has room for: at least one, so that the manager gets all of them.
+// fitting returns the number of first records for which one reply has room: at least one, so that the manager gets all
+// of them.
 func fitting(kept []contract.Record) int {
 	most := min(len(kept), contract.MaxRecords)
 	for n, bytes := 0, 0; n < most; n++ {

@@ -26,7 +26,7 @@ const (
 	Evaluation Work = "evaluation"
 )
 
-// maxReplyMetrics is how many metrics of the newest step and evaluation a reply has besides its records. The status
+// maxReplyMetrics limits the metrics of the newest step and evaluation in a reply, apart from its records. The status
 // shows fewer.
 const maxReplyMetrics = 64
 
@@ -40,7 +40,8 @@ type Status struct {
 	problems   client.Problems
 	// workersProblems are those that workers report.
 	workersProblems client.Problems
-	// blocked are the problems of the learner's own files, by their codes, and failed why work is done again.
+	// blocked are the problems of the learner's own files, by their codes, and failed the reasons for which work is done
+	// again.
 	blocked map[problem.Code]string
 	failed  map[Work]string
 	// faults are the newest faults by environment.

@@ -12,7 +12,8 @@ import (
 )
 
 const (
-	// problemLasts is how long a problem counts that was not reported to be over. Retries come every 30 s at the latest.
+	// problemLasts is the time for which a problem counts that was not reported to be over. Retries come every 30 s at the
+	// latest.
 	problemLasts = 90 * time.Second
 	// workersProblemLasts is the same for problems that workers report every few seconds.
 	workersProblemLasts = 15 * time.Second

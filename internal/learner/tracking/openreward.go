@@ -19,11 +19,11 @@ import (
 )
 
 const (
-	// maxUploads is how many requests there are at once, as of the package openreward.
+	// maxUploads limits the requests at the same time, as in the package openreward.
 	maxUploads = 32
 	// lookupTimeout bounds the request for the id of an environment, without which rollouts are also sent.
 	lookupTimeout = 10 * time.Second
-	// maxLookups is how often an environment is asked for that the service does not return.
+	// maxLookups limits the lookups of an environment that the service does not return.
 	maxLookups = 3
 )
 
@@ -109,14 +109,14 @@ const (
 	unknown
 )
 
-// progress is how far a step is sent. It is recorded before each request, so that a process that ends within one does
-// not have the next one repeat it.
+// progress is the progress of sending a step. It is recorded before each request, so that a process that ends within
+// one does not have the next one repeat it.
 type progress struct {
 	// First is the first rollout of those that are sent together; the ones before it are done.
 	First int `json:"first"`
 	// Starts are the states of these rollouts.
 	Starts []startState `json:"starts,omitempty"`
-	// Messages is how many of their messages were sent.
+	// Messages is the number of their messages that were sent.
 	Messages int `json:"messages,omitempty"`
 }
 

@@ -25,8 +25,8 @@ type rows interface {
 	Row(v rl.Version) (artifacts.Row, error)
 }
 
-// maxKept is how many rows are kept in memory. Beyond it, rows are read again from the store; without one, the oldest
-// are dropped.
+// maxKept limits the rows in memory. Further rows are read again from the store; without a store, the oldest are
+// dropped.
 const maxKept = 4096
 
 // series is the sequence of a run's lines. It is safe for concurrent use.

@@ -54,7 +54,7 @@ type formerFile struct {
 	name    string
 	data    []byte
 	records []tfevents.Record
-	// valid is how many bytes of data have whole records, and same how many records have the lines of the run.
+	// valid is the number of bytes of data with whole records, and same the number of records with the lines of the run.
 	valid, same int
 }
 

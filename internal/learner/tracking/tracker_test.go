@@ -204,7 +204,7 @@ type fakeSink struct {
 
 	mu    sync.Mutex
 	steps []int64
-	// refusals is how often Open fails, losses how often the answer to Write is lost.
+	// refusals counts failures of Open, and losses lost answers to Write.
 	refusals, losses int
 	outcome          *Outcome
 }

@@ -42,7 +42,7 @@ type Run struct {
 	Deployments map[string]openreward.Deployment
 }
 
-// Outcome is how a run ended.
+// Outcome is the outcome of a run.
 type Outcome int
 
 // The outcomes. A run that is interrupted may continue later.
@@ -99,7 +99,7 @@ func NewUploads(settings *contracttracking.Settings, run Run, files func() *arti
 type serviceError struct {
 	code    problem.Code
 	message string
-	// retryAfter is how long the service asks to wait; 0 if it does not.
+	// retryAfter is the time that the service asks to wait; 0 for none.
 	retryAfter time.Duration
 	// status is the status of the service's answer; 0 without an answer.
 	status int

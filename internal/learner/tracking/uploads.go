@@ -34,7 +34,7 @@ type Uploads struct {
 	service *openReward
 	files   func() *artifacts.UploadFiles
 	logger  *slog.Logger
-	// most is how many messages may wait.
+	// most limits the waiting messages.
 	most int
 
 	mu sync.Mutex
@@ -56,8 +56,8 @@ type waitingBatch struct {
 	encoded []byte
 	// rollouts and messages count them; both are 0 if an earlier attempt stored them.
 	rollouts, messages int
-	// progress is how far the step is sent, and refused counts the rollouts and requests of messages that were refused.
-	// The goroutine that sends uses them.
+	// progress is the progress of sending the step, and refused counts the rollouts and requests of messages that were
+	// refused. The goroutine that sends uses them.
 	progress *progress
 	refused  int
 }

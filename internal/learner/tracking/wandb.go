@@ -28,7 +28,7 @@ type wandb struct {
 	entity, path string
 	// written counts the lines of the history.
 	written int
-	// began is when the run began, as its lines have it; zero before the first.
+	// began is the time at which the run began, by its lines; zero before the first.
 	began time.Time
 	// summary has the newest value of each metric.
 	summary map[string]any

@@ -45,7 +45,7 @@ type Question struct {
 	Pause func(ctx context.Context, failures int) error
 }
 
-// strikes is how often in a row a version has to fail beside a sound base model.
+// strikes is the number of times in a row that a version has to fail beside a sound base model.
 const strikes = 5
 
 // Ask finds out whether the version at a path of sampler weights has diverged. The error has the endpoint's answer for

@@ -26,7 +26,7 @@ import (
 // claim is a folder with a run's files, which pods read.
 type claim struct {
 	dir string
-	// asked are the ranges that pods were asked for, and cut how many bytes of the log of the first of them arrive; 0
+	// asked are the ranges that pods were asked for, and cut the number of bytes of the first pod's log that arrive; 0
 	// means all.
 	asked [][]delivery.Range
 	cut   int

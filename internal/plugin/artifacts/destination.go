@@ -29,7 +29,7 @@ type destination struct {
 	root *os.Root
 	// files are the names of files here, by their names in the artifacts.
 	files map[string]string
-	// present are the files that are whole here, and failed why others cannot be written.
+	// present are the complete files, and failed the reasons for which others cannot be written.
 	present map[string]bool
 	failed  map[string]error
 	// sizes are the sizes of the files, and total their sum.

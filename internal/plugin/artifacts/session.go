@@ -16,7 +16,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/transcript/delivery"
 )
 
-// answerPatience is how long one answer of a session takes.
+// answerPatience is the time within which a session must answer.
 const answerPatience = 5 * time.Minute
 
 // Session is a pod that answers questions about the artifacts of a run, over a forwarded port, until it is closed.

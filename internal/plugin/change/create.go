@@ -111,7 +111,7 @@ type createFlags struct {
 	grid   []string
 	sweep  string
 	dryRun bool
-	// most is how many runs of the sweep run at a time; 0 means all.
+	// most limits the runs of the sweep that run at a time; 0 means no limit.
 	most   int
 	search search
 }

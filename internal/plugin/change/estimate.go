@@ -111,7 +111,7 @@ func estimateOf(file contract.RunFile, training, evaluation map[string]try.Promp
 	return e
 }
 
-// episodeTokens is how many tokens an episode samples at most.
+// episodeTokens returns the maximum number of tokens that an episode samples.
 func episodeTokens(environment contract.Environment) int64 {
 	replies := max(1, environment.Limits.Turns)
 	if most := environment.Limits.Requests; most > 0 {
@@ -124,8 +124,8 @@ func episodeTokens(environment contract.Environment) int64 {
 	return tokens
 }
 
-// teacherTokens is how many tokens of an episode its teacher reads at most, with the one that each request samples. It
-// is false if prompts, which no limit bounds, are not among them.
+// teacherTokens returns the maximum number of tokens of an episode that its teacher reads, including the one that each
+// request samples. bounded is false if no limit bounds prompts, which are then not included.
 func teacherTokens(environment contract.Environment) (tokens int64, bounded bool) {
 	if environment.Teacher == nil {
 		return 0, true
@@ -142,8 +142,8 @@ func teacherTokens(environment contract.Environment) (tokens int64, bounded bool
 	return tokens, false
 }
 
-// heldOutTokens is how many tokens the held-out rows of an evaluation have at most; 0 if they are not counted or not
-// cut.
+// heldOutTokens returns the maximum number of tokens of the held-out rows of an evaluation; 0 if they are not counted
+// or not cut.
 func heldOutTokens(file contract.RunFile) (tokens int64) {
 	if file.Fixed.Supervised == nil {
 		return 0

@@ -43,7 +43,7 @@ type searcher struct {
 	env              cli.IO
 	kube             client.Client
 	namespace, sweep string
-	// names are the runs of the search, and most is how many of them run at a time; 0 means all.
+	// names are the runs of the search, and most limits the ones that run at a time; 0 means no limit.
 	names []string
 	most  int
 	// period is the time between two looks at the runs.

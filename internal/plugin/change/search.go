@@ -44,7 +44,7 @@ type search struct {
 	Reduction int      `json:"reduction,omitempty"`
 	// Metric is the full name of the metric that ranks the runs.
 	Metric string `json:"metric,omitempty"`
-	// Samples is how many runs there are. More of them may be added to a random search.
+	// Samples is the number of runs. More of them may be added to a random search.
 	Samples int `json:"samples,omitempty"`
 }
 
@@ -120,7 +120,7 @@ func (s *search) prepare(run *unstructured.Unstructured, grid []string) error {
 	return s.prepareRungs(typed)
 }
 
-// heldOut reports whether evaluations alone have the metric.
+// heldOut reports whether only evaluations have the metric.
 func (s *search) heldOut() bool { return strings.HasPrefix(s.Metric, "test/") }
 
 // prepareRungs checks the rungs of a search by halving, or chooses them.

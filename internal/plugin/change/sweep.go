@@ -169,7 +169,7 @@ func (f feeder) feed(ctx context.Context, most int) error {
 	}
 }
 
-// resume looks at the sweep once, and returns how many runs remain held back.
+// resume looks at the sweep once, and returns the number of runs that remain held back.
 func (f feeder) resume(ctx context.Context, most int) (left int, err error) {
 	runs, err := runsOf(ctx, f.kube, f.namespace, f.sweep)
 	if err != nil {

@@ -193,7 +193,7 @@ func (e *editor) targets(chosen []v1alpha1.Checkpoint) ([]target, error) {
 	return all, nil
 }
 
-// confirm asks a person at a terminal, and refuses where nobody can be asked.
+// confirm asks a person at a terminal, and refuses if nobody can be asked.
 func (e *editor) confirm(ctx context.Context, env cli.IO, targets []target) error {
 	if e.yes || e.question == "" {
 		return nil

@@ -32,7 +32,7 @@ const (
 	baseURLVariable = "TINKER_BASE_URL"
 )
 
-// archivePatience is how long an endpoint may take to pack an archive, or to answer at all.
+// archivePatience is the time that an endpoint has to pack an archive, or to answer at all.
 const archivePatience = 4 * time.Minute
 
 // maxUnreachable limits how often a connection is tried.

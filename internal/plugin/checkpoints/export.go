@@ -22,11 +22,11 @@ import (
 	tinkerclient "github.com/tinker-operator/tinker-operator/internal/tinker/client"
 )
 
-// exportTTL is how long external weights stay at the endpoint if the download is not completed: the shortest time that
-// hosted Tinker permits.
+// exportTTL is the time for which external weights stay at the endpoint if the download is not completed: the shortest
+// time that hosted Tinker permits.
 const exportTTL = time.Hour
 
-// exportPatience is how long an endpoint may take to load a state and save it as external weights.
+// exportPatience is the time that an endpoint has to load a state and save it as external weights.
 const exportPatience = 15 * time.Minute
 
 // exports reports whether an endpoint says that a state has no external weights, which an endpoint without external

@@ -18,7 +18,7 @@ import (
 // errDeclined ends a command whose question was not answered with yes.
 var errDeclined = errors.New("nothing was changed")
 
-// Confirm asks a person at a terminal, and refuses where nobody can be asked. It fails unless the answer is yes.
+// Confirm asks a person at a terminal, and refuses if nobody can be asked. It fails unless the answer is yes.
 func Confirm(ctx context.Context, env IO, question string) error {
 	file, ok := env.Stdin.(*os.File)
 	if !ok || !term.IsTerminal(int(file.Fd())) {

@@ -14,7 +14,7 @@ import (
 // Cause is a problem of one field of an object. Field is its path, or empty for the object.
 type Cause struct{ Field, Message string }
 
-// uncheckedField is how the API server names the object where it did not check rules, since a field is wrong.
+// uncheckedField is the API server's name of the object if it did not check rules because a field is invalid.
 const uncheckedField = "<nil>"
 
 // Causes returns the problems of the fields of an object of a kind, from the API server's error about the object. It

@@ -15,11 +15,11 @@ import (
 )
 
 var (
-	// unknownField is how the API server names a field that the schema lacks.
+	// unknownField matches the API server's message about a field that the schema lacks.
 	unknownField = regexp.MustCompile(`unknown field "([^"]+)"`)
-	// unsupported is how it names a value that an enumeration lacks, with those that it has.
+	// unsupported matches its message about a value that an enumeration lacks, with the values that it has.
 	unsupported = regexp.MustCompile(`Unsupported value: "([^"]+)": supported values: ((?:"[^"]+"(?:, )?)+)`)
-	// otherType is how it names a value of another type than the field's.
+	// otherType matches its message about a value of another type than the field's.
 	otherType = regexp.MustCompile(`([^\s\[]+): Invalid value: "\w+": \S+ in body must be of type (\w+)`)
 	// unchecked is the text that it adds to each error of that kind.
 	unchecked = regexp.MustCompile(`(?:, |\n\* )<nil>: Invalid value: null: some validation rules were not checked ` +

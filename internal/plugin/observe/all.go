@@ -18,7 +18,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/transcript/delivery"
 )
 
-// mostLines is how many lines of metrics.jsonl are read where --last asks for no number.
+// mostLines is the number of lines of metrics.jsonl that are read if --last asks for no number.
 const mostLines = 1000
 
 // historyOf returns lines of metrics.jsonl and evaluations.jsonl as a history. The former count batches from 0, which

@@ -30,7 +30,7 @@ type ranked struct {
 	Newest    *float64 `json:"newest,omitempty"`
 	Best      *float64 `json:"best,omitempty"`
 	Deviation *float64 `json:"bestStandardDeviation,omitempty"`
-	// Measured is how many runs have the metric.
+	// Measured is the number of runs with the metric.
 	Measured int `json:"measured"`
 
 	step        string

@@ -23,16 +23,16 @@ type Summary = summary
 // Summarize returns the summary of a run.
 func Summarize(run *v1alpha1.TrainingRun, now time.Time) Summary { return summarize(run, now) }
 
-// Progress is how many steps are committed of how many; empty where that is not known.
+// Progress returns the numbers of committed steps and of all steps; empty if not known.
 func (s summary) Progress() string { return s.progress() }
 
-// Share is how much of the run is done, from 0 to 1.
+// Share returns the share of the run that is done, from 0 to 1.
 func (s summary) Share() float64 { return s.share() }
 
-// ETA is how long the rest of the run takes; empty where that is not known.
+// ETA returns the time for the rest of the run; empty if not known.
 func (s summary) ETA() string { return s.eta() }
 
-// Explanation is why a run or an environment is in its state.
+// Explanation explains the state of a run or an environment.
 type Explanation = explanation
 
 // ExplainRun says why a run is in its state, by its pods and events as far as they may be read.
@@ -84,7 +84,7 @@ func Compare(runs []v1alpha1.TrainingRun, histories []*history.History, metric s
 	return Comparison{Paths: paths, Rows: rows}, nil
 }
 
-// Step is how many steps of the row's runs are committed of how many.
+// Step returns the numbers of committed steps and of all steps of the row's runs.
 func (r *ranked) Step() string { return r.step }
 
 // Places are the places of the row's runs in the list that is compared.

@@ -42,13 +42,13 @@ type summary struct {
 	Ready        int32    `json:"readyWorkers"`
 	Workers      int32    `json:"workers"`
 	Restarts     int32    `json:"restarts"`
-	// ETASeconds is how long the rest takes at the pace of the newest step; nil if that is not known.
+	// ETASeconds is the time for the rest at the pace of the newest step; nil if not known.
 	ETASeconds *int64 `json:"etaSeconds,omitempty"`
 	// From is the run with whose weights this one begins, by initFrom.runRef; empty without one.
 	From string `json:"from,omitempty"`
 	// WaitsFor is the reason of the run's wait; empty while it makes progress.
 	WaitsFor string `json:"waitsFor,omitempty"`
-	// Learning is why the policy does not learn, with its figures; empty if nothing shows that.
+	// Learning is the reason for which the policy does not learn, with its figures; empty for none.
 	Learning  string `json:"learning,omitempty"`
 	namespace string
 	cause     string        `json:"-"`
@@ -107,7 +107,7 @@ func (s summary) title() string {
 	return s.Name
 }
 
-// share is how much of the run is done.
+// share returns the share of the run that is done.
 func (s summary) share() float64 {
 	if s.Steps == 0 {
 		return 0

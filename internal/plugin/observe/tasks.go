@@ -26,7 +26,7 @@ type changedTask struct {
 	Scores      [2]transcript.TaskScore `json:"scores"`
 }
 
-// difference is how two evaluations differ.
+// difference is the difference of two evaluations.
 type difference struct {
 	Names [2]string `json:"names"`
 	// Shared counts the tasks that both have, and Alone those that one has.

@@ -34,7 +34,7 @@ type screen struct {
 	every time.Duration
 	ctx   context.Context
 	width int
-	// err is why the newest look at the cluster failed.
+	// err is the error of the newest look at the cluster.
 	err error
 }
 

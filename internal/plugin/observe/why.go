@@ -45,7 +45,7 @@ const whyExample = `  kubectl tinker why arithmetic
 // unobserved is the state of a run that the operator has not looked at.
 const unobserved = "New"
 
-// explanation is why a run or an environment is in its state.
+// explanation explains the state of a run or an environment.
 type explanation struct {
 	Run         string `json:"run,omitempty"`
 	Environment string `json:"environment,omitempty"`
@@ -55,10 +55,10 @@ type explanation struct {
 	Code        string `json:"code,omitempty"`
 	Message     string `json:"message,omitempty"`
 	Repair      string `json:"repair,omitempty"`
-	// StepTime is where the time of the newest step went; empty while the run makes no progress.
+	// StepTime divides the time of the newest step; empty while the run makes no progress.
 	StepTime string     `json:"stepTime,omitempty"`
 	Evidence []evidence `json:"evidence"`
-	// Learning is why the policy does not learn, by the figures of its steps.
+	// Learning has the reasons for which the policy does not learn, by the figures of its steps.
 	Learning []learning `json:"learning"`
 }
 
@@ -379,7 +379,7 @@ func warnings(about func(eventsv1.Event) bool, pods []corev1.Pod, events []event
 	return all[:min(len(all), most)]
 }
 
-// startTime is how long a pod may take to be ready without a remark.
+// startTime is the time that a pod has to be ready without a remark.
 const startTime = time.Minute
 
 // isOver reports whether an event no longer says anything about its pod: the pod has become ready since, such as a pod

@@ -18,7 +18,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/plugin/cli"
 )
 
-// Format is how a result is printed.
+// Format is the format of a printed result.
 type Format string
 
 // The formats.

@@ -40,7 +40,7 @@ type Pods struct {
 	// Task describes the work of the pods, as in "reads the artifacts". Otherwise describes how a person who may not
 	// create pods does the same.
 	Task, Otherwise string
-	// Period is the time between two looks at a pod, and Patience how long it may take to start.
+	// Period is the time between two looks at a pod, and Patience the time that it has to start.
 	Period, Patience time.Duration
 }
 

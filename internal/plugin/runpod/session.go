@@ -23,9 +23,9 @@ import (
 const (
 	// sessionPort is the port of the pod's own loopback at which its program answers.
 	sessionPort = 8092
-	// sessionLasts is how long a pod of a session exists at most.
+	// sessionLasts is the maximum lifetime of a session's pod.
 	sessionLasts = 2 * time.Hour
-	// listenPatience is how long a pod that runs may take to listen.
+	// listenPatience is the time that a running pod has to listen.
 	listenPatience = 15 * time.Second
 )
 

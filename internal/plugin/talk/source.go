@@ -76,7 +76,7 @@ func (c *choice) check() error {
 	return nil
 }
 
-// source is where checkpoints come from: a run, or one path.
+// source is the source of checkpoints: a run, or one path.
 type source struct {
 	choice
 	env cli.IO

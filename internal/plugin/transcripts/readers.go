@@ -20,7 +20,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/transcript/delivery"
 )
 
-// mostPods is how many pods wait for questions at once, each of another run.
+// mostPods limits the pods that wait for questions at once, each of another run.
 const mostPods = 3
 
 // storePatience bounds the answer of a store that may be reached from within the cluster alone.
@@ -51,7 +51,7 @@ type pod struct {
 	session session
 	// unserved says that no pod of the run answers questions.
 	unserved bool
-	// refused is why the store could not be read with the keys of this machine, which is not tried again.
+	// refused is the error of reading the store with the keys of this machine, which is not tried again.
 	refused error
 	used    time.Time
 }

@@ -79,7 +79,7 @@ func (p *pods) readers() *Readers {
 	}
 }
 
-// read reads a step of a run, and fails where it is another.
+// read reads a step of a run, and fails if it is another.
 func read(t *testing.T, r *Readers, uid types.UID, step int64) {
 	t.Helper()
 	run := newRun()

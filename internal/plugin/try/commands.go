@@ -25,11 +25,11 @@ import (
 )
 
 const (
-	// serverPatience is how long a server of --ors-command may take until it answers.
+	// serverPatience is the time that a server of --ors-command has to answer.
 	serverPatience = 2 * time.Minute
-	// serverEnds is how long it may take to end before it is killed.
+	// serverEnds is the time that it has to end before it is killed.
 	serverEnds = 5 * time.Second
-	// lastBytes is how much of a server's output an error quotes.
+	// lastBytes limits the part of a server's output that an error quotes.
 	lastBytes = 2 << 10
 )
 

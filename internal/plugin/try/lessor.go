@@ -17,7 +17,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/rollout"
 )
 
-// renewPeriod is how often the worker's problems are read.
+// renewPeriod is the interval at which the worker's problems are read.
 const renewPeriod = 500 * time.Millisecond
 
 // lessor leases each of its groups once to the one worker of this process, and collects the played groups.

@@ -14,7 +14,7 @@ import (
 )
 
 const (
-	// countedTasks is how many tasks of a split have their prompts counted, at equal distances.
+	// countedTasks is the number of tasks of a split whose prompts are counted, at equal distances.
 	countedTasks = 32
 	// countingTime bounds how long that takes.
 	countingTime = time.Minute
@@ -24,7 +24,8 @@ const (
 
 // Prompts are the tokens of the prompts that episodes begin with.
 type Prompts struct {
-	// Tasks is how many were looked at, and TooLong how many of these are longer than limits.promptTokens.
+	// Tasks is the number of counted tasks, and TooLong the number of these whose prompts are longer than
+	// limits.promptTokens.
 	Tasks   int64 `json:"tasks"`
 	TooLong int64 `json:"tooLong,omitempty"`
 	// Mean and Longest are tokens of an episode's first prompts together.
@@ -106,7 +107,7 @@ func count(ctx context.Context, format renderer.Renderer, built environment.Envi
 	return p, nil
 }
 
-// firstPrompts is how many tokens the prompts have that an episode begins with.
+// firstPrompts returns the number of tokens of all prompts with which an episode begins.
 func firstPrompts(ctx context.Context, calls *environment.Calls, format renderer.Renderer,
 	built environment.Environment, task environment.Task) (tokens int64, err error) {
 	episode, err := environment.Call(ctx, calls, "starting an episode",

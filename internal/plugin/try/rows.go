@@ -81,7 +81,7 @@ func readMetrics(file contract.RunFile) (steps []map[string]float64, err error) 
 	return steps, nil
 }
 
-// checkRows fails unless one of the rows can be trained on, and says why the steps of the trial leave rows out.
+// checkRows fails unless one of the rows can be trained on, and prints why the steps of the trial leave rows out.
 func (t *trial) checkRows(ctx context.Context, file contract.RunFile, loader *source.Loader) error {
 	endpoint, err := t.endpoint(t.outage.observe)
 	if err != nil {

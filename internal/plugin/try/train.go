@@ -31,7 +31,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/version"
 )
 
-// shownGroups is how many groups of each step are shown.
+// shownGroups is the number of groups of each step that are shown.
 const shownGroups = 2
 
 // trialUID returns the uid of a run that no cluster has.

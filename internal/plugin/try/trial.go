@@ -62,7 +62,7 @@ type trial struct {
 	http   *http.Client
 	hub    *fetch.Fetcher
 	outage outage
-	// hosts are where functions run.
+	// hosts run functions.
 	hosts []*pythonreward.Host
 	// started are the addresses of the servers of --ors-command, by environment.
 	started map[string]string

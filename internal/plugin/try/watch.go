@@ -18,7 +18,7 @@ import (
 )
 
 const (
-	// lookEvery is how often the files are looked at.
+	// lookEvery is the interval between two looks at the files.
 	lookEvery = 200 * time.Millisecond
 	// maxWatched bounds how many files of one folder are compared.
 	maxWatched = 10_000

@@ -40,7 +40,7 @@ func (p *printed) String() string {
 	return p.text.String()
 }
 
-// await waits until the command has printed a text after the first bytes, and returns where the text ends.
+// await waits until the command has printed a text after the first bytes, and returns the end of the text.
 func (p *printed) await(t *testing.T, from int, text string) int {
 	t.Helper()
 	late := time.After(2 * time.Minute)

@@ -24,8 +24,8 @@ type Options struct {
 	// Begin and End are the tokens that begin and end a model's texts: bos_token and eos_token of its
 	// tokenizer_config.json. Only role_colon and role_colon_end use them; "" means that there is no such token.
 	Begin, End string
-	// Match is how the text of messages is read. With the zero value, which runs always use, names of special
-	// tokens are text.
+	// Match selects how the text of messages is read. With the zero value, which runs always use, names of special tokens
+	// are text.
 	Match tokenizer.Match
 }
 

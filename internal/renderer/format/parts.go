@@ -73,7 +73,7 @@ func (c *familyRenderer) locateParts(messages []chat.Message, example renderer.E
 var errParts = fmt.Errorf("the format writes the parts of a message otherwise, depending on their text; "+
 	"give weights to whole messages: %w", renderer.ErrUnsupported)
 
-// partPlace is where a part is to be found: its extent, and the white space around its text, which a format may trim.
+// partPlace is the place of a part: its extent, and the white space around its text, which a format may trim.
 type partPlace struct {
 	extent      *renderer.Extent
 	lead, trail string
@@ -132,7 +132,7 @@ func withMarks(text string, number int) (lead, marked, trail string) {
 // isSpace reports whether a format may trim a character: it is space to Unicode or to Python.
 func isSpace(r rune) bool { return unicode.IsSpace(r) || r >= 0x1c && r <= 0x1f }
 
-// markCut is where a part begins or ends in a text.
+// markCut is the place at which a part begins or ends in a text.
 type markCut struct {
 	part, offset int
 	closes       bool

@@ -15,7 +15,7 @@ import (
 // Vocabulary is a tokenizer, together with the tokens that a format frames messages with.
 type Vocabulary struct {
 	Tokens tokenizer.Tokenizer
-	// match is how the text of messages is read.
+	// match selects how the text of messages is read.
 	match tokenizer.Match
 	ids   map[string]int32
 	// pieces are the ids of text that was tokenised before.

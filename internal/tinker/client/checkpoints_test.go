@@ -16,7 +16,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/tinker"
 )
 
-// maxPasses is how often a listing that keeps changing is read.
+// maxPasses is the number of times that a changing listing is read.
 const maxPasses = maxListings
 
 // checkpointPage replies with a page of the checkpoints of these names.

@@ -28,7 +28,7 @@ var requestTypes = map[string]string{
 }
 
 const (
-	// pollTimeout is how long the client waits for the response to a poll. Some servers hold polls for longer.
+	// pollTimeout is the time for which the client waits for the response to a poll. Some servers hold polls for longer.
 	pollTimeout = 45 * time.Second
 	// maxPollDelay is the longest delay between polls that the server does not hold.
 	maxPollDelay = 5 * time.Second

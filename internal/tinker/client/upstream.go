@@ -23,9 +23,10 @@ type Problem struct {
 
 // Problems are those that were observed lately. Its owner's lock guards it.
 type Problems struct {
-	// Lasts is how long a problem counts that was not reported to be over: a call that was abandoned reports nothing.
+	// Lasts is the time for which a problem counts that was not reported to be over: a call that was abandoned reports
+	// nothing.
 	Lasts time.Duration
-	// After is how long a problem must have been observed before it counts.
+	// After is the time for which a problem must have been observed before it counts.
 	After time.Duration
 	seen  map[problem.Code]observed
 }

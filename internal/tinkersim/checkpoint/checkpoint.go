@@ -51,7 +51,7 @@ const Ephemeral tinker.Kind = "ephemeral"
 // runFile is the file that describes a run.
 const runFile = "run.json"
 
-// ephemeralKept is how many ephemeral checkpoints of one run are kept; older ones are removed.
+// ephemeralKept is the number of ephemeral checkpoints of one run that are kept; older ones are removed.
 const ephemeralKept = 64
 
 // Run is one trained model.

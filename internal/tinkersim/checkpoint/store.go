@@ -145,7 +145,7 @@ func (s *Store) Read(ref tinker.Path) ([]byte, error) {
 type Save struct {
 	tinker.Path
 	Data []byte
-	// TTL is how long the checkpoint exists; 0 means without a limit.
+	// TTL is the lifetime of the checkpoint; 0 means no limit.
 	TTL time.Duration
 	// Overwrite replaces a checkpoint of the same name, with its metadata.
 	Overwrite    bool

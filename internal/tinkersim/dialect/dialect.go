@@ -31,7 +31,7 @@ const (
 
 // Options configure a dialect.
 type Options struct {
-	// PollHold is how long SkyRL holds a poll before it answers 408; 300 s by default.
+	// PollHold is the time for which SkyRL holds a poll before it answers 408; 300 s by default.
 	PollHold time.Duration
 	// LoadSampler submits a load of sampler weights into the model that saved them, under a number of an operation.
 	LoadSampler func(model string, seq int64, name string) error

@@ -64,8 +64,8 @@ func (s *skyRL) sample(r *http.Request, body object) (any, *httpError) {
 	return future(s.pass(r, body))
 }
 
-// longestLiveSave is how long a sample waits until the newest weights of its model are saved. PollHold bounds polls
-// alone.
+// longestLiveSave is the time for which a sample waits until the newest weights of its model are saved. PollHold only
+// bounds polls.
 const longestLiveSave = 30 * time.Second
 
 // sampleable reports whether sampler weights exist. It loads them into their model, which continues to train from them,

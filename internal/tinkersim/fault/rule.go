@@ -116,7 +116,7 @@ type Rule struct {
 
 	// Occurrence is the number of the first matching call that is affected, counted from 1. 0 means 1.
 	Occurrence int `json:"occurrence,omitempty"`
-	// Count is how many matching calls are affected. 0 means 1, -1 means all.
+	// Count is the number of matching calls that are affected. 0 means 1, -1 means all.
 	Count int `json:"count,omitempty"`
 
 	Do    Action `json:"do"`

@@ -60,11 +60,11 @@ func (s *Set) Add(rules []Rule) ([]string, error) {
 // RuleStatus is a rule with its counters.
 type RuleStatus struct {
 	Rule
-	// Seen is how many calls matched.
+	// Seen is the number of matching calls.
 	Seen int `json:"seen"`
-	// Hits is how many of them the rule affected.
+	// Hits is the number of calls that the rule affected.
 	Hits int `json:"hits"`
-	// Holding is how many operations currently wait because of the rule.
+	// Holding is the number of operations that currently wait because of the rule.
 	Holding int `json:"holding"`
 	// Released says that a hold was released.
 	Released bool `json:"released,omitempty"`

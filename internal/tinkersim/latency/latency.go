@@ -80,16 +80,17 @@ type Work struct {
 	Op, Model string
 	// Name is the name or path of the checkpoint that it saves or samples from.
 	Name string
-	// Sequences is how many sequences a forward_backward has.
+	// Sequences is the number of sequences of a forward_backward.
 	Sequences int
 }
 
 // Event is an operation with its times by the profile.
 type Event struct {
 	Work
-	// Arrived is when the operation had its turn, and Begun when it began, after the wait for the cycle.
+	// Arrived is the time at which the operation had its turn, and Begun the time at which it began, after the wait for
+	// the cycle.
 	Arrived, Begun time.Time
-	// Ended is when it has its result.
+	// Ended is the time at which it has its result.
 	Ended time.Time
 }
 
@@ -142,8 +143,9 @@ func (s *Simulator) Sample(model, path string, seeds []uint64) time.Time {
 	return end
 }
 
-// Operate carries out an operation of a model by do, and returns when its result is sent. It waits before do until the
-// operation may begin, and after it while the operation occupies the model. It returns the error of do or of ctx.
+// Operate carries out an operation of a model by do, and returns the time at which its result is sent. It waits before
+// do until the operation may begin, and after it while the operation occupies the model. It returns the error of do or
+// of ctx.
 func (s *Simulator) Operate(ctx context.Context, work Work, do func() error) (time.Time, error) {
 	if s == nil {
 		return time.Time{}, do()

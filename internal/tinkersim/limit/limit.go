@@ -27,7 +27,7 @@ type Limits struct {
 	RequestsPerSecond float64
 	// UnfinishedSamples limits the requests for samples that have no result yet.
 	UnfinishedSamples int
-	// RetryAfter is when the server says that a refused request may be repeated.
+	// RetryAfter is the time after which the server says that a refused request may be repeated.
 	RetryAfter time.Duration
 }
 
@@ -116,7 +116,7 @@ func (l *Limiter) Forget() {
 	clear(l.unfinished)
 }
 
-// RetryAfter is when the server says that a refused request may be repeated.
+// RetryAfter returns the time after which a refused request may be repeated.
 func (l *Limiter) RetryAfter() time.Duration { return l.limits.RetryAfter }
 
 // Refused returns how many requests were refused.

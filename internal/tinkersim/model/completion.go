@@ -36,7 +36,7 @@ func newCompletion(base *BaseModel, r SampleRequest, prompt []int32, out *Sample
 	return c
 }
 
-// move moves the window to where the next token is predicted, and reports whether it has changed.
+// move moves the window to the prediction of the next token, and reports whether it has changed.
 func (c *completion) move() bool {
 	last := c.start + len(c.window) - 1
 	if position := len(c.Tokens); position < len(c.Forced) {

@@ -24,7 +24,7 @@ type element struct {
 	advantage float64
 	low, high float64 // bounds of the ratio
 	beta      float64 // dro
-	// mask is how much the token counts in the ratio of its sequence, and sequence is that ratio (gspo).
+	// mask is the weight of the token in the ratio of its sequence, and sequence is that ratio (gspo).
 	mask, sequence float64
 }
 

@@ -35,7 +35,7 @@ type SampleRequest struct {
 	// Forced are the tokens that the sample begins with, instead of drawn ones. Nothing else changes: their
 	// log-probabilities are the model's, and stops and limits apply. It is for tests.
 	Forced []int32
-	// Alternatives is how many of the likeliest tokens are returned beside each one; 0 returns none.
+	// Alternatives is the number of most likely tokens that are returned beside each one; 0 returns none.
 	Alternatives int
 	// Noise is the standard deviation of the noise that is added to each logit, as if the arithmetic were
 	// inexact; 0 adds none. It is a function of NoiseKey, Index, the position and the token.

@@ -33,11 +33,11 @@ var ErrCanceled = errors.New("sampling: the request was canceled")
 
 // Config configures an engine. Numbers that are zero are replaced by defaults.
 type Config struct {
-	// Decoders is how many batches are decoded at the same time; 2 by default.
+	// Decoders is the number of batches that are decoded at the same time; 2 by default.
 	Decoders int
-	// Rows is how many completions go into one batch; 256 by default.
+	// Rows is the number of completions in one batch; 256 by default.
 	Rows int
-	// Waiting is how many completions may wait; 16384 by default.
+	// Waiting limits the waiting completions; 16384 by default.
 	Waiting int
 	// Load loads weights that are not in the cache.
 	Load func(key string) (*model.Weights, error)
@@ -105,7 +105,7 @@ type Stats struct {
 	Busy    time.Duration
 	Batches int64
 	Rows    int64
-	// Tokens is how many tokens were drawn.
+	// Tokens is the number of drawn tokens.
 	Tokens int64
 }
 
@@ -116,7 +116,7 @@ func (s *Stats) add(more Stats) {
 	s.Tokens += more.Tokens
 }
 
-// cachedWeights is how many sets of weights the cache holds.
+// cachedWeights is the number of sets of weights in the cache.
 const cachedWeights = 32
 
 // Engine is a queue of requests with the decoders that work on it. It is safe for concurrent use.

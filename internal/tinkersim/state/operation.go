@@ -28,7 +28,7 @@ type operation struct {
 	call       fault.Call
 	faults     fault.OperationFaults
 	result     *future.Future
-	// ready is when the result is sent at the earliest; zero for at once.
+	// ready is the earliest time at which the result is sent; zero for at once.
 	ready time.Time
 }
 

@@ -32,7 +32,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/tinkersim/stats"
 )
 
-// retention is how long results are kept: a client may lose one and ask again minutes later.
+// retention is the time for which results are kept: a client may lose one and ask again minutes later.
 var retention = future.Retention{Delivered: 5 * time.Minute, Undelivered: 30 * time.Minute}
 
 // State is everything that the server forgets when it restarts, and the checkpoints that it found on
@@ -63,13 +63,13 @@ type Options struct {
 	Log *slog.Logger
 	// Clock returns the current time.
 	Clock func() time.Time
-	// Random is where ids come from.
+	// Random is the source of ids.
 	Random io.Reader
-	// GapPatience is how long chunks wait for a number that is missing.
+	// GapPatience is the time for which chunks wait for a missing number.
 	GapPatience time.Duration
-	// SessionTimeout is how long a session lasts without a heartbeat or a request.
+	// SessionTimeout is the time without a heartbeat or a request after which a session ends.
 	SessionTimeout time.Duration
-	// TrainingSlots is how many models are trained at the same time.
+	// TrainingSlots is the number of models that are trained at the same time.
 	TrainingSlots int
 	// SampleNoise is the standard deviation of noise in the logits of samples. It may be zero.
 	SampleNoise float64

@@ -60,7 +60,7 @@ type submission struct {
 	// digest distinguishes a repetition from another operation with the same number.
 	digest digest
 	kind   stats.Work
-	// sequences is how many a forward_backward has.
+	// sequences is the number of sequences of a forward_backward.
 	sequences int
 	// do carries out the operation, in the goroutine of the trainer.
 	do func(t *trainer, o *operation) (future.Result, error)

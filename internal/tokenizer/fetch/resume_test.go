@@ -64,7 +64,7 @@ func TestDownloadContinues(t *testing.T) {
 	cases := map[string]struct {
 		cache  bool
 		breaks []int
-		// fails is how often the file cannot be fetched before the hub is up.
+		// fails is the number of failed fetches before the hub is up.
 		fails int
 		want  []string
 	}{

@@ -12,7 +12,7 @@ import (
 // Decoder rewrites tokens, which are joined after the last one.
 type Decoder struct {
 	apply func([]string) []string
-	// growth is how many times as long the tokens may become.
+	// growth is the factor by which the tokens may grow.
 	growth float64
 }
 

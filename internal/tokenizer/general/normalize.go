@@ -14,7 +14,7 @@ import (
 // Normalizer rewrites text before it is split.
 type Normalizer struct {
 	apply func(string) string
-	// growth is how many times as long a text may become.
+	// growth is the factor by which a text may grow.
 	growth float64
 	// removes means that the start of a text may vanish.
 	removes bool
@@ -156,7 +156,7 @@ func (p Pattern) replace(text, content string) string {
 	return out.String()
 }
 
-// growth is how many times as long a text may become.
+// growth returns the factor by which a text may grow.
 func (p Pattern) growth(content string) float64 {
 	switch {
 	case p.regex != nil || p.text == "":

@@ -34,7 +34,7 @@ type Config struct {
 	ByWorker bool
 	// TwoOpen permits a conversation to have two open requests. Otherwise that is a fault.
 	TwoOpen bool
-	// Requests is how many requests an episode may make; 0 is no limit.
+	// Requests limits the requests of an episode; 0 is no limit.
 	Requests uint8
 	// KeepLimited trains on the replies that an episode of several conversations has when the limit ends it. Otherwise the
 	// member is left out.

@@ -71,8 +71,8 @@ type State struct {
 	Second [maxAttempts + 1]uint8
 	// Verdict is 1 where the Job's pod has the verdict that the run is complete.
 	Verdict [maxAttempts + 1]uint8
-	// Wanted is how often the spec was given more steps, and Given is that number when an attempt was written, which
-	// decides its learner's steps.
+	// Wanted counts the times that the spec was given more steps, and Given is that number when an attempt was written,
+	// which decides its learner's steps.
 	Wanted uint8
 	Given  [maxAttempts + 1]uint8
 	// Final is one more than the Given of the last learner whose final state exists on the server, and 0 before that.

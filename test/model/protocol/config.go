@@ -104,7 +104,7 @@ const (
 type Config struct {
 	// The size of the run.
 	Steps, BatchSize, Lag, Workers, Slots, Attempts int
-	// Capacity is how many groups a worker can store; 0 means no limit.
+	// Capacity limits the groups that a worker can store; 0 means no limit.
 	Capacity int
 	// MakeRoom lets a full worker release its highest slot for a lower one that is missing.
 	MakeRoom bool
@@ -155,7 +155,7 @@ type Config struct {
 	OpenBlind bool
 	// Reopen: a version that cannot be had again makes the learner list again.
 	Reopen bool
-	// Spare is how many states are kept beyond the window, for a newest state that cannot be loaded.
+	// Spare is the number of states that are kept beyond the window, for a newest state that cannot be loaded.
 	Spare int
 	// CoverTrails: covered_index trails by the spare states.
 	CoverTrails bool

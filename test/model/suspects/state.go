@@ -17,10 +17,11 @@ const (
 
 // Config is one configuration of the model.
 type Config struct {
-	// Deaths is how many workers die for reasons of their own, and Silences how many are cut off and taken for dead.
+	// Deaths is the number of workers that die for reasons of their own, and Silences the number that are cut off and
+	// taken for dead.
 	Deaths, Silences uint8
-	// SuspectAfter is how many deaths make a group a suspect, and FaultAfter how many deaths with a member alone in play
-	// make that member a fault.
+	// SuspectAfter is the number of deaths that make a group a suspect, and FaultAfter the number of deaths with a member
+	// alone in play that make the member a fault.
 	SuspectAfter, FaultAfter uint8
 	// Permits has a worker begin a member of a suspect only once the learner knows that the one before is done. Otherwise
 	// the learner blames the member that the worker was known to play last.
@@ -37,7 +38,7 @@ type play struct {
 	Leased uint8
 	// Begun and Done are the members, one bit each.
 	Begun, Done uint8
-	// Reported is how many members the learner knows to be done, and Permitted the member that it permits.
+	// Reported is the number of members that the learner knows to be done, and Permitted the member that it permits.
 	Reported, Permitted uint8
 }
 

@@ -239,8 +239,8 @@ func (w *eventWriter) reward(message transcript.Message) {
 	last.Reward, last.IsFinished = message.Reward, message.Finished
 }
 
-// Encode encodes rollouts until they have the given number of bytes, and returns how many it left out and how many
-// messages the others have.
+// Encode encodes rollouts until they have the given number of bytes, and returns the number of rollouts that it left
+// out and the number of messages of the others.
 func Encode(rollouts []Rollout, bytes int) (encoded []byte, omitted, messages int, err error) {
 	encoded = []byte("[")
 	for i, rollout := range rollouts {

@@ -103,7 +103,7 @@ type Record struct {
 }
 
 // Decode returns the events of a file, except for the version, up to the first record that is cut off, damaged or not
-// an event; valid is how many bytes precede that.
+// an event; valid is the number of bytes before that record.
 func Decode(file []byte) (records []Record, valid int) {
 	for {
 		data, ok := nextRecord(file[valid:])

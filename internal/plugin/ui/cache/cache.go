@@ -30,7 +30,7 @@ import (
 
 // Bounds of the kept transcripts.
 const (
-	// MostBytes is how many bytes the files have together.
+	// MostBytes limits the size of all files together.
 	MostBytes = 256 << 20
 	// Lifetime is after how long without a use a file is removed.
 	Lifetime = 14 * 24 * time.Hour

@@ -21,7 +21,7 @@ import (
 // EntryPath is the path at which the token is exchanged for the cookie.
 const EntryPath = "/enter"
 
-// Lifetime is how long the token of an address counts.
+// Lifetime is the time for which the token of an address is valid.
 const Lifetime = 10 * time.Minute
 
 // policy lets a browser load only files from the server itself, and run no inline script of a page.

@@ -23,7 +23,7 @@ import (
 
 // Bounds of the store's requests to the API server.
 const (
-	// page is how many objects one answer has at most.
+	// page limits the objects of one answer.
 	page = 250
 	// firstPause and longestPause are those between a failure and the next try.
 	firstPause, longestPause = time.Second, 30 * time.Second

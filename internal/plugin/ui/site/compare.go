@@ -19,7 +19,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/plugin/output"
 )
 
-// mostCompared is how many runs a page compares, and mostCurves how many of them it draws.
+// mostCompared limits the runs that a page compares, and mostCurves the runs that it draws.
 const (
 	mostCompared = 64
 	mostCurves   = 12

@@ -50,7 +50,7 @@ type groupEntry struct {
 // rewardMark is the reward of an episode in the list of groups.
 type rewardMark struct{ Text, Class, Address string }
 
-// groupsOfPage is how many groups the list has, and sideBySide how many episodes are shown beside one another.
+// groupsOfPage is the number of groups in the list, and sideBySide the number of episodes that are shown side by side.
 const (
 	groupsOfPage = 200
 	sideBySide   = 16

@@ -29,7 +29,7 @@ type curves struct {
 
 // line is one line of a plot.
 type line struct {
-	// Kind is how it is drawn: main, raw behind a smoothed one, or low and high of an interval.
+	// Kind selects how it is drawn: main, raw behind a smoothed one, or low and high of an interval.
 	Kind string     `json:"kind"`
 	Y    []*float64 `json:"y"`
 }

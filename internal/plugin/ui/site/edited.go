@@ -16,7 +16,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/plugin/output"
 )
 
-// lineOfError is how a parser of YAML names a line.
+// lineOfError matches the line in an error of the YAML parser.
 var lineOfError = regexp.MustCompile(`line (\d+)`)
 
 // parseSpec reads an edited spec, and takes hidden values from the stored one.

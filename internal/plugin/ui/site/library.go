@@ -23,7 +23,7 @@ type ReadFunc = func(ctx context.Context, run *v1alpha1.TrainingRun, step int64,
 // Bounds of the transcripts that are kept in memory.
 const (
 	mostTranscripts = 12
-	// glance is how long a page waits for a transcript before it says that it is being read.
+	// glance is the time for which a page waits for a transcript before it says that the transcript is being read.
 	glance = 300 * time.Millisecond
 	// forgotten is after how long a failure is tried again.
 	forgotten = 20 * time.Second

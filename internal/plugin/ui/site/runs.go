@@ -20,7 +20,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/plugin/output"
 )
 
-// rowsOfPage is how many runs one page has.
+// rowsOfPage is the number of runs on one page.
 const rowsOfPage = 100
 
 // listedRun is a row of the list of runs.

@@ -43,13 +43,13 @@ func isHidden(r rune) bool {
 	return 0xE0000 <= r && r <= 0xE007F // tags
 }
 
-// most is how many bytes of a text a page has.
+// most limits the bytes of a text on a page.
 const most = 16 << 10
 
 // excerpt is a part of a text.
 type excerpt struct {
 	Text string
-	// Next is where the rest begins, and Left how many bytes it has; 0 without a rest.
+	// Next is the beginning of the rest, and Left its number of bytes; 0 without a rest.
 	Next, Left int
 }
 

@@ -27,7 +27,7 @@ var colours = []option{{Value: "", Text: "messages"}, {Value: byLogprob, Text: "
 	{Value: byRatio, Text: "tokens by log-ratio of trainer and sampler"},
 	{Value: byAdvantage, Text: "tokens by advantage"}}
 
-// mostTokens is how many tokens of an episode are coloured.
+// mostTokens limits the coloured tokens of an episode.
 const mostTokens = 8000
 
 // tokenRow is a segment whose tokens are shown.

@@ -39,7 +39,7 @@ var Now = time.Date(2026, 11, 22, 14, 0, 0, 0, time.UTC)
 // Namespace is the namespace of the runs.
 const Namespace = "research"
 
-// secondsOfStep is how long a step of a run takes.
+// secondsOfStep is the duration of a step of a run.
 const secondsOfStep = 95
 
 // New returns a cluster with runs in each state, environments, histories and events.

@@ -14,7 +14,7 @@ import (
 const (
 	// maxNumber is the greatest number of a Countdown task.
 	maxNumber = 19
-	// twoNumbers is how often a task has two numbers; other tasks have three.
+	// twoNumbers is the share of tasks with two numbers; other tasks have three.
 	twoNumbers = 0.65
 	// learning is the part of the training in which most answers are right. In the rest of it most are guessed, so that
 	// the model prefers a right answer only slightly, although it knows more.

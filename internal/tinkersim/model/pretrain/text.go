@@ -11,11 +11,11 @@ import (
 const (
 	// endOfTurn is the token that ends a reply (model.TokenEnd).
 	endOfTurn = 256
-	// carelessness is how often carries are forgotten.
+	// carelessness is the share of forgotten carries.
 	carelessness = 0.65
-	// smallShare is how often operands are drawn from few digits, which are rare otherwise.
+	// smallShare is the share of operands that are drawn from few digits, which are rare otherwise.
 	smallShare = 0.15
-	// plainShare is how often a right text has a plain reply whatever newReply would draw.
+	// plainShare is the share of right texts that have a plain reply, whatever newReply would draw.
 	plainShare = 0.7
 	// questionEvery is the number of texts of which one trains the question too: most rows of the
 	// others have no gradient, which saves time.

@@ -6,9 +6,8 @@ package transformer
 // scoreScale is one over the square root of the head's width.
 const scoreScale = 0.25
 
-// blockRows is how many rows of a sequence attend together. The probabilities of one block are all that is
-// kept of them, so that memory grows with a sequence's length and not with its square: the backward pass
-// computes them again.
+// blockRows is the number of rows of a sequence that attend together. Only the probabilities of one block are kept, so
+// that memory grows with a sequence's length and not with its square: the backward pass computes them again.
 const blockRows = 64
 
 // attention computes causal attention over the paths of a rowLayout. Its buffers hold one sequence's
@@ -23,7 +22,7 @@ type attention struct {
 // block is some of a sequence's own rows.
 type block struct {
 	first, rows int // in the pass
-	// before is how many tokens of the sequence precede the first row, and seen how many the last one sees.
+	// before is the number of tokens of the sequence before the first row, and seen the number that the last row sees.
 	before, seen int
 }
 

@@ -12,7 +12,7 @@ import (
 	"math"
 )
 
-// keptBytes is how many of a parameter's four bytes are written: sign, exponent and 15 more bits.
+// keptBytes is the number of a parameter's four bytes that are written: sign, exponent and 15 more bits.
 const keptBytes = 3
 
 // Encode packs a flat vector of parameters, rounded to 16 significant bits, into a compressed form:

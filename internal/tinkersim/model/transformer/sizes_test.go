@@ -5,5 +5,6 @@
 
 package transformer
 
-// gradientSequences is how many sequences the gradient of a pass is checked on, and half as many long ones.
+// gradientSequences is the number of sequences on which the gradient of a pass is checked, and on half as many long
+// ones.
 const gradientSequences = 4
