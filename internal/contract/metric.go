@@ -14,7 +14,8 @@ import (
 )
 
 // This page says where each metric goes. The files of the run have all metrics of the row of a step and of the result
-// of an evaluation, trackers receive the same metrics, and the learner logs it. Metrics lists those that go further.
+// of an evaluation, trackers receive the same metrics, and the learner logs it. Metrics lists the metrics that go
+// further.
 
 // Names of metrics that code refers to.
 const (
@@ -140,8 +141,9 @@ func only(metrics map[string]float64, keep func(name string) bool) map[string]fl
 	return kept
 }
 
-// MainMetrics returns at most limit metrics, those that people want to see most, without any that is not finite or has
-// a name of more than MaxMetricName bytes. Metrics that this version of the program does not know come last.
+// MainMetrics returns at most limit metrics, beginning with the ones that people most want to see. It leaves out
+// metrics that are not finite or whose name has more than MaxMetricName bytes. Metrics that this version of the program
+// does not know come last.
 func MainMetrics(metrics map[string]float64, limit int) map[string]float64 {
 	if metrics == nil {
 		return nil

@@ -26,7 +26,7 @@ type ProbeResult struct {
 	Reason problem.Code `json:"reason,omitempty"`
 	// Message is for people and names the repair. If the environment can be used, it is a warning.
 	Message string `json:"message,omitempty"`
-	// Splits are those that were found, sorted by name.
+	// Splits are the splits that were found, sorted by name.
 	Splits []ProbeSplit `json:"splits,omitempty"`
 	// Contents is the data that was read; nil for tasks that are generated.
 	Contents *DataContents `json:"contents,omitempty"`
@@ -44,7 +44,7 @@ type ProbeSplit struct {
 	Tasks int64  `json:"tasks"`
 }
 
-// EncodeProbeResult gives at most MaxProbeBytes of JSON; a message that is too long is cut.
+// EncodeProbeResult returns at most MaxProbeBytes of JSON; a message that is too long is cut.
 func EncodeProbeResult(r ProbeResult) ([]byte, error) {
 	if r.CanaryReward != nil && !finite.Is(*r.CanaryReward) {
 		return nil, errors.New("encoding probe result: the canary's reward is not a number")

@@ -8,7 +8,7 @@ import (
 	"slices"
 )
 
-// MaxRoles bounds the roles of an algorithm, and those that occur in one group.
+// MaxRoles bounds the roles of an algorithm, and the roles in one group.
 const MaxRoles = 16
 
 // RoleRule describes valid names of roles, which are parts of metrics and keys of lists.

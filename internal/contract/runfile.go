@@ -59,7 +59,7 @@ type RunFile struct {
 	// KnownCheckpoints are those the manager has seen, the newest first. The learner never goes below the
 	// first of them unless each above was tried and refused.
 	KnownCheckpoints []string `json:"knownCheckpoints,omitempty"`
-	// Capabilities of the endpoint are those that an earlier attempt found; nil when none has looked.
+	// Capabilities of the endpoint as an earlier attempt found them; nil if none has looked.
 	Capabilities *Capabilities `json:"capabilities,omitempty"`
 	// SharedCapabilities are the results of another run's check; nil if the run's own status has capabilities. SharedFrom
 	// names that run.

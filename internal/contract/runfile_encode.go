@@ -9,7 +9,8 @@ import (
 	"fmt"
 )
 
-// EncodeRunFile gives the run file's JSON. An invalid file is an error, so that no file is written that readers refuse.
+// EncodeRunFile returns the run file's JSON. An invalid file is an error, so that no file is written that readers
+// refuse.
 func EncodeRunFile(f RunFile) ([]byte, error) {
 	err := f.Validate()
 	if err == nil {

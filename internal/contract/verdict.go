@@ -15,8 +15,8 @@ import (
 // MaxVerdictBytes is the size at which the kubelet cuts termination messages.
 const MaxVerdictBytes = 4096
 
-// EncodeVerdict gives at most MaxVerdictBytes of JSON. Where all does not fit, the metrics that no status
-// shows go first, then older checkpoints, environments and the rest: the newest checkpoint always stays.
+// EncodeVerdict returns at most MaxVerdictBytes of JSON. If not everything fits, it drops first the metrics that no
+// status shows, then older checkpoints, environments and the rest: the newest checkpoint always stays.
 func EncodeVerdict(v Verdict) ([]byte, error) {
 	v.Reason, v.Message = v.Reason.Bounded(), Truncate(v.Message, 1024)
 	v.Progress = v.Progress.Finite()
@@ -88,7 +88,7 @@ func DecodeVerdict(message string) (Verdict, error) {
 	return v, nil
 }
 
-// Finite gives the progress without the numbers that JSON cannot carry; leaving one out sets Diverged.
+// Finite returns the progress without the numbers that JSON cannot carry; leaving one out sets Diverged.
 func (p Progress) Finite() Progress {
 	metrics := maps.Clone(p.Metrics)
 	maps.DeleteFunc(metrics, func(_ string, v float64) bool { return !finite.Is(v) })

@@ -39,7 +39,7 @@ type Options struct {
 	// Identity distinguishes this manager from the managers of other releases; without one it acts in every namespace that
 	// it watches.
 	Identity string
-	// Namespaces are those that the manager watches; empty for all.
+	// Namespaces are the namespaces that the manager watches; empty for all.
 	Namespaces []string
 	// Endpoints are the TinkerEndpoints that the manager serves.
 	Endpoints Endpoints
@@ -57,7 +57,7 @@ type Options struct {
 type Endpoints struct {
 	// Enabled says that the manager serves TinkerEndpoints.
 	Enabled bool
-	// Names are those that the manager may get; empty for all, which it may then watch.
+	// Names are the endpoints that the manager may get; empty for all, which it may then watch.
 	Names []string
 	// TrustCreators says that an admission policy keeps the annotation with the creator of a run true.
 	TrustCreators bool

@@ -48,7 +48,7 @@ func isKueues(key string) bool {
 	return domain == kueueDomain || strings.HasSuffix(domain, "."+kueueDomain)
 }
 
-// inheritable returns the labels of an object without those that tools put on the objects that they manage.
+// inheritable returns the labels of an object without the labels of tools that manage it.
 func inheritable(all map[string]string) map[string]string {
 	labels := maps.Clone(all)
 	maps.DeleteFunc(labels, func(key, _ string) bool {
@@ -122,7 +122,7 @@ func merged(base, over map[string]string) map[string]string {
 	return merged
 }
 
-// owned gives the metadata of an object that goes when its owner goes.
+// owned returns the metadata of an object that is deleted with its owner.
 func owned(owner metav1.Object, kind, name string, labels map[string]string) metav1.ObjectMeta {
 	return metav1.ObjectMeta{
 		Namespace: owner.GetNamespace(),

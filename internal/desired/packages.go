@@ -29,7 +29,7 @@ const (
 	indexVolume    = "tinker-operator-index"
 )
 
-// packagesLimit bounds the packages of a container. Those with kernels for GPUs belong into an image.
+// packagesLimit bounds the packages of a container. Packages with kernels for GPUs belong in an image.
 const packagesLimit = "4Gi"
 
 // The keys of the Secret of a package index.

@@ -105,13 +105,13 @@ func DecidesWeights(field string) bool {
 	return decides
 }
 
-// ChangedSettings are the fields of the spec, sorted, that decide the weights and differ from those that a learner's
-// Job, or a run file, was made from; known is false where its annotations do not say.
+// ChangedSettings are the fields of the spec, sorted, that decide the weights and differ from the settings of a
+// learner's Job or a run file; known is false if its annotations do not have them.
 func ChangedSettings(run *v1alpha1.TrainingRun, annotations map[string]string) (changed []string, known bool) {
 	return compare(run, fixedSettingsOf(run), annotations)
 }
 
-// compare gives the fields, sorted, whose digests annotations note otherwise, and whether they note all.
+// compare returns the sorted fields whose digests differ in annotations, and whether annotations have all of them.
 func compare(run *v1alpha1.TrainingRun, digests, annotations map[string]string) (changed []string, all bool) {
 	var former map[string]string
 	all = json.Unmarshal([]byte(annotations[v1alpha1.AnnotationSettings]), &former) == nil

@@ -11,8 +11,8 @@ import (
 	apitracking "github.com/tinker-operator/tinker-operator/api/v1alpha1/tracking"
 )
 
-// mountTrackingKeys gives the learner the keys of these services as files. A Secret that does not exist does not stop
-// the pod, and one that is changed changes the file.
+// mountTrackingKeys gives the learner the keys of these services as files. A missing Secret does not stop the pod, and
+// a change of the Secret changes the file.
 func (p *pod) mountTrackingKeys(spec *apitracking.Tracking) {
 	if spec == nil {
 		return

@@ -41,7 +41,7 @@ type transferError struct{ err *rl.FieldError }
 // Error implements error.
 func (e *transferError) Error() string { return "receiving a group: " + e.err.Error() }
 
-// Unwrap gives the cause.
+// Unwrap returns the cause.
 func (e *transferError) Unwrap() error { return e.err }
 
 func transferErrorf(field, format string, values ...any) error {

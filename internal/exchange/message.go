@@ -156,7 +156,7 @@ const (
 type Renewal struct {
 	Progress []Progress
 	Spent    Spent
-	// Groups are those that have used more than the last message of the connection says.
+	// Groups are the groups that have used more than the last message of the connection says.
 	Groups []GroupSpent
 	// State may be nil, since another build may leave it out.
 	State *WorkerState

@@ -19,9 +19,9 @@ import (
 type Worker interface {
 	// Hello lists the groups of the worker. It is called before each HelloRequest.
 	Hello() HelloRequest
-	// HandleHello is called with the reply, before any other call of the client goes over the new connection.
-	// Of the groups that Hello listed as being played, the worker stops those that the reply does not keep. The
-	// reply says nothing about a lease that came in since.
+	// HandleHello is called with the reply, before any other call of the client goes over the new connection. The worker
+	// stops the groups that Hello listed as being played and that the reply does not keep. The reply says nothing about a
+	// lease that has arrived since.
 	HandleHello(reply HelloReply)
 	// Renewal lists the progress of each group that is being played. It is called before each renewal.
 	Renewal() Renewal

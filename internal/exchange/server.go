@@ -39,8 +39,8 @@ type Handler interface {
 	// Report receives the worker's spending, which comes with Submit and Release and is received before them. The worker
 	// had ended some groups by then: it asks nothing more for them.
 	Report(worker string, spent Spent, ended []rl.Key)
-	// Directive gives a directive when the server sends one by itself: after Notify, and once a second. The call
-	// does not mean that the worker is alive. It does not block.
+	// Directive returns a directive when the server sends one by itself: after Notify, and once a second. The call does
+	// not mean that the worker is alive. It does not block.
 	Directive(worker string) Directive
 	// Submit receives a group that is valid by itself (rl.Group.Validate), and its digest.
 	Submit(worker string, group rl.Group, digest rl.Digest) *SubmitReply

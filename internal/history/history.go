@@ -56,7 +56,7 @@ type History struct {
 	Known  int64
 	// Rows are in the order of their steps.
 	Rows []Row
-	// chunks are those that the history was decoded from or last encoded as.
+	// chunks are the chunks from which the history was decoded, or as which it was last encoded.
 	chunks []chunk
 }
 
@@ -153,8 +153,8 @@ func (h *History) find(step int64) (int, bool) {
 // maxStride is more than the steps of any run. A stride that grew beyond it would overflow.
 const maxStride = 1 << 40
 
-// thin drops rows until at most MaxRows are left. Which are left depends on the steps alone: those on the stride, the
-// newest, and those with an evaluation as long as at most half of MaxRows have one.
+// thin drops rows until at most MaxRows are left. The steps alone decide which rows are left: the rows on the stride,
+// the newest, and the rows with an evaluation as long as at most half of MaxRows have one.
 func (h *History) thin() {
 	h.Stride = min(max(1, h.Stride), maxStride)
 	h.drop()
@@ -164,7 +164,7 @@ func (h *History) thin() {
 }
 
 // coarsen drops at least one row of two or more, whatever their steps are and however many have an evaluation, and
-// never the newest. Rows without an evaluation go first, until those with one are more than half.
+// never the newest. Rows without an evaluation are dropped first, until rows with an evaluation are more than half.
 func (h *History) coarsen() {
 	for before := len(h.Rows); h.Stride < maxStride; {
 		if 2*h.evaluated() > len(h.Rows) {
@@ -184,7 +184,7 @@ func (h *History) coarsen() {
 
 func (h *History) drop() { h.dropOff(h.evaluated() > MaxRows/2) }
 
-// dropOff drops the rows off the stride but the newest; those with an evaluation only if it is told to.
+// dropOff drops the rows off the stride except the newest, and rows with an evaluation only if evaluated is set.
 func (h *History) dropOff(evaluated bool) {
 	if h.Stride == 1 || len(h.Rows) == 0 {
 		return

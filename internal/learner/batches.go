@@ -25,7 +25,7 @@ type batchSource interface {
 	Batch(ctx context.Context) (leases.Batch, error)
 	// Task returns the task of a slot.
 	Task(slot int64) rl.Task
-	// Progress gives how many groups of the current batch are known, and how many it has so far.
+	// Progress returns how many groups of the current batch are known, and how many it has so far.
 	Progress() (known, all int)
 	// CheckNotSampled fails unless all samples of the model's weights have ended.
 	CheckNotSampled() error

@@ -74,7 +74,7 @@ func (l committer) completeAfter(ctx context.Context, submitted error) error {
 }
 
 // awaitBatch waits, while a save is in flight, until the next batch is decided or the save has its reply, and completes
-// the commit in the latter case. It leaves errors of the batch to those who collect it.
+// the commit in the latter case. It leaves errors of the batch to the collector of the batch.
 func (l committer) awaitBatch(ctx, soft context.Context) error {
 	c := l.learner.loop.commit
 	if c == nil {

@@ -81,7 +81,7 @@ type loopState struct {
 	commit *commit
 	// divergence recognizes a policy that has diverged.
 	divergence trainee.Detector
-	// questions counts those to the endpoint about a version.
+	// questions counts the questions to the endpoint about a version.
 	questions atomic.Int64
 	// capabilities are the known features of the endpoint.
 	capabilities capability.Report

@@ -55,8 +55,9 @@ func (a Advantage) isDropped(s Segment) bool {
 	return !slices.ContainsFunc(s.Steps, func(step Step) bool { return !a.Dropped[step.Index] })
 }
 
-// Advantages gives the advantage of each trajectory, by group, place in Group.Members and place in Member.Trajectories.
-// Groups that are tombstones and members that are not usable get no advantage, and are not part of any mean.
+// Advantages returns the advantage of each trajectory, by group, place in Group.Members and place in
+// Member.Trajectories. Groups that are tombstones and members that are not usable get no advantage, and are not part of
+// any mean.
 //
 // Trajectories are compared within advantage groups, which the algorithm's grouping forms (see IsConstant). A reward is
 // first centred: GroupMean subtracts the mean of the advantage group, LeaveOneOut the mean of the others in it,
@@ -153,7 +154,7 @@ type groupKey struct {
 	member int
 }
 
-// cellsOf gives the rewards of the usable members of a group, in the order of members, trajectories and steps.
+// cellsOf returns the rewards of the usable members of a group, in the order of members, trajectories and steps.
 func cellsOf(group Group, place int, grouping algorithm.Grouping) []cell {
 	var cells []cell
 	for m, member := range group.Members {
@@ -185,7 +186,8 @@ func byGroup(c *cell) groupKey { return c.group }
 
 func byRole(c *cell) string { return c.role }
 
-// partition gives the cells of each key, in the order of the keys' first cells. The cells are shared with the argument.
+// partition returns the cells of each key, in the order of the keys' first cells. The cells are shared with the
+// argument.
 func partition[K comparable](cells []cell, key func(*cell) K) [][]*cell {
 	var parts [][]*cell
 	places := map[K]int{}

@@ -25,7 +25,7 @@ func rewarded(rewards ...float64) Group {
 	return g
 }
 
-// wholeAdvantages gives the advantages of members that have one trajectory each, and 0 for those without.
+// wholeAdvantages returns the advantages of members that have one trajectory each, and 0 for those without.
 func wholeAdvantages(groups []Group, alg algorithm.Algorithm) [][]float32 {
 	out := make([][]float32, len(groups))
 	for g, members := range Advantages(groups, alg) {

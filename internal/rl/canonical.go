@@ -16,7 +16,7 @@ import (
 // Digest is a SHA-256 over a canonical form.
 type Digest [sha256.Size]byte
 
-// String gives 64 hex digits.
+// String returns 64 hex digits.
 func (d Digest) String() string { return hex.EncodeToString(d[:]) }
 
 func parseHex(into []byte, text string) error {
@@ -38,7 +38,7 @@ type canonical struct {
 	scratch []byte
 }
 
-// canonicals are those that are not in use: there is a digest of each group, and a seed of each request for samples.
+// canonicals pools unused values: each group has a digest, and each request for samples a seed.
 var canonicals = sync.Pool{New: func() any { return &canonical{hash: sha256.New(), scratch: make([]byte, 0, 4096)} }}
 
 // newCanonical begins a digest of one kind of thing; the tag keeps kinds and versions of the form apart.

@@ -78,8 +78,8 @@ func (d *Datum) Spread() {
 }
 
 // Datums turns the segments of usable members into training data, in the order of groups, members, trajectories and
-// segments. Advantages are those that Advantages gave for the same groups. A segment whose advantage groups are all
-// dropped gives no datum.
+// segments. advantages is the result of Advantages for the same groups. A segment whose advantage groups are all
+// dropped has no datum.
 func Datums(groups []Group, advantages [][][]Advantage) ([]Datum, error) {
 	if len(advantages) != len(groups) {
 		return nil, errors.New("making training data: advantages are not of these groups")
@@ -107,7 +107,7 @@ func Datums(groups []Group, advantages [][][]Advantage) ([]Datum, error) {
 	return datums, nil
 }
 
-// datums gives the training data of a member with the advantages of its trajectories.
+// datums returns the training data of a member with the advantages of its trajectories.
 func (m Member) datums(advantages []Advantage) ([]Datum, error) {
 	if m.Outcome != Usable {
 		return nil, nil
@@ -134,8 +134,8 @@ func (m Member) datums(advantages []Advantage) ([]Datum, error) {
 	return datums, nil
 }
 
-// SplitSubsteps gives the edges that part n datums into substeps: part i goes from edges[i] to edges[i+1],
-// edge i being floor(i*n/parts). There are at most as many parts as datums.
+// SplitSubsteps returns the edges that part n datums into substeps: part i goes from edges[i] to edges[i+1], edge i
+// being floor(i*n/parts). There are at most as many parts as datums.
 func SplitSubsteps(n, substeps int) []int {
 	parts := min(n, substeps)
 	edges := make([]int, parts+1)

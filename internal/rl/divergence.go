@@ -48,7 +48,7 @@ func Diverge(datums []Datum, trained [][]float32) (Divergence, error) {
 	return Divergence{V1: sum.V1 / n, V2: sum.V2 / n / 2, Entropy: sum.Entropy / n, Tokens: sum.Tokens}, nil
 }
 
-// Metrics gives the divergence under the names of a step's metrics; nothing when no token was compared.
+// Metrics returns the divergence under the names of a step's metrics; nothing when no token was compared.
 func (d Divergence) Metrics() map[string]float64 {
 	if d.Tokens == 0 {
 		return map[string]float64{}

@@ -74,8 +74,8 @@ type Group struct {
 	Judge JudgeUsage
 }
 
-// JudgeUsage counts calls of judges: those that failed, those whose reply was not a judgement, and tokens, which are
-// not the policy's.
+// JudgeUsage counts calls of judges, failed calls, replies that were no judgements, and tokens, which are not the
+// policy's.
 type JudgeUsage struct {
 	Calls, Errors, Unreadable, PromptTokens, SampledTokens int64
 }

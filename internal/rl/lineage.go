@@ -109,10 +109,10 @@ func writeAdvantage(c *canonical, a algorithm.Advantage) {
 	c.int(int64(a.DDoF))
 }
 
-// String gives 64 hex digits.
+// String returns 64 hex digits.
 func (l Lineage) String() string { return hex.EncodeToString(l[:]) }
 
-// Short gives the first 10 hex digits, as names of checkpoints have them.
+// Short returns the first 10 hex digits, as names of checkpoints have them.
 func (l Lineage) Short() string { return hex.EncodeToString(l[:shortBytes]) }
 
 // IsZero reports whether this is the zero Lineage, which is the parent of version 0.
@@ -127,7 +127,7 @@ func ParseLineage(text string) (Lineage, error) {
 	return l, nil
 }
 
-// MarshalText gives 64 hex digits.
+// MarshalText returns 64 hex digits.
 func (l Lineage) MarshalText() ([]byte, error) { return []byte(l.String()), nil }
 
 // UnmarshalText reads 64 hex digits in lower case.

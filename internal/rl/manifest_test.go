@@ -53,7 +53,7 @@ func exampleRoles() Group {
 	return g
 }
 
-// changed gives a copy of the example group with one thing changed.
+// changed returns a copy of the example group with one thing changed.
 func changed(change func(g *Group)) Group {
 	g := exampleGroup()
 	change(&g)

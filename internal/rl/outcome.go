@@ -20,7 +20,7 @@ var outcomeNames = [...]string{
 // IsValid reports whether o is an outcome of a group that a worker played. Outcomes of rows are not valid.
 func (o Outcome) IsValid() bool { return o <= InvalidTokens }
 
-// String gives the outcome's name, such as BelowFloor.
+// String returns the outcome's name, such as BelowFloor.
 func (o Outcome) String() string {
 	if int(o) >= len(outcomeNames) {
 		return fmt.Sprintf("Outcome(%d)", uint8(o))
@@ -28,7 +28,7 @@ func (o Outcome) String() string {
 	return outcomeNames[o]
 }
 
-// String gives train or evaluate.
+// String returns train or evaluate.
 func (k Kind) String() string {
 	if k == Evaluate {
 		return "evaluate"

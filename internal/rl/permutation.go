@@ -40,7 +40,7 @@ func newPermutation(n int64, seed uint64, scope string, pass int64) permutation 
 	return p
 }
 
-// at gives the element at position i of [0, n).
+// at returns the element at position i of [0, n).
 func (p permutation) at(i int64) int64 {
 	x := uint64(i)
 	for {

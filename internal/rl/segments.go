@@ -79,7 +79,7 @@ func (b *SegmentBuilder) MaskLast() {
 	}
 }
 
-// Segments gives the segments that have a token to train on.
+// Segments returns the segments that have a token to train on.
 func (b *SegmentBuilder) Segments() []Segment {
 	var segments []Segment
 	for _, open := range b.segments {

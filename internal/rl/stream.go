@@ -62,9 +62,8 @@ const maxTasks = int64(1) << 40
 // weightParts is into how many parts the shares of weighted environments are rounded.
 const weightParts = 1 << 20
 
-// NewStream gives the stream of a run. The order of sources does not matter. It fails when there is no task, a
-// source is named twice, a number is out of range, or weights are given for some sources only or differ
-// within an environment.
+// NewStream returns the stream of a run. The order of sources does not matter. It fails when there is no task, a source
+// is named twice, a number is out of range, or weights are given for some sources only or differ within an environment.
 func NewStream(seed uint64, sources []Source) (*Stream, error) {
 	sorted := slices.Clone(sources)
 	slices.SortFunc(sorted, func(a, b Source) int {
@@ -168,7 +167,7 @@ func (s *Stream) Tasks() int64 {
 	return sum
 }
 
-// task gives the pool's element at a position, counted over all passes.
+// task returns the pool's element at a position, counted over all passes.
 func (p pool) task(seed uint64, position int64) Task {
 	pass, i := position/p.total, position%p.total
 	if !p.ordered {

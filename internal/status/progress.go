@@ -303,7 +303,7 @@ func reportUsage(next *v1alpha1.TrainingRunStatus, p contract.Progress) {
 	next.Usage.EstimatedUSD = p.EstimatedUSD
 }
 
-// Round gives a number of four digits; columns print numbers whole.
+// Round returns a number of four digits; columns print numbers whole.
 func Round(v float64) float64 {
 	if v == 0 || !finite.Is(v) {
 		return 0

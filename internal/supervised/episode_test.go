@@ -48,7 +48,8 @@ func recorded(t *testing.T, rewards ...float64) []string {
 	return strings.Split(strings.TrimSpace(string(data)), "\n")
 }
 
-// TestEpisodesAreRows trains on records of episodes as on the same messages, and leaves out those that a filter names.
+// TestEpisodesAreRows trains on records of episodes as on the same messages, and leaves out the ones that a filter
+// names.
 func TestEpisodesAreRows(t *testing.T) {
 	for name, tc := range map[string]struct {
 		filter supervised.Episodes

@@ -149,7 +149,7 @@ type ForwardBackwardInput struct {
 // ForwardBackwardResult is the result of forward_backward and forward.
 type ForwardBackwardResult struct {
 	LossFnOutputType string `json:"loss_fn_output_type"`
-	// LossFnOutputs has the named outputs of each datum, in order. One is logprobs: float32, of the shape of
+	// LossFnOutputs has the named outputs of each datum, in order. One of them is logprobs: float32, of the shape of
 	// target_tokens. Servers may leave out all outputs.
 	LossFnOutputs []map[string]Tensor `json:"loss_fn_outputs"`
 	// Metrics have names of the form name:reduction.

@@ -135,7 +135,7 @@ func (r OptimStepResult) MarshalJSON() ([]byte, error) {
 	return json.Marshal(optimStepJSON{NullableMetrics(r.Metrics)})
 }
 
-// NullableMetrics returns metrics as servers encode them in JSON: those that are not finite are null.
+// NullableMetrics returns metrics as servers encode them in JSON: metrics that are not finite are null.
 func NullableMetrics(metrics map[string]float64) map[string]*float64 {
 	nullable := make(map[string]*float64, len(metrics))
 	for name, value := range metrics {

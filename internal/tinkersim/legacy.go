@@ -73,7 +73,7 @@ func legacyOutput(result tinker.ForwardBackwardResult) outputJSON {
 	return legacy
 }
 
-// nullable returns numbers in the form that JSON can represent: those that are not finite are nil.
+// nullable returns numbers in the form that JSON can represent: numbers that are not finite are nil.
 func nullable(values []float32) []*float32 {
 	out := make([]*float32, len(values))
 	for i, value := range values {

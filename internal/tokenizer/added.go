@@ -15,8 +15,8 @@ type added struct {
 	special bool
 }
 
-// matcher finds added tokens: the longest of those that begin first. It is a tree of bytes; the edges of a node are
-// adjacent.
+// matcher finds added tokens: the longest of the tokens that begin first. It is a tree of bytes; the edges of a node
+// are adjacent.
 type matcher struct {
 	first [256]bool // It has the bytes that a token begins with.
 	nodes []node

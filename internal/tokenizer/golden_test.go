@@ -22,8 +22,8 @@ import (
 // committed, with vocabularies cut down to their tokens. TOKENIZERS_DIR names a folder with all vectors and whole
 // vocabularies.
 
-// encodeVector is a text with its ids if every added token is recognised, if only those that are not special are, and
-// if none is. Ids that are missing are equal to the ones before.
+// encodeVector is a text with its ids if every added token is recognised, if only tokens that are not special are, and
+// if none is. Missing ids are equal to the ones before.
 type encodeVector struct {
 	Text            string
 	IDs, Lit, Plain []int32

@@ -280,8 +280,8 @@ func (g *generalReader) join(pair [2]string) error {
 	return nil
 }
 
-// readAdded reads the tokens that are found before text is split. The reference numbers those that are not in the
-// vocabulary itself.
+// readAdded reads the tokens that are found before text is split. The reference itself numbers tokens that are not in
+// the vocabulary.
 func (g *generalReader) readAdded(value []byte) error {
 	tokens, err := readAddedTokens(value)
 	if err != nil {

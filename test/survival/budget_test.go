@@ -17,8 +17,8 @@ import (
 )
 
 // TestBudgetStopsARun gives a run a budget that its first or second step reaches. The learner stops at a saved state,
-// at most lag + 1 batches and the evaluations in progress are sampled beyond that, and with a higher budget the run
-// comes to the same as one without.
+// at most lag + 1 batches and the evaluations in progress are sampled beyond that, and with a higher budget the run has
+// the same result as one without.
 func TestBudgetStopsARun(t *testing.T) {
 	t.Parallel()
 	byTokens := func(f *contract.RunFile, used contract.Usage) { f.Budget = &spending.Budget{Tokens: used.Total()} }

@@ -42,7 +42,7 @@ func (w *fixture) passCapabilities(found *contract.Capabilities) {
 	w.file.Capabilities = &known
 }
 
-// models counts those that were made so far.
+// models counts the models that were made so far.
 func (w *fixture) models() int64 { return w.sim.Stats().Operations["create_model"] }
 
 // until waits for something that must become true.

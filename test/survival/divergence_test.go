@@ -115,7 +115,7 @@ func TestInvalidGroupsOfASoundPolicy(t *testing.T) {
 	}
 }
 
-// invalidFrom gives invalid tokens from a slot on.
+// invalidFrom returns invalid tokens from a slot on.
 func invalidFrom(first int64) behavior {
 	return behavior{outcome: func(slot int64) rl.Outcome {
 		if slot >= first {

@@ -52,7 +52,7 @@ func TestRetryOfFailedEvaluation(t *testing.T) {
 	if got := results(); got != 2 {
 		t.Errorf("%d evaluations have a result, want 2", got)
 	}
-	// One in each attempt, two to check the optimizer that was loaded, and two to make the weights again.
+	// One model in each attempt, two to check the loaded optimizer, and two to make the weights again.
 	if made := w.sim.Stats().Calls["create_model"]; made > 6 {
 		t.Errorf("%d models were made, want 6", made)
 	}

@@ -286,7 +286,7 @@ func (p *fakeWorker) acquire(ctx context.Context, tasks *sync.WaitGroup) {
 	}
 }
 
-// start reports whether a group is to be sampled. As with a real worker, one that is stored is sent: it ended after the
+// start reports whether a group is to be sampled. As with a real worker, a stored group is sent: it ended after the
 // Hello that the learner knows.
 func (p *fakeWorker) start(ctx context.Context, key rl.Key) (play context.Context, ok bool) {
 	p.mu.Lock()

@@ -168,7 +168,7 @@ type predicted struct {
 	usable, faulted, invalid, retries, calls, unreadable int
 }
 
-// questions gives the content of the request of each slot of a judged run.
+// questions returns the content of the request of each slot of a judged run.
 func (w *fixture) questions() func(slot int64) rl.Digest {
 	w.t.Helper()
 	env, seed := w.file.Fixed.Environments[0], uint64(w.file.Fixed.Algorithm.Seed)

@@ -143,8 +143,8 @@ var goldenRuns = map[string]func(t *testing.T) *fixture{
 	},
 }
 
-// TestGoldenRuns compares runs with those that an earlier build recorded. Digests, lineages, training data and weights
-// of a run must not change, since a run continues over an upgrade. UPDATE_GOLDEN=1 records runs that are missing.
+// TestGoldenRuns compares runs with the records of an earlier build. Digests, lineages, training data and weights of a
+// run must not change, since a run continues over an upgrade. UPDATE_GOLDEN=1 records runs that are missing.
 func TestGoldenRuns(t *testing.T) {
 	t.Parallel()
 	if runtime.GOARCH != "amd64" {

@@ -233,7 +233,7 @@ func TestJudgedTraining(t *testing.T) {
 	}
 }
 
-// metricOfEvaluations gives a metric of each evaluation, in the order of their steps.
+// metricOfEvaluations returns a metric of each evaluation, in the order of their steps.
 func (w *fixture) metricOfEvaluations(name string) []float64 {
 	w.t.Helper()
 	var values []float64

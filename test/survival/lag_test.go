@@ -146,8 +146,8 @@ func TestLagWithFailedModels(t *testing.T) {
 	w.compare(w.waitFor(w.startLearner(1, nil), contract.CauseCompleted), want)
 }
 
-// TestGSPOWithLag trains on older samples with the ratio of sequences: the weights differ from those with the ratio of
-// tokens, and are the same after a death.
+// TestGSPOWithLag trains on older samples with the ratio of sequences: the weights differ from the weights with the
+// ratio of tokens, and are the same after a death.
 func TestGSPOWithLag(t *testing.T) {
 	t.Parallel()
 	gspo := func(f *contract.RunFile) {

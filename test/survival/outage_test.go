@@ -23,8 +23,8 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/rl"
 )
 
-// answerServer is an environment server whose sessions take an answer and end. While it is closed it takes no
-// further session and continues those that it has.
+// answerServer is an environment server whose sessions take an answer and end. While it is closed it takes no further
+// session and continues its existing sessions.
 type answerServer struct {
 	*orstest.Server
 	url    string

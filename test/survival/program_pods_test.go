@@ -55,7 +55,7 @@ func rewardingInPods(f *contract.RunFile) {
 	f.Evaluation = nil
 }
 
-// programPods are runners that serve workers over TCP, as pods do. One that ends is replaced at another address.
+// programPods are runners that serve workers over TCP, as pods do. A runner that ends is replaced at another address.
 type programPods struct {
 	t           testing.TB
 	program     string

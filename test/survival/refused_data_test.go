@@ -22,7 +22,7 @@ import (
 // invalidToken is not in the vocabulary.
 const invalidToken = 1 << 20
 
-// strictEndpoint validates training data before it accepts them: it responds to those with an invalid token with a
+// strictEndpoint validates training data before it accepts them: it responds to data with an invalid token with a
 // status, where the simulator accepts them and reports a failed result.
 type strictEndpoint struct{ status int }
 

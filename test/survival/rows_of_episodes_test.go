@@ -13,8 +13,8 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/contract"
 )
 
-// TestRowsOfEpisodes trains on the file that an evaluation has written, as it is: on all of its episodes, and on those
-// with a reward.
+// TestRowsOfEpisodes trains on the file that an evaluation has written, as it is: on all of its episodes, and on the
+// episodes with a reward.
 func TestRowsOfEpisodes(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t, func(f *contract.RunFile) {

@@ -66,8 +66,8 @@ func killInOrOutOfFlight(n int64, inFlight *atomic.Int64) hook {
 // TestSpendingAgreesWithTheBill draws at least 200 refusals, network faults and deaths of learners, or SURVIVAL_FAULTS.
 // The usage of each run is the bill of the simulator, to the token and by kind, with two exceptions. The sampled tokens
 // may be below the bill in a run that gave a group to two workers, and the trained tokens in a run whose learner died
-// while a step was in flight: the request ids of that step died with the learner, and to send the requests again would
-// execute those that had not been. The unconfirmed tokens then make up for the difference.
+// while a step was in flight: the request ids of that step died with the learner, and sending the requests again would
+// execute the ones that had not been executed. The unconfirmed tokens then cover the difference.
 func TestSpendingAgreesWithTheBill(t *testing.T) {
 	t.Parallel()
 	const streams = 8

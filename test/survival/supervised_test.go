@@ -257,7 +257,7 @@ func TestRowsThatCannotBeTrainedOn(t *testing.T) {
 	}
 }
 
-// TestPinnedRowsThatChange has a run wait whose rows are others than those that it has trained on.
+// TestPinnedRowsThatChange has a run wait whose rows differ from the rows that it has trained on.
 func TestPinnedRowsThatChange(t *testing.T) {
 	t.Parallel()
 	want := supervisedBaseline(t)

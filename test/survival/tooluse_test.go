@@ -130,7 +130,7 @@ func (w *fixture) startQwenWorker(name string) {
 	})
 }
 
-// environmentMetric gives metrics of an environment, one value for each step.
+// environmentMetric returns metrics of an environment, one value for each step.
 func (w *fixture) environmentMetric(name string) []float64 {
 	w.t.Helper()
 	data, err := os.ReadFile(filepath.Join(w.artifacts, w.file.Run.UID, "metrics.jsonl"))

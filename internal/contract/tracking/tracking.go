@@ -6,7 +6,7 @@ package tracking
 
 import "github.com/tinker-operator/tinker-operator/internal/problem"
 
-// Settings name the services; those that are nil receive nothing.
+// Settings name the services; a nil service receives nothing.
 type Settings struct {
 	WandB       *WandB       `json:"wandb,omitempty"`
 	TensorBoard *TensorBoard `json:"tensorboard,omitempty"`

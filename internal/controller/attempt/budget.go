@@ -41,8 +41,8 @@ func AwaitsRepair(a v1alpha1.Attempt) bool {
 	}
 }
 
-// Join gives the attempts with the newest, which has ended, in one entry with those before it that ended for the
-// same reason and await the same repair.
+// Join returns the attempts with the newest, which has ended, in one entry with the attempts before it that ended for
+// the same reason and await the same repair.
 func Join(attempts []v1alpha1.Attempt) []v1alpha1.Attempt {
 	if len(attempts) < 2 || !AwaitsRepair(attempts[0]) || !AwaitsRepair(attempts[1]) || committedStep(attempts[0]) {
 		return attempts

@@ -117,8 +117,8 @@ const MaxMessage = 256
 // maxLogEnd limits the part of a learner's log in an attempt's message.
 const maxLogEnd = MaxMessage - 64
 
-// ofVerdict gives an ending as the learner reports it. A cause that no learner reports counts as a crash. A
-// refused key can be replaced while the run waits, also where a learner calls it a refused configuration.
+// ofVerdict returns an ending as the learner reports it. A cause that no learner reports counts as a crash. A refused
+// key can be replaced while the run waits, even if a learner calls it a refused configuration.
 func ofVerdict(v contract.Verdict) *Ending {
 	end := &Ending{Cause: v.Cause, Reason: v.Reason, Message: v.Message, Progress: &v.Progress}
 	if v.Reason != "" && !problem.IsKnown(v.Reason) {

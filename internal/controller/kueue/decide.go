@@ -101,7 +101,7 @@ const (
 	Create
 	// Delete deletes it, and with it the reservation.
 	Delete
-	// Release gives the reservation of an evicted run back.
+	// Release gives back the reservation of an evicted run.
 	Release
 	// Finish says that the run is over.
 	Finish

@@ -165,7 +165,7 @@ func Parse(object *unstructured.Unstructured) (*Workload, error) {
 	return &w, nil
 }
 
-// Object gives the Workload as it is created.
+// Object returns the Workload as it is created.
 func (w *Workload) Object() (*unstructured.Unstructured, error) {
 	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(w)
 	if err != nil {

@@ -41,7 +41,7 @@ type State struct {
 	// Rollout is the workers' Job.
 	Rollout *batchv1.Job
 	Service *corev1.Service
-	// Environments are those that the run refers to, by name.
+	// Environments are the environments that the run refers to, by name.
 	Environments map[string]*v1alpha1.RewardEnvironment
 	// Source is the run that initFrom names.
 	Source *v1alpha1.TrainingRun

@@ -80,7 +80,7 @@ func lackingJobs(run *v1alpha1.TrainingRun, seen State) (lacking jobs) {
 	return lacking
 }
 
-// look finds out why Jobs and the Deployment of a program lack pods, apart from those that were created a moment ago.
+// look finds out why Jobs and the Deployment of a program lack pods, unless they were created a moment ago.
 func (o *Observer) look(ctx context.Context, run *v1alpha1.TrainingRun, lacking jobs, now time.Time) (found look) {
 	isDue := func(job *batchv1.Job) bool { return job != nil && now.Sub(job.CreationTimestamp.Time) >= lookDelay }
 	if job := lacking.learner; isDue(job) {

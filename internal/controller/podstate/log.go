@@ -24,8 +24,8 @@ var credentials = []*regexp.Regexp{
 // goFailure matches the line by which the Go runtime says why a program ended; a trace of the stack follows it.
 var goFailure = regexp.MustCompile(`(?m)^(?:panic|fatal error): .*$`)
 
-// LogEnd gives the line that says why a program ended, of at most limit bytes and without credentials: the last line of
-// its log, or that which begins the report of a panic.
+// LogEnd returns the line that says why a program ended, of at most limit bytes and without credentials: the last line
+// of its log, or the line that begins the report of a panic.
 func LogEnd(log string, limit int) string {
 	log = strings.TrimSpace(strings.ToValidUTF8(log, "?"))
 	line := log[strings.LastIndexByte(log, '\n')+1:]

@@ -98,7 +98,7 @@ type Poller struct {
 
 // pending has the heartbeats of a learner since the newest event of its run.
 type pending struct {
-	// heartbeats counts those that have ended, with a reply or without one.
+	// heartbeats counts the heartbeats that have ended, with or without a reply.
 	heartbeats int
 	// figures says that a reply had other figures of steps than the one before.
 	figures bool
@@ -125,7 +125,7 @@ func New(config Config) *Poller {
 // Events returns the runs whose replies changed; the objects have only a name.
 func (p *Poller) Events() <-chan event.GenericEvent { return p.events }
 
-// Track replaces the learners of a run. One that is new, or has a new request, is polled at once.
+// Track replaces the learners of a run. A learner that is new, or has a new request, is polled at once.
 func (p *Poller) Track(run types.NamespacedName, targets []Target) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -186,8 +186,8 @@ func (p *Poller) Start(ctx context.Context) error {
 	}
 }
 
-// due returns the learners that have a new request, or all of them, except those whose heartbeat is in flight
-// now, and marks them.
+// due returns the learners that have a new request, or all learners, except the ones whose heartbeat is in flight, and
+// marks them.
 func (p *Poller) due(everyone bool) map[types.NamespacedName][]Target {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -125,8 +125,8 @@ func diagnose(run *v1alpha1.TrainingRun, h *history.History) []diagnosis.Finding
 // Forget forgets a run.
 func (w *HistoryWriter) Forget(run types.NamespacedName) { w.runs.Forget(run) }
 
-// read returns the ConfigMap of the head, nil if it does not exist, and the history. One that cannot be decoded is
-// replaced.
+// read returns the ConfigMap of the head, nil if it does not exist, and the history. A history that cannot be decoded
+// is replaced.
 func (w *HistoryWriter) read(ctx context.Context,
 	run *v1alpha1.TrainingRun) (*corev1.ConfigMap, *history.History, error) {
 	head, h, err := historymap.Read(ctx, w.live, run)

@@ -24,7 +24,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/status"
 )
 
-// Environments gives the pins of all environments that a run refers to. Existing pins stay as they are; pinned is nil
+// Environments returns the pins of all environments that a run refers to. Existing pins stay as they are; pinned is nil
 // if there is no run file to read them from.
 func Environments(run *v1alpha1.TrainingRun, pinned desired.Pins,
 	environments map[string]*v1alpha1.RewardEnvironment) (desired.Pins, *problem.Problem) {
@@ -121,8 +121,8 @@ func pinOf(env *v1alpha1.RewardEnvironment) desired.Pin {
 	return pin
 }
 
-// environmentsChanged compares with the digests that the status of a started run has: without its run file nothing
-// else shows whether the environments are those that it started with.
+// environmentsChanged compares with the digests that the status of a started run has: without its run file nothing else
+// shows whether the environments are the ones with which it started.
 func environmentsChanged(run *v1alpha1.TrainingRun, pins desired.Pins) *problem.Problem {
 	if run.Status.StartTime == nil {
 		return nil

@@ -54,7 +54,7 @@ func readyEnvironment() *v1alpha1.RewardEnvironment {
 	return env
 }
 
-// codeOf gives a problem's code and whether somebody has to act.
+// codeOf returns a problem's code and whether somebody has to act.
 func codeOf(p *problem.Problem) string {
 	switch {
 	case p == nil:

@@ -9,11 +9,11 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// probes are those that a Reconciler knows of one environment. If they are lost, a request may be made once more, and
-// only the clocks of nodes say when a probe ended.
+// probes are the known probes of one environment. If they are lost, a request may be made once more, and only the
+// clocks of nodes say when a probe ended.
 type probes struct {
 	// started is the start of the newest probe.
 	started time.Time
-	// deleted are those that were deleted last. The cache may have them for a while yet.
+	// deleted are the probes that were deleted last. The cache may still have them for a while.
 	deleted []types.UID
 }

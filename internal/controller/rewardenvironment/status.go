@@ -22,7 +22,7 @@ import (
 // maxSplits of a status, as the CRD has it.
 const maxSplits = 32
 
-// computeStatus gives the status that an environment should have. It does not change the environment.
+// computeStatus returns the status that an environment should have. It does not change the environment.
 func computeStatus(env *v1alpha1.RewardEnvironment, p plan, now time.Time) v1alpha1.RewardEnvironmentStatus {
 	next := *env.Status.DeepCopy()
 	if p.ready.Type == "" {

@@ -29,7 +29,7 @@ import (
 
 // observed is the state of an endpoint in the cluster, read once.
 type observed struct {
-	// runs are those that name the endpoint, with the labels of their namespaces.
+	// runs are the runs that name the endpoint, with the labels of their namespaces.
 	runs []namespacedRun
 	// ready is the number of the broker's pods that serve, and obstacle the reason for which none starts; the zero value
 	// if unknown.

@@ -185,7 +185,7 @@ func ownedBy(live client.Object, of *v1alpha1.TinkerEndpoint) bool {
 	return false
 }
 
-// computeStatus gives the status that an endpoint should have. It does not change the endpoint.
+// computeStatus returns the status that an endpoint should have. It does not change the endpoint.
 func computeStatus(of *v1alpha1.TinkerEndpoint, p plan, namespace string, now time.Time) v1alpha1.TinkerEndpointStatus {
 	next := *of.Status.DeepCopy()
 	next.Namespace = namespace

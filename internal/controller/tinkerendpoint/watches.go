@@ -53,7 +53,7 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager, dog *watchdog.Watchdog) 
 	return nil
 }
 
-// endpointOfRun gives the endpoint that a run names, if the manager serves it.
+// endpointOfRun returns the endpoint that a run names, if the manager serves it.
 func (r *Reconciler) endpointOfRun(_ context.Context, object client.Object) []reconcile.Request {
 	run, ok := object.(*v1alpha1.TrainingRun)
 	if !ok || run.Spec.Tinker.EndpointRef == nil {

@@ -130,8 +130,8 @@ func (r *Reconciler) reconcileWorkers(ctx context.Context, run *v1alpha1.Trainin
 	return 0, err
 }
 
-// reconcileServers runs or ends the environment servers that the run has once, and reports whether they are those that
-// it wants.
+// reconcileServers runs or ends the environment servers that the run has once, and reports whether they are the wanted
+// ones.
 func (r *Reconciler) reconcileServers(
 	ctx context.Context, run *v1alpha1.TrainingRun, seen observe.State, p plan, action workers.ServersAction,
 ) (bool, error) {

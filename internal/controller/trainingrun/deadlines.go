@@ -137,7 +137,7 @@ func untilDeadline(run *v1alpha1.TrainingRun, l observe.Learner, seen observe.St
 		return left
 	}
 	if seen.Heartbeat.Reply == nil || seen.Heartbeat.Err != nil {
-		// The poller notifies of the first heartbeat without a reply, and not of those that follow.
+		// The poller notifies of the first heartbeat without a reply, and not of later ones.
 		return untilSilent(run, l, seen, now)
 	}
 	if !seen.Heartbeat.Fresh(now) {

@@ -60,7 +60,7 @@ type hostileWorld struct {
 	kube   client.WithWatch
 	poller *poller.Poller
 	r      *Reconciler
-	// reasons are those that the API declares.
+	// reasons are the reasons that the API declares.
 	reasons map[string]bool
 	// runs counts the hostile runs: the owner deletes one that is over, and creates the next.
 	runs int
@@ -224,7 +224,7 @@ func (w *hostileWorld) Eventf(_, _ runtime.Object, _, reason, action, note strin
 	}
 }
 
-// reconcileUntil reconciles the runs when they are due, and those whose learners replied, until a time.
+// reconcileUntil reconciles the runs that are due, and the runs whose learners replied, until a time.
 func (w *hostileWorld) reconcileUntil(ctx context.Context, end time.Time, reconciles *atomic.Int64) {
 	for {
 		next := end

@@ -61,8 +61,8 @@ func saysOf(c *status.Condition, code problem.Code, generation int64) bool {
 	return c != nil && c.Status == metav1.ConditionFalse && c.Code == code && c.ObservedGeneration == generation
 }
 
-// workersRefused gives PodsReady where Kubernetes keeps workers from existing or from starting. A manager that has
-// just started has not tried to create the Job itself, so that the refusal which an earlier one found stands.
+// workersRefused returns PodsReady if Kubernetes keeps workers from existing or from starting. A manager that has just
+// started has not tried to create the Job itself, so the refusal that an earlier manager found stays.
 func (v view) workersRefused() (status.Condition, bool) {
 	const kind = v1alpha1.ConditionPodsReady
 	o := v.seen.WorkersObstacle

@@ -29,7 +29,7 @@ func runningFor(d time.Duration) observe.Learner {
 		func(p *corev1.Pod) { p.Status.ContainerStatuses[0].State.Running.StartedAt = *ago(d) })}
 }
 
-// conditionOf gives the status and reason of a condition.
+// conditionOf returns the status and reason of a condition.
 func conditionOf(s v1alpha1.TrainingRunStatus, kind string) string {
 	c := meta.FindStatusCondition(s.Conditions, kind)
 	return string(c.Status) + " " + c.Reason
@@ -106,8 +106,8 @@ func TestManagerRestartDoesNotEndADrain(t *testing.T) {
 	}
 }
 
-// A first heartbeat that fails is reported at once, and those that follow are not: the run is reconciled again when
-// the last reply is no longer valid.
+// A first heartbeat that fails is reported at once, and later ones are not: the run is reconciled again when the last
+// reply is no longer valid.
 func TestSilentLearnerIsReportedInTime(t *testing.T) {
 	run := newRun(attempts(inProgress(1)))
 	seen := observing(1, runningFor(time.Hour), replying(trainingReply))

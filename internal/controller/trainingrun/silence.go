@@ -49,7 +49,7 @@ func (v view) stands(kind string) bool {
 	return v.awaitsReply() && v.answeredBefore() && meta.FindStatusCondition(v.run.Status.Conditions, kind) != nil
 }
 
-// asBefore gives a condition as the status has it.
+// asBefore returns a condition as the status has it.
 func (v view) asBefore(kind string) status.Condition {
 	return *status.Find(v.run.Status.Conditions, v.run.Status.Codes, kind)
 }

@@ -149,7 +149,7 @@ func (r *Reconciler) firstProblem(blocked *problem.Problem, seen observe.State, 
 	return nil
 }
 
-// withBlock gives the plan without its start.
+// withBlock returns the plan without its start.
 func (p plan) withBlock(by *problem.Problem, grace time.Duration) plan {
 	p.start, p.blocked, p.requeue = 0, by, maxRequeue
 	if by.Row().Grace {

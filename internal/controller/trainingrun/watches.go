@@ -94,7 +94,7 @@ func runOfPod(_ context.Context, pod client.Object) []reconcile.Request {
 	return []reconcile.Request{{NamespacedName: types.NamespacedName{Namespace: pod.GetNamespace(), Name: name}}}
 }
 
-// referring gives the runs that refer to an object by an index and are not over.
+// referring returns the runs that refer to an object by an index and are not over.
 func (r *Reconciler) referring(index string) handler.MapFunc {
 	return func(ctx context.Context, object client.Object) []reconcile.Request {
 		var runs v1alpha1.TrainingRunList

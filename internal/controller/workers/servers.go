@@ -230,8 +230,8 @@ func (r ServersReconciler) update(ctx context.Context, run *v1alpha1.TrainingRun
 	return changed, nil
 }
 
-// replaced reports whether no pod of a former template is left, apart from those that are ending, to which no Service
-// leads. A Deployment that its controller has never observed has no pods at all.
+// replaced reports whether no pod of a former template is left, apart from ending pods, to which no Service leads. A
+// Deployment that its controller has never observed has no pods at all.
 func replaced(d *appsv1.Deployment) bool {
 	observed := d.Status.ObservedGeneration
 	return observed == 0 || observed >= d.Generation && d.Status.Replicas == d.Status.UpdatedReplicas

@@ -27,7 +27,7 @@ type Sweeper struct {
 	Client client.Client
 	// Live reads from the API server: such a manager has no cache of Deployments.
 	Live client.Reader
-	// Namespaces are those that the manager watches; empty for all.
+	// Namespaces are the namespaces that the manager watches; empty for all.
 	Namespaces []string
 	// Holds reports whether this manager acts in a namespace: another manager may run the servers of its runs there.
 	Holds func(ctx context.Context, namespace string) (bool, error)

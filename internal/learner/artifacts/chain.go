@@ -37,9 +37,9 @@ func (a Ancestor) Metrics() map[string]float64 {
 	return metrics
 }
 
-// Chain yields a version and those that it descends from, the newest first. A row that is missing or damaged ends
-// nothing as long as the parent of its version is known from elsewhere: from parent, or because the rows of the step
-// before have one lineage only.
+// Chain yields a version and its ancestors, the newest first. A missing or damaged row does not end the chain as long
+// as the parent of its version is known from elsewhere: from parent, or because the rows of the step before have one
+// lineage only.
 func (s *Store) Chain(v rl.Version, parent Parent) iter.Seq[Ancestor] {
 	return func(yield func(Ancestor) bool) {
 		w := walk{store: s, summaries: s.files.summaries(), parent: parent}

@@ -77,7 +77,7 @@ func (s *Store) rebuild(at rl.Version, parent Parent) error {
 	return nil
 }
 
-// descent walks from a version down to those that it descends from.
+// descent walks from a version down to its ancestors.
 type descent struct {
 	next     func() (Ancestor, bool)
 	lineages map[int64]rl.Lineage
@@ -162,7 +162,7 @@ func (s *Store) Evaluations() []Evaluation {
 	return append(list, s.unlisted(listed)...)
 }
 
-// unlisted reads the results whose files are not among those that are listed.
+// unlisted reads the results whose files are not listed.
 func (s *Store) unlisted(listed map[string]bool) []Evaluation {
 	entries, _ := os.ReadDir(s.files.path(evaluationsDir))
 	var list []Evaluation

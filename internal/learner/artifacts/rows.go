@@ -114,7 +114,7 @@ func (j *Journal) Row(v rl.Version) (Row, error) {
 	return j.store.Row(v)
 }
 
-// Chain yields a version and those that it descends from, the newest first, with their rows.
+// Chain yields a version and its ancestors, the newest first, with their rows.
 func (j *Journal) Chain(v rl.Version) iter.Seq[Ancestor] {
 	if j.store == nil {
 		return func(func(Ancestor) bool) {}

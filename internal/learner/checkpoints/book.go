@@ -225,8 +225,7 @@ func (b *Book) Retirements(step int64, complete bool, outstanding []rl.Version) 
 		Chain: b.chain, Needed: needed})
 }
 
-// Retired records a retirement that the server accepted. An entry that expires soon is dropped, and so are those that
-// have expired.
+// Retired records a retirement that the server accepted. Entries that expire soon or have expired are dropped.
 func (b *Book) Retired(r Retirement, now time.Time) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

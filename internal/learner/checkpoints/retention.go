@@ -30,7 +30,7 @@ type Now struct {
 	Attempt int32
 	// Chain is the lineage of each version that led here.
 	Chain map[int64]rl.Lineage
-	// Needed are versions that are kept with their samplers: the best, and those that wait for their evaluation.
+	// Needed are versions that are kept with their samplers: the best ones, and the ones that wait for their evaluation.
 	Needed map[rl.Version]bool
 }
 

@@ -75,7 +75,7 @@ func (s Schedule) IsDue(step int64) bool {
 	return IsDue(s.spec, step, s.steps)
 }
 
-// IsDue reports whether an evaluation applies to the version after step, in a run of steps steps.
+// IsDue reports whether an evaluation applies to the version after step, in a run with steps steps in all.
 func IsDue(e contract.Evaluation, step, steps int64) bool {
 	switch {
 	case step == 0:

@@ -113,7 +113,7 @@ func (t *tasks) outstanding() []rl.Version {
 	return versions
 }
 
-// wait returns when none is in progress, with the errors of those that failed.
+// wait returns when no task is in progress, with the errors of the failed tasks.
 func (t *tasks) wait(ctx context.Context) error {
 	t.running.Wait()
 	if ctx.Err() != nil {

@@ -16,7 +16,7 @@ import (
 type HeldOut struct {
 	// NLL is the mean over all tokens with weight, each weighted as in its row, whatever the normalization of training.
 	supervised.NLL
-	// Rows are those that were measured, and LeftOut those that cannot be.
+	// Rows counts the measured rows, and LeftOut the rows that cannot be measured.
 	Rows, LeftOut int64
 }
 

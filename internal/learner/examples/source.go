@@ -15,7 +15,8 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/wait"
 )
 
-// Source gives the batches of a supervised run. It renders the batch after the current one while that is trained on.
+// Source provides the batches of a supervised run. It renders the batch after the current one while the current one is
+// trained on.
 type Source struct {
 	table  *leases.Table
 	logger *slog.Logger

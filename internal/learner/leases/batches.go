@@ -65,7 +65,7 @@ type BatchSource struct {
 	laidOut  []rl.Batch
 	outcomes int64
 	demanded []slotRange
-	// slots are those that are demanded, in order, and rejections the table's count when their outcomes were looked up.
+	// slots are the demanded slots, in order, and rejections the table's count when their outcomes were looked up.
 	slots      []demandedSlot
 	rejections int64
 }
@@ -317,7 +317,7 @@ func (s *BatchSource) isPolicyMissing() bool {
 	return false
 }
 
-// Progress gives how many groups of the current batch are known, and how many it has so far.
+// Progress returns how many groups of the current batch are known, and how many it has so far.
 func (s *BatchSource) Progress() (known, all int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -19,7 +19,7 @@ type player struct {
 	name, process string
 	sequence      int64
 	used          int64
-	// open are the requests without an answer, and counted those that were answered and count once.
+	// open are the requests without an answer, and counted the answered requests, which count once.
 	open    map[string]*play
 	counted map[string]bool
 	// playing are the groups in progress, and stored the finished groups. accounts has the usage of each group that no

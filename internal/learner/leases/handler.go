@@ -152,7 +152,7 @@ func (h *Handler) Renew(name string, renewal exchange.Renewal) exchange.Directiv
 	return h.directive(name, w, now)
 }
 
-// Directive gives the worker a directive.
+// Directive returns the worker a directive.
 func (h *Handler) Directive(name string) exchange.Directive {
 	t := h.table
 	t.mu.Lock()

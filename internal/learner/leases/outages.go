@@ -57,8 +57,8 @@ func (o *outages) othersAvailable() bool {
 	return false
 }
 
-// excludes reports whether groups of an environment are not leased to the worker, which cannot play them. One that is
-// skipped is leased, so that a worker stores the tombstone.
+// excludes reports whether groups of an environment are not leased to the worker, which cannot play them. A skipped
+// group is leased, so that a worker stores the tombstone.
 func (o *outages) excludes(w *worker, environment string) bool {
 	_, unavailable := w.state.GetUnavailable()[environment]
 	return unavailable && !o.current[environment].skipped

@@ -21,7 +21,7 @@ type shares struct {
 	due float64
 }
 
-// pick returns which group is leased next. One that is nil has none to lease.
+// pick returns the group that is leased next. training or evaluation is nil if it has none to lease.
 func (s *shares) pick(training, evaluation *entry) *entry {
 	const rounding = 1e-9 // the error of sums of fractions
 	if training == nil || evaluation != nil && s.due > rounding {

@@ -97,8 +97,8 @@ func (t *Table) openLease(w *worker, key rl.Key, now time.Time) {
 	t.config.Spending.OpenLease(w.process, key, most)
 }
 
-// withGranted adds leases to those that a worker lists: those that were granted so lately that the worker may have
-// received them since it made its list.
+// withGranted adds leases to the leases that a worker lists: the ones that were granted so lately that the worker may
+// have received them since it made its list.
 func (w *worker) withGranted(listed []exchange.Progress, now time.Time, patience time.Duration) []exchange.Progress {
 	for _, lease := range listed {
 		delete(w.granted, lease.Key)

@@ -33,7 +33,7 @@ func acquire(t *testing.T, f *fixture, worker string) []exchange.Lease {
 	return f.grant(worker, 16)
 }
 
-// slotsOf describes leases: their slots, and those that are played alone.
+// slotsOf describes leases: their slots, and the slots that are played alone.
 func slotsOf(list []exchange.Lease) (slots, alone []int64) {
 	for _, l := range list {
 		slots = append(slots, l.Key.Slot)

@@ -121,8 +121,8 @@ func (t *Table) Expect(names []string) {
 	t.workers.expect(names)
 }
 
-// Expected names the workers for which the next learner has to wait: the live ones, and until the barrier
-// is over those that have not said Hello.
+// Expected names the workers for which the next learner has to wait: the live ones, and until the end of the barrier
+// also the ones that have not said Hello.
 func (t *Table) Expected() []string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -227,7 +227,7 @@ func (t *Table) Withdraw(name string) {
 	t.changes.notify(&t.demands.tally)
 }
 
-// Group gives a demanded group that is known, and its digest.
+// Group returns a demanded group that is known, and its digest.
 func (t *Table) Group(key rl.Key) (group rl.Group, digest rl.Digest, known bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -238,7 +238,7 @@ func (t *Table) Group(key rl.Key) (group rl.Group, digest rl.Digest, known bool)
 	return *e.group, e.digest, true
 }
 
-// Groups gives the groups of leases, in their order, and whether all of them are known.
+// Groups returns the groups of leases, in their order, and whether all of them are known.
 func (t *Table) Groups(leases []exchange.Lease) ([]rl.Group, bool) {
 	groups := make([]rl.Group, 0, len(leases))
 	for _, lease := range leases {

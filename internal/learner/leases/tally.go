@@ -8,7 +8,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/rl"
 )
 
-// tally counts the groups that are not known: those that no worker has, and the episodes of those that one has.
+// tally counts the unknown groups: the groups that no worker has, and the episodes of the groups that a worker has.
 type tally struct {
 	free     int
 	leased   int

@@ -63,7 +63,7 @@ func newWorkers(silence time.Duration) workers {
 	return workers{silence: silence, byName: map[string]*worker{}, storing: map[rl.Key]map[*worker]bool{}}
 }
 
-// get gives the worker's record. A worker that was not known yet counts as seen now.
+// get returns the worker's record. A worker that was not known yet counts as seen now.
 func (ws *workers) get(name string, now time.Time) *worker {
 	w := ws.byName[name]
 	if w == nil {
@@ -80,7 +80,7 @@ func (ws *workers) get(name string, now time.Time) *worker {
 	return w
 }
 
-// observe gives the worker's record and notes that it was seen now.
+// observe returns the worker's record and notes that it was seen now.
 func (ws *workers) observe(name string, now time.Time) *worker {
 	w := ws.get(name, now)
 	w.seen = now

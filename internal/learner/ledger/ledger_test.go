@@ -329,8 +329,8 @@ func TestEndedRun(t *testing.T) {
 func TestCoveredAfterTheLastReport(t *testing.T) {
 	for name, tt := range map[string]struct {
 		// covered is the first slot that no state covers, and ended is set if the report came with the last group. held and
-		// next are the tokens of the worker's groups that stay unconfirmed: those that another may have been given, and those
-		// that it may have asked for.
+		// next are the tokens of the worker's groups that stay unconfirmed: the tokens of groups that another may have been
+		// given, and the tokens that it may have asked for.
 		covered    int64
 		ended      bool
 		held, next int64

@@ -240,8 +240,8 @@ func (l *Ledger) Lose(name string) {
 }
 
 // Settle gives up the workers of an earlier attempt that have not reported to this one: others play their leases.
-// Leases that they were given after the last record may have cost unrecorded, shared among the workers that there were
-// then. A worker that was lost by then was given none.
+// Leases that they were given after the last record may have cost unrecorded tokens, shared among the workers of that
+// time. A worker that was lost by then was given none.
 func (l *Ledger) Settle(unrecorded int64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -142,7 +142,7 @@ func (o *Opener) unloadEarlier(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// unnamed returns the models of earlier attempts that the endpoint lists without their metadata: those whose
+// unnamed returns the models of earlier attempts that the endpoint lists without their metadata: the models whose
 // checkpoints are known.
 func (o *Opener) unnamed(found checkpoints.Index) []string {
 	var models []string

@@ -16,9 +16,10 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/rl"
 )
 
-// Window returns the versions that the next steps sample, the oldest first: the one that was loaded, whose sampler
-// weights are given, and with a lag those before it. A version that has neither sampler weights nor a state is lost,
-// and with it those before; the next newer one takes their place, and lost counts those that were not lost before.
+// Window returns the versions that the next steps sample, the oldest first: the loaded version, whose sampler weights
+// are given, and with a lag the versions before it. A version that has neither sampler weights nor a state is lost, and
+// so are the versions before it. The next newer version replaces them, and lost counts the ones that were not lost
+// before.
 func (o *Opener) Window(ctx context.Context, at checkpoints.Position,
 	sampler string) (versions []leases.Version, lost int32, err error) {
 	versions = []leases.Version{{Step: at.Step, Lineage: at.Lineage, Sampler: sampler}}

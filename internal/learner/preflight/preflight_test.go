@@ -157,7 +157,7 @@ func TestCheckFeatures(t *testing.T) {
 		fake  fake
 		known *contract.Capabilities
 		asked int
-		// features are those that are asked for; nil does not check them.
+		// features are the features that are checked; nil checks none.
 		features []capability.Feature
 		paused   []int
 		reason   problem.Code

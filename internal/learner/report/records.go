@@ -18,7 +18,7 @@ import (
 // history, which has fewer rows.
 const maxKept = 1024
 
-// records are those that the manager has not stored yet.
+// records are the records that the manager has not stored yet.
 type records struct {
 	kept []contract.Record
 	// newest is the number of the newest record, and known the number of the newest record that the manager has stored.
@@ -29,7 +29,7 @@ type records struct {
 	stored wait.Signal
 }
 
-// AddRecord adds a record to those that heartbeats carry, numbers it and keeps its main figures.
+// AddRecord adds a record to the records that heartbeats carry, numbers it and keeps its main figures.
 func (s *Status) AddRecord(record contract.Record) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -44,8 +44,8 @@ func (s *Status) AddRecord(record contract.Record) {
 	s.reply.Sequence++
 }
 
-// Records returns the records that a heartbeat asks for and whether there are more of them, and drops those that the
-// manager has stored.
+// Records returns the records that a heartbeat asks for and whether there are more of them, and drops the records that
+// the manager has stored.
 func (s *Status) Records(request contract.HeartbeatRequest) ([]contract.Record, bool) {
 	if request.HistoryVersion < contract.HistoryVersion {
 		return nil, false

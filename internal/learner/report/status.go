@@ -38,7 +38,7 @@ type Status struct {
 	reply      contract.HeartbeatReply
 	progressed time.Time
 	problems   client.Problems
-	// workersProblems are those that workers report.
+	// workersProblems are the problems that workers report.
 	workersProblems client.Problems
 	// blocked are the problems of the learner's own files, by their codes, and failed the reasons for which work is done
 	// again.

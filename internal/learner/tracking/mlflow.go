@@ -205,7 +205,7 @@ func (m *mlflow) create(ctx context.Context, experiment string) (*mlflowRun, err
 	return &made.Run, m.orForeign(err, made.Run.Info.RunID)
 }
 
-// addParams adds the parameters that the service does not have. Those that it has can never be changed there.
+// addParams adds the parameters that the service does not have. Existing parameters can never be changed there.
 func (m *mlflow) addParams(ctx context.Context, known []mlflowPair) error {
 	params := mlflowPairs(paramsOf(m.run.Config))
 	params = slices.DeleteFunc(params, func(p mlflowPair) bool {

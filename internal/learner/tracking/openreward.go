@@ -112,7 +112,7 @@ const (
 // progress is the progress of sending a step. It is recorded before each request, so that a process that ends within
 // one does not have the next one repeat it.
 type progress struct {
-	// First is the first rollout of those that are sent together; the ones before it are done.
+	// First is the first of the rollouts that are sent together; the ones before it are done.
 	First int `json:"first"`
 	// Starts are the states of these rollouts.
 	Starts []startState `json:"starts,omitempty"`

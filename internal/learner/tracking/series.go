@@ -70,7 +70,7 @@ func newSeries(source rows) *series {
 	}
 }
 
-// change changes the series, and wakes those who wait for that.
+// change changes the series, and wakes the goroutines that wait for a change.
 func (s *series) change(do func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -134,7 +134,7 @@ func (s *series) commit(row artifacts.Row) {
 	})
 }
 
-// advance makes lines available up to a version that is saved, except for those whose evaluation has no result yet.
+// advance makes lines available up to a version that is saved, except for lines whose evaluation has no result yet.
 func (s *series) advance(at rl.Version, last bool, outstanding []rl.Version) {
 	s.change(func() {
 		s.newest, s.last, s.reached = at, last, at

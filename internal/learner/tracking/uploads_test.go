@@ -323,7 +323,7 @@ func TestUploadsWithLostAnswers(t *testing.T) {
 					complete++
 				}
 			}
-			// Those that were begun together are 32.
+			// 32 requests begin together.
 			if complete < 70-32 {
 				t.Errorf("%d of 70 rollouts are complete, want all but those in flight", complete)
 			}
@@ -430,7 +430,7 @@ func TestUploadsAreBounded(t *testing.T) {
 }
 
 // TestUncommittedUploadsAreBounded makes steps whose rollouts the artifact store does not take, before their state is
-// saved: they have the same room as those that wait for the service.
+// saved: they have the same room as rollouts that wait for the service.
 func TestUncommittedUploadsAreBounded(t *testing.T) {
 	server := newRolloutServer(t)
 	dir := t.TempDir()

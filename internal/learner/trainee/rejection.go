@@ -78,7 +78,7 @@ type accepter interface {
 	Accepts(ctx context.Context, datums []rl.Datum, losses Losses) (bool, error)
 }
 
-// bisect narrows groups down to those that are rejected on their own.
+// bisect narrows groups down to the groups that are rejected on their own.
 func bisect(ctx context.Context, groups []rl.Group, model accepter, losses Losses) ([]rl.Group, error) {
 	if len(groups) == 0 {
 		return nil, nil

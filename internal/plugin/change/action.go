@@ -68,7 +68,7 @@ func alone(apply func(*v1alpha1.TrainingRun) (string, error)) func(*v1alpha1.Tra
 	return func(run *v1alpha1.TrainingRun, _ Values) (string, error) { return apply(run) }
 }
 
-// Actions are those that need no more than a run and some values.
+// Actions returns the actions that only need a run and some values.
 func Actions() []Action {
 	return []Action{
 		{Name: "suspend", Does: "stops the run at a saved state and deletes its pods; resume continues it",

@@ -37,7 +37,7 @@ type knowledge struct {
 }
 
 // findCapabilities gives a planned run the capabilities that another run of its namespace has found at the same
-// endpoint with the same model. Of several it takes the newest.
+// endpoint with the same model. It takes the newest of several.
 func findCapabilities(ctx context.Context, connection *cli.Connection, run *v1alpha1.TrainingRun,
 	now time.Time) (knowledge, error) {
 	runs := &v1alpha1.TrainingRunList{}

@@ -239,7 +239,8 @@ func (s searcher) halve(ctx context.Context, cohort []*v1alpha1.TrainingRun, run
 	return kept, nil
 }
 
-// proceed resumes runs that are held back, as many as may run beside those that do, and tells which wait for a person.
+// proceed resumes runs that are held back, as many as may run beside the running ones, and prints which wait for a
+// person.
 func (s searcher) proceed(ctx context.Context, open []*v1alpha1.TrainingRun, running int) error {
 	var errs []error
 	for _, run := range open {

@@ -84,8 +84,8 @@ func (d *adapterDownload) fetchExternal(ctx context.Context, state string) ([]ar
 		download.Discard(names[archive.TensorsFile]))
 }
 
-// external returns the path of external weights of a state: of those that an earlier download has saved, whose path is
-// in a file, or of new ones.
+// external returns the path of external weights of a state: of weights that an earlier download has saved, whose path
+// is in a file, or of new ones.
 func (d *adapterDownload) external(ctx context.Context, api *tinkerclient.Client, state, saved string) (string, error) {
 	earlier, err := os.ReadFile(saved)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {

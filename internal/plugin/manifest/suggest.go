@@ -37,8 +37,8 @@ func (s shortened) Error() string { return s.text }
 
 func (s shortened) Unwrap() error { return s.error }
 
-// Suggest adds to an error of the API server about an object of a kind which fields may be meant by those that the kind
-// does not have, and how to write a value of another type.
+// Suggest adds suggestions to an error of the API server about an object of a kind: the fields that may be meant by
+// unknown fields, and the way to write a value of another type.
 func Suggest(kind string, err error) error {
 	of, ok := checkers[kind]
 	if err == nil || !ok {

@@ -257,8 +257,8 @@ func TestExplainStepTime(t *testing.T) {
 	}
 }
 
-// TestExplainSaysEachThingOnce explains a run whose conditions, attempts and events all have one message, as those that
-// a spec makes wait have.
+// TestExplainSaysEachThingOnce explains a run whose conditions, attempts and events all have one message, as in runs
+// that wait because of their spec.
 func TestExplainSaysEachThingOnce(t *testing.T) {
 	const message = "A price is missing."
 	run := newRun("arithmetic", func(run *v1alpha1.TrainingRun) {

@@ -29,7 +29,7 @@ type changedTask struct {
 // difference is the difference of two evaluations.
 type difference struct {
 	Names [2]string `json:"names"`
-	// Shared counts the tasks that both have, and Alone those that one has.
+	// Shared counts the tasks that both have, and Alone the tasks that only one has.
 	Shared int    `json:"shared"`
 	Alone  [2]int `json:"alone"`
 	// Better and Worse count tasks in which the second evaluation is better, or worse.

@@ -56,7 +56,7 @@ type pod struct {
 	used    time.Time
 }
 
-// NewReaders returns readers without a pod. Close deletes those that they start.
+// NewReaders returns readers without a pod. Close deletes the pods that they start.
 func NewReaders(env cli.IO, connection *cli.Connection) *Readers {
 	return &Readers{pods: map[types.UID]*pod{},
 		direct: func(ctx context.Context, run *v1alpha1.TrainingRun, asked question) (delivery.Delivery, bool, error) {

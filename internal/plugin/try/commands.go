@@ -119,7 +119,8 @@ func freePort(ctx context.Context) (int, error) {
 	return address.Port, nil
 }
 
-// awaitServer waits until a server answers. One that ends or does not answer in time is an error with its last lines.
+// awaitServer waits until a server answers. If the server ends or does not answer in time, the error has its last
+// lines.
 func (t *trial) awaitServer(ctx context.Context, s *server) error {
 	ctx, cancel := context.WithTimeout(ctx, serverPatience)
 	defer cancel()

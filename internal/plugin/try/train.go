@@ -230,7 +230,7 @@ func (t *trial) printPasses(lines []transcript.Line) {
 	}
 }
 
-// passes counts the usable samples of a task, and those that pass.
+// passes counts the usable samples of a task, and the samples that pass.
 type passes struct{ samples, passed int }
 
 func (p passes) with(e transcript.Episode) passes {

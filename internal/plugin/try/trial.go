@@ -66,7 +66,7 @@ type trial struct {
 	hosts []*pythonreward.Host
 	// started are the addresses of the servers of --ors-command, by environment.
 	started map[string]string
-	// only are the environments that are probed; nil means those that the run names.
+	// only are the environments that are probed; nil means the environments that the run names.
 	only []string
 }
 

@@ -250,7 +250,7 @@ func (e *evaluator) macro(n *macroNode, s *scope) *function {
 	}}
 }
 
-// bind gives the parameters of a macro their values.
+// bind sets the parameters of a macro.
 func (n *macroNode) bind(e *evaluator, s *scope, a args) {
 	own := false
 	missing := map[string]bool{}

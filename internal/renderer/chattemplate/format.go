@@ -14,7 +14,7 @@ import (
 // verb is one conversion of the % operator.
 var verb = regexp.MustCompile(`^%(?:\(([^()]*)\))?([-+ 0#]*)(\*|[0-9]*)(?:\.(\*|[0-9]*))?[hlL]?(.)`)
 
-// supply gives the values of a format in their order.
+// supply returns the values of a format in their order.
 type supply struct {
 	values any
 	tuple  *list // values, if they are a tuple

@@ -189,7 +189,7 @@ func (e *evaluator) iterate(v any) func() (any, bool) {
 	return each(items)
 }
 
-// rest gives the items of a loop that are left.
+// rest returns the items of a loop that are left.
 func (l *loop) rest(e *evaluator) func() (any, bool) {
 	return func() (any, bool) {
 		if !l.fill(e, l.at+2) {
@@ -200,7 +200,7 @@ func (l *loop) rest(e *evaluator) func() (any, bool) {
 	}
 }
 
-// each gives the items of a slice.
+// each returns the items of a slice.
 func each(items []any) func() (any, bool) {
 	i := -1
 	return func() (any, bool) {

@@ -122,7 +122,7 @@ func TestDialectInEachFormat(t *testing.T) {
 	}
 }
 
-// TestOwnDialectChangesNothing compares the prompts of formats with those in the dialect that is their own.
+// TestOwnDialectChangesNothing compares the prompts of formats with the prompts in their own dialect.
 func TestOwnDialectChangesNothing(t *testing.T) {
 	for name, xml := range map[string]bool{"qwen3": false, "qwen3_instruct": false, "qwen3_5": true} {
 		t.Run(name, func(t *testing.T) {

@@ -158,7 +158,7 @@ func nemotronParameters(parameters *pyjson.Object) []string {
 	return lines
 }
 
-// otherFields writes the fields of an object, except those with a known name.
+// otherFields writes the fields of an object, except fields with a known name.
 func otherFields(o *pyjson.Object, known ...string) []string {
 	var lines []string
 	for _, f := range o.Fields {

@@ -98,7 +98,7 @@ func TestTraits(t *testing.T) {
 var weather = []chat.Tool{{Name: "weather", Description: "Tells \"it\".",
 	Parameters: json.RawMessage(`{"type": "object", "properties": {"city": {"type": "string"}}}`)}}
 
-// conversations are those in which the template and the built-in renderer of the family are to agree.
+// conversations are the conversations in which the template and the built-in renderer of the family must agree.
 func conversations() map[string]renderer.Conversation {
 	user := chat.Message{Role: chat.RoleUser, Content: "2+2? <|im_end|> é"}
 	system := chat.Message{Role: chat.RoleSystem, Content: "Be <|im_start|> brief."}

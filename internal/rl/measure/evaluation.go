@@ -124,7 +124,7 @@ func passMetrics(groups []rl.Group, environments map[string]Samples) map[string]
 	return out
 }
 
-// passes counts the usable samples of a task, and those that passed.
+// passes counts the usable samples of a task, and the samples that passed.
 func passes(g rl.Group) (usable, passed int) {
 	for _, m := range g.UsableMembers() {
 		usable++

@@ -38,7 +38,7 @@ func StepMetrics(groups []rl.Group) map[string]float64 {
 	return out
 }
 
-// ProgressMetrics gives the progress of a run at a step; steps count from 0.
+// ProgressMetrics returns the progress of a run at a step; steps count from 0.
 func ProgressMetrics(step, steps int64) map[string]float64 {
 	return map[string]float64{
 		"progress/batch":     float64(step),

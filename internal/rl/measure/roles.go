@@ -37,7 +37,7 @@ func roleMetrics(prefix string, groups []rl.Group) map[string]float64 {
 	return out
 }
 
-// byRoleName gives the trajectories of a group's usable members by roles that have a name.
+// byRoleName returns the trajectories of a group's usable members by roles that have a name.
 func byRoleName(g rl.Group) map[string][]rl.Trajectory {
 	trajectories := map[string][]rl.Trajectory{}
 	for _, m := range g.UsableMembers() {

@@ -45,7 +45,7 @@ type tally struct {
 	played
 	limited int
 
-	// members of all groups, and those that faults or the deadline left out.
+	// members of all groups, and the members that faults or the deadline left out.
 	members, faulted, late int
 	// fractions has the groups whose episodes count.
 	fractions                    fractions
@@ -169,7 +169,7 @@ func answerOf(m rl.Member) string {
 	}
 }
 
-// metrics gives the tally by name. The fixed names win over those that an environment chose.
+// metrics returns the tally by name. The fixed names take precedence over the names that an environment chose.
 func (t *tally) metrics() map[string]float64 {
 	out := map[string]float64{}
 	for name, a := range t.named {

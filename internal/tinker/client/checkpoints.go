@@ -79,7 +79,8 @@ func (c *Client) DeleteCheckpoint(ctx context.Context, path string) error {
 	return err
 }
 
-// Publish lets everybody read a checkpoint, or with public false its owner alone. One that is so already stays so.
+// Publish lets everybody read a checkpoint, or with public false only its owner. It has no effect if that is already
+// so.
 func (c *Client) Publish(ctx context.Context, path string, public bool) error {
 	req := request{op: "publish", method: http.MethodPost, accepted: []int{http.StatusConflict}}
 	if !public {

@@ -20,8 +20,8 @@ const (
 )
 
 // ForwardBackward adds the gradients of the loss, summed over the datums, to the accumulated ones, and returns the
-// log-probabilities of the targets. It sends the data in chunks of the sizes that the server's configuration says,
-// or of those that it accepts, and combines their results. If one chunk fails, the call fails after all chunks have
+// log-probabilities of the targets. It sends the data in chunks of the sizes in the server's configuration, or of the
+// sizes that the server accepts, and combines their results. If one chunk fails, the call fails after all chunks have
 // ended; the other chunks have added their gradients.
 func (m *Model) ForwardBackward(ctx context.Context, data []tinker.Datum,
 	loss tinker.Loss) (*Future[tinker.ForwardBackwardResult], error) {

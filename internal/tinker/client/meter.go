@@ -48,7 +48,7 @@ type requestKey struct {
 type openRequest struct {
 	// most is its maximum cost, in tokens.
 	most int64
-	// waiting counts those who wait for its outcome. unknown is set once one of them did not learn it.
+	// waiting counts the callers that wait for its outcome. unknown is set once one of them did not learn it.
 	waiting int
 	unknown bool
 }

@@ -21,7 +21,7 @@ type Problem struct {
 	Evidence string
 }
 
-// Problems are those that were observed lately. Its owner's lock guards it.
+// Problems are the problems that were observed lately. Its owner's lock guards it.
 type Problems struct {
 	// Lasts is the time for which a problem counts that was not reported to be over: a call that was abandoned reports
 	// nothing.

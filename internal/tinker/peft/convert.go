@@ -25,7 +25,7 @@ var (
 	variants = regexp.MustCompile(`(?i)-(vl|vision|next|omni)(-|$)`)
 )
 
-// ErrNotConverted reports that an adapter has names and shapes of the endpoint for which those in PEFT are not known
+// ErrNotConverted reports that an adapter has names and shapes of the endpoint whose counterparts in PEFT are not known
 // here.
 var ErrNotConverted = errors.New("the adapter is as the endpoint has it, since its names and shapes in PEFT are " +
 	"not known; " +

@@ -35,7 +35,7 @@ type Server struct {
 	complete bool
 }
 
-// All are the servers: those that were tested, and then the others.
+// All are the servers: the tested ones, and then the others.
 var All = slices.Concat(tested, untested)
 
 //go:embed *.txt

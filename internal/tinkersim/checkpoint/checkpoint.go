@@ -34,7 +34,7 @@ var (
 	ErrNotFound = errors.New("checkpoint not found")
 	// ErrExists says that the name exists and the save does not overwrite it.
 	ErrExists = errors.New("checkpoint already exists")
-	// ErrCorrupt says that the data differ from those that were saved.
+	// ErrCorrupt says that the data differ from the saved data.
 	ErrCorrupt = errors.New("checkpoint is corrupt")
 	// ErrLocked says that another store has the directory open.
 	ErrLocked = errors.New("the directory is in use")

@@ -232,8 +232,8 @@ func future(accepted object, err *httpError) (any, *httpError) {
 	return map[string]string{"future_id": id, "status": "pending", "request_id": id}, nil
 }
 
-// submit sends an operation on to the simulator, after those that arrived before it. SkyRL accepts operations of models
-// that are unloaded, and fails them later.
+// submit forwards an operation to the simulator, after the operations that arrived before it. SkyRL accepts operations
+// of models that are unloaded, and fails them later.
 func (s *skyRL) submit(r *http.Request, model string, body object) (any, *httpError) {
 	if s.unloaded[model] {
 		return s.refuse(model), nil

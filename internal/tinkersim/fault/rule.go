@@ -12,11 +12,10 @@
 //	  {"op": "asample", "occurrence": 10, "count": 5, "do": "refuse", "status": 429, "retryAfterSeconds": 2}
 //	]}
 //
-// A rule matches a call by op, the last part of its path under /api/v1 ("forward" for a
-// forward_backward without a backward pass); by session, model and name, which are regular expressions
-// for the ids and for the name or path of a checkpoint; and by seq. A field that is missing matches
-// every call. Of the calls that match, the rule affects those from the occurrence-th on (default the
-// first), count of them (default one; -1 means all).
+// A rule matches a call by op, the last part of its path under /api/v1 ("forward" for a forward_backward without a
+// backward pass); by session, model and name, which are regular expressions for the ids and for the name or path of a
+// checkpoint; and by seq. A field that is missing matches every call. The rule affects count of the matching calls
+// (default one; -1 means all), from the occurrence-th on (default the first).
 //
 // Some actions affect the HTTP request. They count every request that arrives, including repetitions:
 //

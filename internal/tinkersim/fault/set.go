@@ -91,7 +91,8 @@ func (s *Set) Clear() {
 	s.rules = nil
 }
 
-// Release releases the operations that a hold holds, and those that it would hold later. It may return ErrNotFound.
+// Release releases the operations that a hold holds, and the operations that it would hold later. It may return
+// ErrNotFound.
 func (s *Set) Release(id string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -22,8 +22,8 @@ type completion struct {
 	text   []byte
 	// last is the native token that was added last.
 	last int32
-	// pending are the native tokens of the current forced token that were not added yet, and sum is the
-	// log-probability of those that were.
+	// pending are the native tokens of the current forced token that were not added yet, and sum is the log-probability of
+	// the added ones.
 	pending []int32
 	sum     float64
 }

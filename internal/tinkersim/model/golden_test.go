@@ -20,7 +20,7 @@ import (
 // cannot be reproduced if it changes.
 const goldenDigest = "5e84c41d5c682bf340c3a8adbd29c192e793002070c748981039b8285b554089"
 
-// TestEmbeddedBaseModels compares the files of the base models with those that runs were trained on.
+// TestEmbeddedBaseModels compares the files of the base models with the files that runs were trained on.
 func TestEmbeddedBaseModels(t *testing.T) {
 	for name, base := range map[string]struct {
 		file []byte

@@ -32,12 +32,11 @@ func (p targetPlace) in(w window) targetPlace {
 
 // appendSequences appends the sequences of the last datum.
 //
-// The first sequence is the datum's input. It gives the log-probabilities of most targets: of those that the
-// input continues with, and of those that are one native token. Any other target needs its native tokens except
-// the last one after the tokens that precede it. For the last position they are appended to the input; elsewhere
-// such a target gets a sequence of its own. These are ordered from the last position down, so that each shares
-// the tokens before its target with the sequence before it. Sequences that are longer than a window are cut into
-// windows.
+// The first sequence is the datum's input. It has the log-probabilities of most targets: of targets with which the
+// input continues, and of targets that are one native token. Any other target needs its native tokens except the last
+// one after the tokens that precede it. For the last position they are appended to the input; elsewhere such a target
+// gets a sequence of its own. These are ordered from the last position down, so that each shares the tokens before its
+// target with the sequence before it. Sequences that are longer than a window are cut into windows.
 func (b *BaseModel) appendSequences(p *prepared, tokens []int32) error {
 	s, err := b.read(tokens)
 	if err != nil {

@@ -99,7 +99,7 @@ func (k lossKind) prepareDatum(d Datum, settings element) (preparedDatum, error)
 	return ready, nil
 }
 
-// checkInputNames checks that the inputs are those that the loss requires or permits.
+// checkInputNames checks that the loss requires or permits the inputs.
 func (k lossKind) checkInputNames(inputs map[string]Tensor) error {
 	required := append([]string{inputTargets}, k.required...)
 	for _, name := range required {

@@ -151,8 +151,8 @@ func jobsOf(all []*completion) [][]*completion {
 	return jobs
 }
 
-// sampleJob decodes a few completions together, each until it is complete or moves to another window. It returns
-// those that moved.
+// sampleJob decodes a few completions together, each until it is complete or moves to another window. It returns the
+// ones that moved.
 func (w *Weights) sampleJob(ctx context.Context, live []*completion) (moved []*completion, err error) {
 	decoder := w.base.decoders.Get().(*transformer.Decoder)
 	defer w.base.decoders.Put(decoder)

@@ -77,7 +77,7 @@ func (q *Queue[T]) Blocked() bool {
 	return len(q.waiting) > 0 && q.waiting[0].Seq > max(q.released, q.highest+1)
 }
 
-// Skip stops waiting for all numbers that are missing below those in the queue.
+// Skip stops waiting for all missing numbers below the numbers in the queue.
 func (q *Queue[T]) Skip() {
 	if len(q.waiting) > 0 {
 		q.released = max(q.released, q.waiting[len(q.waiting)-1].Seq)

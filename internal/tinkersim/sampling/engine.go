@@ -61,7 +61,7 @@ type Request struct {
 	TopK int
 	// Targets are tokens whose log-probabilities within the prompt are asked for.
 	Targets []model.Target
-	// Ready are samples that need no weights; nil for those that are to be drawn.
+	// Ready are samples that need no weights; nil for samples that are to be drawn.
 	Ready []model.Sample
 	// Canceled stops the work for the request once it is closed; nil never does.
 	Canceled <-chan struct{}
@@ -69,7 +69,7 @@ type Request struct {
 	Done func(Output, error)
 }
 
-// Reorder gives the completions another order, which the number decides. Each keeps its tokens.
+// Reorder puts the completions in another order, which the number decides. Each keeps its tokens.
 func (r *Request) Reorder(number uint64) {
 	rand.New(rand.NewPCG(number, 0)).Shuffle(len(r.Rows), func(i, j int) { r.Rows[i], r.Rows[j] = r.Rows[j], r.Rows[i] })
 }
@@ -232,7 +232,7 @@ func (e *Engine) count(stats Stats) {
 	e.stats.add(stats)
 }
 
-// take removes the oldest request and those that fit into its batch from the queue.
+// take removes the oldest request and further requests that fit into its batch from the queue.
 func (e *Engine) take() []*Request {
 	e.mu.Lock()
 	defer e.mu.Unlock()

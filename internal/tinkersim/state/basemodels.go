@@ -14,7 +14,7 @@ import (
 // baseModels are the base models by name. They do not change, so they need no lock.
 type baseModels struct {
 	names []string // in the order of the listing
-	// others are those that are not model.Base().
+	// others are the base models other than model.Base().
 	others map[string]bool
 	byName map[string]*model.BaseModel
 	// rules reply in place of the network of frozen models.

@@ -18,7 +18,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/tinkersim/stats"
 )
 
-// Sessions holds the sessions, and ends those that are idle for too long. It is safe for concurrent use.
+// Sessions holds the sessions, and ends sessions that are idle for too long. It is safe for concurrent use.
 type Sessions struct {
 	clock   func() time.Time
 	random  io.Reader

@@ -29,7 +29,7 @@ type trainer struct {
 	wake    chan struct{} // holds a token when there may be something to do
 	stopped chan struct{}
 
-	// adapter is used only by the goroutine, as are sequences: the number of those whose gradients are accumulated.
+	// adapter is used only by the goroutine, as is sequences, the number of sequences whose gradients are accumulated.
 	adapter   *model.Adapter
 	sequences int
 	// samplers are the matrices of sampler weights by name, if they are kept. The goroutine alone uses them.

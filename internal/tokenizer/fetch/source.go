@@ -15,7 +15,7 @@ import (
 	"strings"
 )
 
-// Source is the source of a tokenizer file. One of Path, URL and Repository is set.
+// Source is the source of a tokenizer file. Exactly one of Path, URL and Repository is set.
 type Source struct {
 	// Path is the path of a file.
 	Path string

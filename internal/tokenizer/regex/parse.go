@@ -382,7 +382,7 @@ func (p *parser) number() (n int, ok bool) {
 	return n, ok
 }
 
-// group reads a group after its parenthesis. Groups that capture are like those that do not.
+// group reads a group after its parenthesis. Capturing groups are like other groups.
 func (p *parser) group(start int, o options) (one *node, isolated bool) {
 	wrap := &node{at: start, kind: kindConcat}
 	switch {

@@ -218,7 +218,7 @@ const blockBits = 8
 
 // table tells fast whether a code point is in a set.
 type table struct {
-	ascii  [4]uint64 // It has an entry for each byte, but those from 0x80 on are empty.
+	ascii  [4]uint64 // It has an entry for each byte; entries from 0x80 on are empty.
 	block  []uint16
 	blocks [][1 << blockBits / 64]uint64
 }

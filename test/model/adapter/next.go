@@ -127,7 +127,7 @@ func (m *Model) answer(x *successors, w uint8) {
 	}
 }
 
-// lose has the learner lose a worker, which continues. One that comes back without its group has stopped it, or is
+// lose has the learner lose a worker, which continues. A worker that comes back without its group has stopped it, or is
 // another process.
 func (m *Model) lose(x *successors, w uint8) {
 	s := x.From
@@ -149,7 +149,7 @@ func (m *Model) lose(x *successors, w uint8) {
 	}
 }
 
-// addOrphan adds the sample that a worker waits for to those that nobody waits for.
+// addOrphan adds the sample that a worker waits for to the samples that nobody waits for.
 func (s *State) addOrphan(p playing) bool {
 	for i := range s.Orphans {
 		if s.Orphans[i].Waiting == 0 {

@@ -86,7 +86,7 @@ type Learner struct {
 	LastCovered uint8
 	// Committed is 1 once it committed a step since it opened, and Announced once the next version is announced.
 	Committed, Announced uint8
-	// Groups are those that it accepted, by slot.
+	// Groups are the accepted groups, by slot.
 	Groups [maxSlots]uint8
 }
 

@@ -233,7 +233,7 @@ func (w *eventWriter) event(event MessageEvent) {
 	w.rollout.Messages = append(w.rollout.Messages, event)
 }
 
-// reward gives the last event the environment's reward for its message.
+// reward sets the environment's reward for a message in the last event.
 func (w *eventWriter) reward(message transcript.Message) {
 	last := &w.rollout.Messages[len(w.rollout.Messages)-1]
 	last.Reward, last.IsFinished = message.Reward, message.Finished
@@ -261,7 +261,7 @@ func Encode(rollouts []Rollout, bytes int) (encoded []byte, omitted, messages in
 	return append(encoded, ']'), omitted, messages, nil
 }
 
-// MaxRequestEvents and MaxRequestBytes bound a request with messages. One with a single message may be larger.
+// MaxRequestEvents and MaxRequestBytes bound a request with messages. A request with a single message may be larger.
 const (
 	MaxRequestEvents = 128
 	MaxRequestBytes  = 1_000_000

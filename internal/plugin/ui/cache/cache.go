@@ -166,7 +166,7 @@ func (c *Cache) put(name string, e entry) {
 	c.clean()
 }
 
-// clean removes files that were not used for long, and those that were used least lately beyond the bound.
+// clean removes files that were not used for long, and the least recently used files beyond the bound.
 func (c *Cache) clean() {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -75,7 +75,7 @@ func (s *Site) confirmAction(r *http.Request) (view, error) {
 	return view{template: "action.html", title: action.Name + " " + run.Name, section: "runs", data: page}, nil
 }
 
-// valuesOf returns the values of an action's inputs, and whether a request gives all of those that it needs.
+// valuesOf returns the values of an action's inputs, and whether a request has all required ones.
 func valuesOf(action change.Action, run *v1alpha1.TrainingRun, query url.Values) (values change.Values, given bool) {
 	values, given = action.Defaults(run), query.Has("check")
 	for name := range values {

@@ -43,8 +43,8 @@ func parseSpec(text string, stored map[string]any) (map[string]any, []cause) {
 	return spec, causes
 }
 
-// restore puts the stored values in the place of those that the page hides, and calls lost with the path of each one
-// that the stored spec does not have there.
+// restore replaces hidden values of the page by the stored ones, and calls lost with the path of each value that the
+// stored spec does not have there.
 func restore(edited, stored any, path string, lost func(path string)) any {
 	switch v := edited.(type) {
 	case map[string]any:

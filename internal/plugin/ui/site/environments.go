@@ -37,7 +37,7 @@ type environmentRow struct {
 	*v1alpha1.RewardEnvironment
 
 	Address, State, Message, Probed, Kind string
-	// Runs use the environment. Faults is the greatest share of faults among those in progress, and Fault its words.
+	// Runs use the environment. Faults is the greatest share of faults among the runs in progress, and Fault its words.
 	Runs          int
 	Faults, Fault string
 	Bad           bool

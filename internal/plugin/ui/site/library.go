@@ -38,7 +38,7 @@ type library struct {
 	mu    sync.Mutex
 	known map[volume]*reading
 	turns map[types.UID]*sync.Mutex
-	// reads are those in progress.
+	// reads are the reads in progress.
 	reads sync.WaitGroup
 }
 

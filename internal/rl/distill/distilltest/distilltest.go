@@ -54,7 +54,8 @@ func Read(t testing.TB, lines []byte) []Step {
 	return steps
 }
 
-// Compare compares the advantages within groups, those with the teachers, and the divergence from them.
+// Compare compares the advantages within groups, the advantages with the teachers, and the divergence from the
+// teachers.
 func Compare(t testing.TB, step Step) {
 	t.Helper()
 	compareGroups(t, step)
