@@ -48,7 +48,7 @@ type Credentials struct {
 }
 
 // ReadCredentials reads the credentials of a run from the folder of its Secret. The private key and the manager's token
-// are empty where the folder has none, as at workers.
+// are empty if the folder has none, as at workers.
 func ReadCredentials(dir string) (Credentials, error) {
 	contents := map[string][]byte{}
 	for _, key := range []string{TokenKey, ManagerTokenKey, CertificateKey, PrivateKeyKey} {

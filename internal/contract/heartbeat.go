@@ -186,7 +186,7 @@ type Estimate struct {
 	// Name is the metric's name without the environment: pass@1, solver_acc, judge/reward/total.
 	Name  string  `json:"name"`
 	Value float64 `json:"value"`
-	// Low and High are nil where there is no interval.
+	// Low and High are nil if there is no interval.
 	Low  *float64 `json:"low,omitempty"`
 	High *float64 `json:"high,omitempty"`
 }
@@ -226,7 +226,7 @@ func (c Cause) Reported() bool {
 // Verdict is the last report of a learner, at most 4,096 bytes of JSON in the termination message.
 type Verdict struct {
 	Cause Cause `json:"cause"`
-	// Reason is the code of the problem that ended the attempt; empty where the cause says everything.
+	// Reason is the code of the problem that ended the attempt; empty if the cause says everything.
 	Reason problem.Code `json:"reason,omitempty"`
 	// Message is for people and names the repair.
 	Message  string   `json:"message,omitempty"`

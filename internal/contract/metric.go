@@ -38,7 +38,7 @@ const (
 	PrefixIgnored = "env/all/ignored_"
 )
 
-// Metric says where a metric goes besides files and trackers: all that Metrics lists are in the history.
+// Metric describes the places of a metric other than files and trackers: all metrics in Metrics are in the history.
 type Metric struct {
 	// Name is the name of the metric in metrics.jsonl or evaluations.jsonl.
 	Name string
@@ -102,8 +102,8 @@ var places = func() map[string]int {
 // IsEvaluation reports whether a metric is one of evaluations.
 func IsEvaluation(name string) bool { return strings.HasPrefix(name, "test/") }
 
-// rank orders metrics by how much people want to see them where there is no room for all. The history has those
-// below unranked.
+// rank orders metrics by their importance to people, for places without room for all. The history has those below
+// unranked.
 func rank(name string) int {
 	place, listed := places[name]
 	switch {

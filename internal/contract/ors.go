@@ -14,7 +14,7 @@ import (
 // the address of the sessions, and Environment is the variant that a hosted environment's name has.
 type ORS struct {
 	environment.ORS
-	// Server is the image that serves at URL in the same pod; nil where the server runs elsewhere. The manager runs it.
+	// Server is the image that serves at URL in the same pod; nil if the server runs elsewhere. The manager runs it.
 	Server *Server `json:"server,omitempty"`
 }
 
@@ -40,7 +40,7 @@ func SharedServerName(prefix string, port int32) string {
 	return fmt.Sprintf("%s-server-%d", prefix, port)
 }
 
-// URLFor returns the address of the server in a pod where the prefix of shared servers is known, or empty.
+// URLFor returns the address of the server in a pod with the given prefix of shared servers, which may be empty.
 func (o *ORS) URLFor(prefix string) string {
 	if o.Server == nil || !o.Server.Shared || prefix == "" {
 		return o.URL

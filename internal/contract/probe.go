@@ -32,7 +32,7 @@ type ProbeResult struct {
 	Contents *DataContents `json:"contents,omitempty"`
 	// CanaryReward is the reward of the episode that was played with the right answer.
 	CanaryReward *float64 `json:"canaryReward,omitempty"`
-	// Deterministic says whether one reply earned the same twice; nil where none was played twice.
+	// Deterministic says whether one reply earned the same twice; nil if none was played twice.
 	Deterministic *bool `json:"deterministic,omitempty"`
 	// DeclaresTools says that the model's format has to declare the tools of the episodes that were played.
 	DeclaresTools bool `json:"declaresTools,omitempty"`

@@ -34,7 +34,7 @@ func (d Definition) InPods() bool {
 	return d.Execution != nil && d.Execution.Placement == environment.PlacementPods
 }
 
-// Sources lists where the code of a definition's functions is, by the paths of the functions.
+// Sources lists the sources of a definition's code, by the paths of its functions.
 func (d Definition) Sources() iter.Seq2[string, *environment.Source] {
 	return environment.Sources(d.Reward, d.Interaction)
 }

@@ -127,7 +127,7 @@ type Fixed struct {
 	BaseURL      string        `json:"baseURL"`
 	Environments []Environment `json:"environments,omitempty"`
 	// Algorithm has every default filled in, and steps in place of epochs, except in a supervised run whose rows nobody
-	// has counted. It has neither where the schedule does not depend on them: RunFile has them. It is nil for a run that
+	// has counted. It has neither if the schedule does not depend on them: then RunFile has them. It is nil for a run that
 	// only evaluates.
 	Algorithm *algorithm.Algorithm `json:"algorithm,omitempty"`
 	// Supervised is the data of a supervised run; nil for other runs. A supervised run uses only steps, epochs, seed and
@@ -236,7 +236,7 @@ type Definition struct {
 	Reward  *environment.Reward `json:"reward,omitempty"`
 	// Execution is the container in which functions of the reward run; nil if it has none.
 	Execution *Execution `json:"execution,omitempty"`
-	// Interaction is nil where one reply is the answer.
+	// Interaction is nil if one reply is the answer.
 	Interaction *environment.Interaction `json:"interaction,omitempty"`
 }
 

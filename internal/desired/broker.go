@@ -251,7 +251,7 @@ func brokerKeyVolume(of *v1alpha1.TinkerEndpoint, secret string) corev1.Volume {
 	}}}
 }
 
-// brokerAffinity has the replicas share a node where only one node can mount their volume, and avoid that otherwise.
+// brokerAffinity has the replicas share a node if only one node can mount their volume, and avoid that otherwise.
 func brokerAffinity(name string, mode corev1.PersistentVolumeAccessMode) *corev1.Affinity {
 	apart := antiAffinity(BrokerLabels(name))
 	if mode == corev1.ReadWriteMany {

@@ -26,7 +26,7 @@ func BudgetOf(run *v1alpha1.TrainingRun) *spending.Budget {
 	return &spending.Budget{Tokens: ptr.Deref(b.Tokens, 0), USD: ptr.Deref(b.USD, 0)}
 }
 
-// AddBudget adds the budget to a run file, and the prices of all models of the run where they are known. A budget in
+// AddBudget adds the budget to a run file, and the prices of all models of the run if they are known. A budget in
 // dollars needs them: an error says why dollars cannot be counted. endpoint are the prices of the run's TinkerEndpoint,
 // which take precedence over the operator's prices.
 func AddBudget(file *contract.RunFile, run *v1alpha1.TrainingRun, endpoint map[string]spending.Price) error {

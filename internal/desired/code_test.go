@@ -114,7 +114,7 @@ func TestCodeOfAConfigMapIsAsInline(t *testing.T) {
 	}
 }
 
-// TestImageOfAModule has a run keep the image of its probe where a registry has it by its digest.
+// TestImageOfAModule has a run keep the image of its probe if a registry has it by its digest.
 func TestImageOfAModule(t *testing.T) {
 	const digest = "registry.example/own@sha256:aa"
 	module, code := environment.Source{Module: "rewards.math"}, inline(rewardCode)

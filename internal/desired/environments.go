@@ -21,7 +21,7 @@ import (
 type Pin struct {
 	// Digest is the one that the probe gave.
 	Digest string `json:"digest"`
-	// Definition is stored in the run file alone where the run file has it.
+	// Definition is stored only in the run file, if the run file has it.
 	Definition contract.Definition `json:"definition,omitzero"`
 	// Splits has the number of tasks in each.
 	Splits map[string]int64 `json:"splits"`
@@ -205,8 +205,8 @@ func sortSplits(splits []contract.Split) {
 	slices.SortFunc(splits, func(a, b contract.Split) int { return cmp.Compare(a.Name, b.Name) })
 }
 
-// turnsOf returns the limit of turns where none is given: an episode that nobody ends would continue until the
-// model's context is full. 0 means that there is no limit.
+// turnsOf returns the limit of turns if none is given: an episode that nobody ends would continue until the model's
+// context is full. 0 means that there is no limit.
 func turnsOf(definition contract.Definition) int32 {
 	const manyTurns = 50
 	if definition.Interaction == nil && definition.ORS == nil {

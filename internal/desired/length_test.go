@@ -17,7 +17,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/contract"
 )
 
-// lengthFile returns the run file of an attempt, which keeps settings where there are some.
+// lengthFile returns the run file of an attempt, which keeps settings if there are some.
 func lengthFile(t *testing.T, kept *contract.Fixed, change func(*algorithm.Algorithm)) contract.RunFile {
 	t.Helper()
 	run := testRun(func(run *v1alpha1.TrainingRun) { change(run.Spec.Algorithm) })

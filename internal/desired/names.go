@@ -30,7 +30,7 @@ type Settings struct {
 	PackageIndex string
 	// DefaultBaseURL is the endpoint's, for runs that name none.
 	DefaultBaseURL string
-	// Namespace is the operator's, where the brokers of TinkerEndpoints are.
+	// Namespace is the operator's namespace, which has the brokers of TinkerEndpoints.
 	Namespace string `json:"-"`
 	// Broker are the settings for brokers.
 	Broker BrokerSettings `json:"-"`

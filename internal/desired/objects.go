@@ -100,10 +100,10 @@ func CredentialsSecret(run *v1alpha1.TrainingRun, secrets contract.Credentials, 
 	}
 }
 
-// Service leads workers to the learner of one attempt. It has a cluster IP: kube-proxy moves that within
-// a second and refuses connections while there is no learner, where the DNS records of a headless Service
-// stay in caches for 5 to 30 seconds. Learners are reachable before they are ready, since a worker that
-// is refused tries again sooner than a readiness probe would run.
+// Service leads workers to the learner of one attempt. It has a cluster IP: kube-proxy moves that within a second and
+// refuses connections while there is no learner, while the DNS records of a headless Service stay in caches for 5 to 30
+// seconds. Learners are reachable before they are ready, since a worker that is refused tries again sooner than a
+// readiness probe would run.
 func Service(run *v1alpha1.TrainingRun, attempt int32) *corev1.Service {
 	return &corev1.Service{
 		ObjectMeta: ownedByRun(run, ServiceName(run), RunLabels(run)),

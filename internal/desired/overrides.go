@@ -93,7 +93,7 @@ func overrideScheduling(spec *corev1.PodSpec, by v1alpha1.PodOverrides) {
 	}
 }
 
-// overrideTolerations keeps our own where nothing of the same key and effect is given.
+// overrideTolerations keeps our own unless one with the same key and effect is given.
 func overrideTolerations(own, given []corev1.Toleration) []corev1.Toleration {
 	kept := slices.DeleteFunc(own, func(t corev1.Toleration) bool {
 		return slices.ContainsFunc(given, func(g corev1.Toleration) bool {

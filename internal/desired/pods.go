@@ -85,8 +85,7 @@ func learnerTemplate(run *v1alpha1.TrainingRun, attempt int32, linkName string,
 				{Name: "heartbeat", ContainerPort: HeartbeatPort, Protocol: corev1.ProtocolTCP},
 			},
 			Resources: resources("100m"),
-			// It fails where a heartbeat would hang for two minutes: no lock that this needs is held over a call of the
-			// endpoint.
+			// It fails if a heartbeat would hang for two minutes: no lock that this needs is held over a call of the endpoint.
 			LivenessProbe: &corev1.Probe{
 				ProbeHandler: corev1.ProbeHandler{HTTPGet: &corev1.HTTPGetAction{
 					Path: "/healthz", Port: intstr.FromInt32(HeartbeatPort), Scheme: corev1.URISchemeHTTPS,

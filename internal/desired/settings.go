@@ -28,7 +28,7 @@ const fieldEndpointRef = "tinker.endpointRef"
 const settingAPIKey = "tinker.apiKeySecretKeyRef"
 
 // fieldAlgorithm is the field of the algorithm, and FieldSteps and FieldEpochs are the fields of its length, which may
-// be raised where the learning rate does not depend on it.
+// be raised if the learning rate does not depend on it.
 const (
 	fieldAlgorithm = "algorithm"
 	FieldSteps     = "algorithm.steps"

@@ -16,7 +16,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/contract"
 )
 
-// HasWorkers reports whether a run samples: a supervised run does only where it evaluates on environments.
+// HasWorkers reports whether a run samples: a supervised run does only if it evaluates on environments.
 func HasWorkers(run *v1alpha1.TrainingRun) bool {
 	return run.Spec.Mode != v1alpha1.ModeSupervise || len(EvaluationUses(run)) > 0
 }

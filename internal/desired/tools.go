@@ -37,7 +37,7 @@ func checkToolCalls(run *v1alpha1.TrainingRun, pins Pins) error {
 	return nil
 }
 
-// checkTools checks that the model's format can declare the tools of the environments. The probe played one task: where
+// checkTools checks that the model's format can declare the tools of the environments. The probe played one task: if
 // others have tools, the workers find that out.
 func checkTools(run *v1alpha1.TrainingRun, pins Pins, renderer string) error {
 	if models.DeclaresTools(renderer) { // Of a template, the workers find out.

@@ -13,7 +13,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/problem"
 )
 
-// TestFileOfToolsAndFormats makes a run file only where the model's format declares tools, or a dialect does, or the
+// TestFileOfToolsAndFormats makes a run file only if the model's format declares tools, or a dialect does, or the
 // environment has no tools.
 func TestFileOfToolsAndFormats(t *testing.T) {
 	for name, tc := range map[string]struct {

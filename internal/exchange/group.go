@@ -24,7 +24,7 @@ import (
 // groups are longer.
 const MaxGroupBytes = math.MaxInt32
 
-// EncodedGroup is a valid group as Submit sends it. A group is encoded and digested once, where it is made.
+// EncodedGroup is a valid group as Submit sends it. A group is encoded and digested once, at its creation.
 type EncodedGroup struct {
 	Key     rl.Key
 	Outcome rl.Outcome
@@ -117,7 +117,7 @@ func invalidGroup(err error) error {
 	return &rl.FieldError{Field: "group", Problem: "is invalid: " + err.Error()}
 }
 
-// nextField reads a field of a message with its tag. It returns io.EOF where the message ends.
+// nextField reads a field of a message with its tag. It returns io.EOF at the end of the message.
 func nextField(from *bufio.Reader) (protowire.Number, []byte, error) {
 	var field []byte
 	tag, err := readVarint(from, &field)

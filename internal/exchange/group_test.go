@@ -256,7 +256,7 @@ func fuzzDecode(t *testing.T, encoded []byte) {
 	}
 	for _, grouping := range []algorithm.Grouping{algorithm.GroupingStep, algorithm.GroupingEpisode} {
 		alg := algorithm.Algorithm{Grouping: grouping, ConstantGroups: algorithm.DropConstantGroups}
-		// A group without the rewards of steps is an error where they are compared.
+		// A group without the rewards of steps is an error if steps are compared.
 		_, err := rl.Datums([]rl.Group{group}, rl.Advantages([]rl.Group{group}, alg))
 		if err != nil && grouping != algorithm.GroupingStep {
 			t.Fatalf("a valid group makes no training data by %s: %v", grouping, err)

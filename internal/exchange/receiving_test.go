@@ -45,7 +45,7 @@ func (h *holder) Submit(_ string, group rl.Group, _ rl.Digest) *SubmitReply {
 	if slot == h.held {
 		<-h.release
 	} else {
-		select { // until too many have come, where nothing keeps them
+		select { // until too many have arrived, if nothing keeps them
 		case <-h.full:
 		case <-time.After(time.Second):
 		}

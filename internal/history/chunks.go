@@ -54,7 +54,7 @@ func (h *History) end(chunks []chunk) int {
 
 // layOut decides which rows the chunks have, and adds their encodings to encoded. It keeps the chunks before the first
 // row that has changed. If the rows after them are too many for the head, it moves all but the newest into the last
-// chunk, or into another one where that is full.
+// chunk, or into another one if that is full.
 func (h *History) layOut(encoded map[string][]byte) error {
 	if err := h.keepUnchanged(encoded); err != nil {
 		return err

@@ -60,12 +60,12 @@ type encodedRow struct {
 	Lineage string `json:"lineage"`
 	Attempt int32  `json:"attempt"`
 	Time    int64  `json:"time"`
-	// Values are in the order of the names; nil where the row lacks one.
+	// Values are in the order of the names; nil if the row lacks one.
 	Values []*json.Number `json:"values"`
 }
 
 // Encode encodes a history in at most MaxBytes, with six digits a figure. Chunks whose rows have not changed keep their
-// names. Where there is not enough room for all rows, it drops some. Each time, it drops at least an eighth, so that no
+// names. If there is not enough room for all rows, it drops some. Each time, it drops at least an eighth, so that no
 // rows whatsoever keep it busy.
 func (h *History) Encode() (Parts, error) {
 	h.Stride = min(max(1, h.Stride), maxStride)

@@ -99,7 +99,7 @@ func (h *History) truncate(record contract.Record) {
 	h.Rows = h.Rows[:at]
 }
 
-// addStep adds the row of a step, or replaces it where the step was made again.
+// addStep adds the row of a step, or replaces it if the step was made again.
 func (h *History) addStep(record contract.Record) {
 	row := rowOf(record)
 	at, found := h.find(record.Step)

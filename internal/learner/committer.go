@@ -18,8 +18,8 @@ var errNotInModel = errors.New("no model holds its weights any longer")
 // flight, and its version is committed before the next one is announced.
 type committer struct{ learner *learner }
 
-// begin saves the current version, and completes the commit where no step may be submitted beside it. While the
-// artifact store does not take its row, it waits.
+// begin saves the current version, and completes the commit if no step may be submitted beside it. While the artifact
+// store does not take its row, it waits.
 func (l committer) begin(ctx context.Context) error {
 	c := &commit{learner: l.learner, name: l.learner.name(l.learner.loop.at), began: l.learner.config.Now()}
 	if err := perform(ctx, ctx, c, savePhases, l.learner.config.Fault); err != nil {

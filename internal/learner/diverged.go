@@ -15,7 +15,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/tinker/capability"
 )
 
-// opSample is the operation that fails where a version has diverged.
+// opSample is the operation that fails if a version has diverged.
 const opSample = "asample"
 
 // watched calls collect, which waits for a batch. While workers report that samples fail, it asks whether the newest
@@ -39,8 +39,8 @@ func (s *trainingStep) watched(ctx context.Context, collect func(ctx context.Con
 	return err
 }
 
-// watchSampling returns an error once the newest version has diverged. It returns nil when ctx ends, and where a
-// sample that is drawn after that would change the model.
+// watchSampling returns an error once the newest version has diverged. It returns nil when ctx ends, and if a sample
+// would then change the model.
 func (s *trainingStep) watchSampling(ctx context.Context) error {
 	if s.learner.examples != nil || s.learner.loop.capabilities.Lacks(capability.SamplerSnapshot) {
 		return nil

@@ -244,7 +244,7 @@ func newTable(config Config, spent leases.Spending) (*leases.Table, error) {
 	}), nil
 }
 
-// prepareBatches prepares the source of batches where the run trains.
+// prepareBatches prepares the source of batches if the run trains.
 func (l *learner) prepareBatches() error {
 	switch fixed := l.file.Fixed; {
 	case fixed.Supervised != nil:
@@ -263,7 +263,7 @@ func (l *learner) prepareBatches() error {
 // mostOfRequests returns the maximum number of tokens in the prompt and reply of one request, for each environment, and
 // of one request of each member of a group, for the largest group.
 func mostOfRequests(file contract.RunFile) (most map[string]int64, largestGroup int64) {
-	const longestPrompt = 4096 // where nothing limits it
+	const longestPrompt = 4096 // if nothing limits it
 	most = map[string]int64{}
 	environments := file.Fixed.Environments
 	if file.Evaluation != nil {

@@ -74,7 +74,7 @@ func pointsOf[S sequence](phases []phase[S]) []string {
 	return list
 }
 
-// makeStep makes the next version, and begins to commit it where its state is to be saved.
+// makeStep makes the next version, and begins to commit it if its state is to be saved.
 func (l *learner) makeStep(ctx, soft context.Context) error {
 	l.report(func(p *contract.Progress) { p.Phase = contract.PhaseTraining })
 	commits := committer{l}

@@ -47,7 +47,7 @@ func (s *trainingStep) collect(ctx context.Context) error {
 	return s.learner.meter.Reserve(ctx, s.work.Tokens())
 }
 
-// submit submits the step's operations where there is something to train on. If training changes the sampler weights of
+// submit submits the step's operations if there is something to train on. If training changes the sampler weights of
 // the version before, their evaluation has to end first, and no worker may sample them later.
 func (s *trainingStep) submit(ctx context.Context) error {
 	if len(s.work.Datums) == 0 {

@@ -75,7 +75,7 @@ type heldOut struct {
 	last *artifacts.Evaluation
 }
 
-// digestOf digests the rows that a run holds out, and how they are read; empty where it holds none out.
+// digestOf digests the rows that a run holds out, and how they are read; empty if it holds none out.
 func digestOf(file contract.RunFile) string {
 	if file.Fixed.Supervised == nil || file.Evaluation == nil || len(file.Evaluation.HeldOut) == 0 {
 		return ""

@@ -17,7 +17,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/tinker/client"
 )
 
-// verdictOf returns why the loop ended: the cause, and the remedy where the run requires intervention.
+// verdictOf returns why the loop ended: the cause, and the repair if the run requires intervention.
 func verdictOf(err error) contract.Verdict {
 	var unsupported *preflight.RejectedError
 	var settings *opening.SettingsError

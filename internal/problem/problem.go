@@ -41,7 +41,7 @@ type Problem struct {
 	Evidence string `json:"evidence,omitempty"`
 	// Field names the fields by which a person repairs the problem, in place of the row's own.
 	Field string `json:"-"`
-	// Repair takes the place of the row's repair, where the observer knows a better one.
+	// Repair replaces the row's repair, if the observer knows a better one.
 	Repair string `json:"-"`
 	// Told is the message with which a status told the problem before. It takes the place of the row's sentences.
 	Told string `json:"-"`

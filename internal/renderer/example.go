@@ -13,8 +13,8 @@ type Example struct {
 	// Written are the messages in the order of the ids, including messages of the format's own.
 	Written []Written
 	// Given is the number of ids at the beginning that the prompt of the last message has. It is 0 if the last message is
-	// not the assistant's, or if the example does not begin with that prompt. The latter is so where a format writes a
-	// reply without reasoning otherwise than its prompt begins a reply.
+	// not the assistant's, or if the example does not begin with that prompt. The latter happens if a format writes a
+	// reply without reasoning differently from the beginning of a reply in its prompt.
 	Given int
 	// Contradicts means that the last reply reasons, while the format's prompts tell the model not to. Trained on such
 	// replies, the model learns to reason after it is told not to.

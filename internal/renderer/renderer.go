@@ -106,8 +106,8 @@ type UnparsedCall struct {
 
 // Renderer is one model family's format. It is safe for concurrent use.
 type Renderer interface {
-	// Prompt returns the ids of a conversation up to where the assistant's reply begins. It returns an ErrUnsupported for
-	// a conversation that the format cannot express.
+	// Prompt returns the ids of a conversation up to the beginning of the assistant's reply. It returns an ErrUnsupported
+	// for a conversation that the format cannot express.
 	Prompt(conversation Conversation) ([]int32, error)
 	// Stop returns the end of a reply.
 	Stop() Stop

@@ -11,7 +11,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1/algorithm"
 )
 
-// Advantage is the advantage of the sampled tokens of one trajectory: a single value for all of them or, where the run
+// Advantage is the advantage of the sampled tokens of one trajectory: a single value for all of them or, if the run
 // compares single steps, one for each step.
 type Advantage struct {
 	Values []float32
@@ -66,10 +66,10 @@ func (a Advantage) isDropped(s Segment) bool {
 // baseline and scale. Where constant groups are dropped, advantage groups of equal rewards are dropped before, unless a
 // teacher has scored them.
 //
-// Where all centred values are equal the deviation is 0 and a scale gives zeros; so does a deviation that
-// DDoF leaves undefined. A group of equal rewards gives exact zeros under GroupMean and LeaveOneOut, and so
-// does a trajectory without others under LeaveOneOut. Sums are taken in float64 in the order of the groups,
-// results are rounded to float32.
+// If all centred values are equal, the deviation is 0 and a scale gives zeros; so does a deviation that DDoF leaves
+// undefined. A group of equal rewards gives exact zeros under GroupMean and LeaveOneOut, and so does a trajectory
+// without others under LeaveOneOut. Sums are taken in float64 in the order of the groups, results are rounded to
+// float32.
 func Advantages(groups []Group, alg algorithm.Algorithm) [][][]Advantage {
 	out := make([][][]Advantage, len(groups))
 	var cells []cell
@@ -356,7 +356,7 @@ func divideByDeviation(values []float64, ddof int) {
 	}
 }
 
-// deviation is 0 where it is undefined.
+// deviation is 0 if it is undefined.
 func deviation(values []float64, ddof int) float64 {
 	if len(values) <= ddof || areConstant(slices.Values(values)) {
 		return 0

@@ -12,13 +12,13 @@ import (
 // Tokens[i], and the other slices speak of the target. All slices that are not nil have the same length. They are
 // parts of the segment's, so that a batch of data takes little memory beside its groups.
 type Datum struct {
-	// Slot, Member (its place in Group.Members), Trajectory and Segment say where it comes from.
+	// Slot, Member (its place in Group.Members), Trajectory and Segment identify its source.
 	Slot                        int64
 	Member, Trajectory, Segment int
 	// Role is the trajectory's.
 	Role            string
 	Tokens, Targets []int32
-	// Logprobs under the sampling policy; 0 where the target is not an action.
+	// Logprobs under the sampling policy; 0 if the target is not an action.
 	Logprobs []float32
 	// Advantage is the advantage of all actions. If they differ, Advantages has one for each target instead, which is 0 if
 	// the target is not an action.
@@ -57,8 +57,8 @@ func NewDatum(s Segment, a Advantage) Datum {
 	return d
 }
 
-// TargetAdvantages returns the advantage of each target, which is 0 where the target is not an action. The caller must
-// not change it.
+// TargetAdvantages returns the advantage of each target, which is 0 if the target is not an action. The caller must not
+// change it.
 func (d Datum) TargetAdvantages() []float32 {
 	if d.Advantages != nil {
 		return d.Advantages

@@ -88,8 +88,8 @@ type Member struct {
 	Reward float64
 	// Parts of the reward by name.
 	Parts map[string]float64
-	// StopReason of the episode: how the last reply ended (stop, length, malformed), finished where a tool's result ended
-	// the episode, or the limit that did.
+	// StopReason of the episode: the end of the last reply (stop, length, malformed), finished if a tool's result ended
+	// the episode, or the limit that ended it.
 	StopReason string
 	// Metrics that the environment gave: correct, answered, truncated, ...
 	Metrics map[string]float64
@@ -146,16 +146,15 @@ type Segment struct {
 	Tokens []int32
 	// Actions marks the tokens that the policy sampled.
 	Actions []bool
-	// Logprobs under the sampling policy; 0 where the token is not an action.
+	// Logprobs under the sampling policy; 0 if the token is not an action.
 	Logprobs []float32
 	// ReferenceLogprobs is nil without a KL penalty.
 	ReferenceLogprobs []float32
-	// TeacherLogprobs is nil without a teacher; 0 where the token is not an action.
+	// TeacherLogprobs is nil without a teacher; 0 if the token is not an action.
 	TeacherLogprobs []float32
 	// Weights of the loss cross_entropy, by target; nil if the policy sampled the tokens.
 	Weights []float32
-	// Steps are the replies that the segment contains, in their order. It is nil where the trajectory has no
-	// StepRewards.
+	// Steps are the replies that the segment contains, in their order. It is nil if the trajectory has no StepRewards.
 	Steps []Step
 }
 

@@ -33,8 +33,8 @@ type Settings struct {
 	Teachers map[string]algorithm.Teacher
 }
 
-// Genesis is the lineage of version 0. specDigest digests the fixed part of the run's spec, which names the
-// base model, its seed and where its first weights come from.
+// Genesis is the lineage of version 0. specDigest digests the fixed part of the run's spec, which names the base model,
+// its seed and the source of its first weights.
 func Genesis(specDigest string) Lineage {
 	c := newCanonical("tinker-operator lineage genesis 1")
 	c.text(specDigest)

@@ -42,8 +42,8 @@ type sampledReply struct {
 	isMasked bool
 }
 
-// Share replaces the tokens that are stored by the beginning of the observation of the next turn, where that is the
-// same tokens, so that both are in memory once while the reply is sampled. The caller must not change the observation
+// Share replaces the tokens that are stored by the beginning of the observation of the next turn, if these are the same
+// tokens, so that both are in memory once while the reply is sampled. The caller must not change the observation
 // afterwards.
 func (b *SegmentBuilder) Share(observation []int32) {
 	if last := b.last(); last != nil && hasPrefix(observation, last.tokens) {

@@ -20,8 +20,8 @@ func heap() uint64 {
 	return stats.HeapAlloc
 }
 
-// TestClosedServersLeaveNoMemory checks that the heap returns to where it began after servers are closed, even
-// while something still refers to them.
+// TestClosedServersLeaveNoMemory checks that the heap returns to its first size after servers are closed, even while
+// something still refers to them.
 func TestClosedServersLeaveNoMemory(t *testing.T) {
 	const servers, allowed = 50, 8 << 20
 	kept := make([]*tinkersim.Server, 0, servers)

@@ -205,7 +205,7 @@ func TestNormalizedAddedToken(t *testing.T) {
 	}
 }
 
-// Text that spells a special token is text, also where the vocabulary has the token and a whole piece wins.
+// Text that spells a special token is text, even if the vocabulary has the token and a whole piece wins.
 func TestTextIsNoSpecialToken(t *testing.T) {
 	file := sentencePiece()
 	file["normalizer"] = nil

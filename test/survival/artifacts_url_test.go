@@ -24,7 +24,7 @@ func (w *fixture) atURL(url string) {
 	w.file.ArtifactsDir = w.t.TempDir()
 }
 
-// download copies the objects of the URL to where the fixture's checks look for artifacts.
+// download copies the objects of the URL to the folder in which the fixture's checks look for artifacts.
 func (w *fixture) download() {
 	w.t.Helper()
 	objects, err := bucket.Open(w.t.Context(), w.file.ArtifactsURL, os.Getenv)

@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// TestMain serves an environment where a test has started the process for that. Otherwise it lets more tests run at the
+// TestMain serves an environment if a test has started the process for that. Otherwise it lets more tests run at the
 // same time than there are processors: they mostly wait.
 func TestMain(m *testing.M) {
 	if os.Getenv(environmentAddress) != "" {

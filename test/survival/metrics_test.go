@@ -89,7 +89,7 @@ func (w *fixture) compare(verdict contract.Verdict, want outcome) {
 	w.compareTrained(verdict, want)
 }
 
-// compareTrained is compare where others have spent at the same simulator.
+// compareTrained is compare for a simulator at which others have also spent.
 func (w *fixture) compareTrained(verdict contract.Verdict, want outcome) {
 	w.t.Helper()
 	if got := w.weights(verdict); got != want.adapter {

@@ -132,7 +132,7 @@ func liveHeap() int64 {
 }
 
 // TestRandomDeaths kills at least 200 learners, or SURVIVAL_DEATHS; another SURVIVAL_SEED gives other deaths. However
-// many runs the process has made, its heap returns to where it was after the undisturbed one.
+// many runs the process has made, its heap returns to the size after the undisturbed one.
 func TestRandomDeaths(t *testing.T) {
 	const streams, mostLeft = 8, 16 << 20
 	first, deaths := streams*fromEnvironment(t, "SURVIVAL_SEED", 0), fromEnvironment(t, "SURVIVAL_DEATHS", 208)

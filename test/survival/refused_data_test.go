@@ -23,7 +23,7 @@ import (
 const invalidToken = 1 << 20
 
 // strictEndpoint validates training data before it accepts them: it responds to data with an invalid token with a
-// status, where the simulator accepts them and reports a failed result.
+// status, while the simulator accepts them and reports a failed result.
 type strictEndpoint struct{ status int }
 
 // RoundTrip refuses a request, or forwards it.

@@ -17,7 +17,7 @@ import (
 )
 
 // rolesBuilder builds environments of two roles: two solvers answer a question of arithmetic, a judge chooses one of
-// the answers and, where that is wrong, the first solver tries once more.
+// the answers and, if that is wrong, the first solver tries once more.
 type rolesBuilder struct {
 	// judging is called before each judge is asked; it may be nil.
 	judging func()

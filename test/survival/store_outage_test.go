@@ -25,7 +25,7 @@ type storeOutage struct {
 	begin, end func()
 	// problem is a part of the reason of the run's wait.
 	problem string
-	// collect copies the artifacts to where the fixture's checks look for them.
+	// collect copies the artifacts to the folder in which the fixture's checks look for them.
 	collect func()
 	// another prepares the folder of the next learner.
 	another func()

@@ -87,7 +87,7 @@ type strangeTransport struct {
 	called map[string]bool
 }
 
-// opOf names the operation of a request by the end of its path, except where that is the name of an object.
+// opOf names the operation of a request by the end of its path, unless that is the name of an object.
 func opOf(r *http.Request) string {
 	switch end := r.URL.Path[strings.LastIndexByte(r.URL.Path, '/')+1:]; {
 	case strings.Contains(r.URL.Path, "/checkpoints/") && r.Method == http.MethodDelete:

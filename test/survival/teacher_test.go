@@ -187,7 +187,7 @@ func TestMissingTeacher(t *testing.T) {
 	}
 }
 
-// TestTeacherWithAnotherTokenizer waits where the teacher is a checkpoint of a model whose tokenizer is another one.
+// TestTeacherWithAnotherTokenizer waits if the teacher is a checkpoint of a model with another tokenizer.
 func TestTeacherWithAnotherTokenizer(t *testing.T) {
 	t.Parallel()
 	const other = "Qwen/Qwen3-8B"

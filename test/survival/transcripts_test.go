@@ -50,7 +50,7 @@ func TestTranscripts(t *testing.T) {
 }
 
 // TestEpisodesOfEvaluations makes sure that each evaluation has a line for each sample, whose share that passes is the
-// metric, that the first groups have their conversations, and that none are recorded where none are asked for.
+// metric, that the first groups have their conversations, and that none are recorded if none are requested.
 func TestEpisodesOfEvaluations(t *testing.T) {
 	t.Parallel()
 	for name, records := range map[string]bool{"recorded": true, "none": false} {

@@ -1,8 +1,8 @@
 // Copyright 2026 The tinker-operator authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package heartbeat is the HTTP interface through which the manager asks a learner where its run is: a client for the
-// one, and a handler for the other.
+// Package heartbeat is the HTTP interface through which the manager asks a learner for the progress of its run: a
+// client for the manager, and a handler for the learner.
 package heartbeat
 
 import (

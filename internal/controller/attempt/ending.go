@@ -104,7 +104,7 @@ func ofTermination(attempt int32, pod *corev1.Pod, t *corev1.ContainerStateTermi
 	}
 	message := fmt.Sprintf("The learner exited with code %d and left no verdict.", t.ExitCode)
 	if err != nil && t.Message != "" {
-		// The kubelet gives the end of the log where a container left no message.
+		// The kubelet returns the end of the log if a container left no message.
 		message = fmt.Sprintf("The learner exited with code %d; its log ends: %s", t.ExitCode,
 			podstate.LogEnd(t.Message, maxLogEnd))
 	}

@@ -62,8 +62,8 @@ func LastChecked(runs []v1alpha1.TrainingRun, baseURL, model, connection string)
 	return newest
 }
 
-// isNewer compares when two runs checked, where the same time is of runs that rely on the same check: the one that has
-// found more is the newer then.
+// isNewer compares the times of two runs' checks. Equal times belong to runs that rely on the same check; then the run
+// that has found more is newer.
 func isNewer(a, b *v1alpha1.TrainingRun) bool {
 	if at, than := checkedAt(a), checkedAt(b); !at.Equal(than) {
 		return at.After(than)

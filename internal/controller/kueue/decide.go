@@ -24,9 +24,9 @@ type State struct {
 	Workload *Workload
 	// Refused is the reason for which the Workload could not be made; "" for none.
 	Refused string
-	// Sets are the pod sets that the run needs; nil where that is not known.
+	// Sets are the pod sets that the run needs; nil if not known.
 	Sets []PodSet
-	// Digest is their digest; "" where they are not known.
+	// Digest is their digest; "" if not known.
 	Digest string
 }
 

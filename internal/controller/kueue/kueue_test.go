@@ -161,7 +161,7 @@ func TestDecide(t *testing.T) {
 	}
 }
 
-// TestWhy quotes Kueue, and asks for a person only where the API server refuses the Workload.
+// TestWhy quotes Kueue, and asks for a person only if the API server refuses the Workload.
 func TestWhy(t *testing.T) {
 	run := newRun()
 	waits, reserved := with(t, run), with(t, run, conditionQuotaReserved)

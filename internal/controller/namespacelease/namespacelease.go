@@ -178,7 +178,7 @@ func (l *Leases) Forget(object client.ObjectKey) {
 	}
 }
 
-// look says who holds a namespace, and takes or renews the Lease where no other manager holds it.
+// look returns the holder of a namespace, and takes or renews the Lease if no other manager holds it.
 func (l *Leases) look(ctx context.Context, namespace string) (held, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock() // One goroutine at a time renews.

@@ -47,8 +47,8 @@ func (o *Observer) observeLingering(ctx context.Context, run *v1alpha1.TrainingR
 	seen.Lingering = cmp.Or(seen.Lingering, known.pod)
 }
 
-// lingers describes the first pod, by name, that is being deleted for longer than a node which answers takes; empty
-// where there is none.
+// lingers describes the first pod, by name, that is being deleted for longer than a node which answers takes; empty if
+// there is none.
 func lingers(pods []corev1.Pod, now time.Time) string {
 	slices.SortFunc(pods, func(a, b corev1.Pod) int { return cmp.Compare(a.Name, b.Name) })
 	for i := range pods {

@@ -62,8 +62,8 @@ func mayLackVolume(pod *corev1.Pod, container string) bool {
 	return !running
 }
 
-// lackedVolume says which volume a pod does not get, and which field of the run that is by; nothing where no event says
-// so.
+// lackedVolume says which volume a pod does not get, and which field of the run that is by; the zero value if no event
+// says so.
 func (o *Observer) lackedVolume(ctx context.Context, run *v1alpha1.TrainingRun, pod *corev1.Pod,
 	field string) problem.Problem {
 	words, err := refusal.OfMounts(ctx, o.Live, pod)
@@ -97,8 +97,8 @@ func mountField(run *v1alpha1.TrainingRun, words, otherwise string) string {
 	}
 }
 
-// workersLackVolume says which volume the first worker lacks whose node has had it for a while; nothing where no event
-// says so.
+// workersLackVolume says which volume the first worker lacks whose node has had it for a while; the zero value if no
+// event says so.
 func (o *Observer) workersLackVolume(ctx context.Context, run *v1alpha1.TrainingRun,
 	pending []corev1.Pod) problem.Problem {
 	for i := range pending {

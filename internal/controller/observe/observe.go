@@ -101,7 +101,7 @@ func (s State) WorkersReady() int32 {
 	return ptr.Deref(s.Rollout.Status.Ready, 0)
 }
 
-// Add adds a pod of the attempt's Job. A Job has one pod; where there are two, as after its suspension, the younger
+// Add adds a pod of the attempt's Job. A Job has one pod; if there are two, as after its suspension, the younger
 // counts.
 func (l *Learner) Add(pod *corev1.Pod) {
 	younger, older := pod, l.Pod
@@ -241,8 +241,8 @@ func observePods(ctx context.Context, reader client.Reader, run *v1alpha1.Traini
 	return nil
 }
 
-// confirmMissing asks the API server for the newest attempt's Job where the cache has none: the cache
-// trails our own create, and a Job that only seems to be missing would get a second learner beside it.
+// confirmMissing asks the API server for the newest attempt's Job if the cache has none: the cache trails our own
+// create, and a Job that only seems to be missing would get a second learner beside it.
 func (o *Observer) confirmMissing(ctx context.Context, run *v1alpha1.TrainingRun, seen *State) error {
 	newest := status.NewestAttempt(run)
 	if newest == 0 || status.AttemptEnded(run) || seen.Learners[newest].Job != nil {

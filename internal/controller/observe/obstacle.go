@@ -109,7 +109,7 @@ func lacksWorkers(seen State) bool {
 		seen.WorkersReady() < ptr.Deref(job.Spec.Parallelism, 1)
 }
 
-// refusedPod says why a Job's pods are refused; nothing where that is not known.
+// refusedPod says why a Job's pods are refused; the zero value if unknown.
 func (o *Observer) refusedPod(ctx context.Context, job *batchv1.Job, what, field string) problem.Problem {
 	refused, err := refusal.OfPods(ctx, o.Live, job)
 	if err != nil {

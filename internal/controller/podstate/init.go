@@ -18,7 +18,7 @@ import (
 const maxInitLog = 96
 
 // FailedInit returns the problem of a pod that ended before its main container began, because one of a user's init
-// containers failed; the zero value where none did. pod names the field of the pod.
+// containers failed; the zero value if none did. pod names the field of the pod.
 func FailedInit(ended *corev1.Pod, pod string) problem.Problem {
 	if ended == nil || ended.Status.Phase != corev1.PodFailed || DisruptionOf(ended) != NotDisrupted ||
 		ended.Status.Reason != "" {
@@ -57,7 +57,7 @@ func initWaiting(pod *corev1.Pod, fields Fields) problem.Problem {
 }
 
 // serverCrashing returns the problem of a pod whose main container does not begin because the server or the functions
-// of an environment, which run beside it, end; the zero value where none does.
+// of an environment, which run beside it, end; the zero value if none does.
 func serverCrashing(pod *corev1.Pod, main string) problem.Problem {
 	if _, running := Running(pod, main); running {
 		return problem.Problem{}

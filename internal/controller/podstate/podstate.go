@@ -32,7 +32,7 @@ func Termination(pod *corev1.Pod, container string) *corev1.ContainerStateTermin
 	return c.State.Terminated
 }
 
-// Lasted is for how long a container ran that has terminated; 0 where that is not known.
+// Lasted is for how long a container ran that has terminated; 0 if not known.
 func Lasted(pod *corev1.Pod, container string) time.Duration {
 	if pod == nil {
 		return 0
@@ -56,8 +56,8 @@ func Running(pod *corev1.Pod, container string) (time.Time, bool) {
 	return c.State.Running.StartedAt.Time, true
 }
 
-// ImageID is the image of a container that runs beside the main container, as the runtime identifies it; "" where that
-// is not known.
+// ImageID is the image of a container that runs beside the main container, as the runtime identifies it; "" if not
+// known.
 func ImageID(pod *corev1.Pod, sidecar string) string {
 	if pod == nil {
 		return ""

@@ -42,8 +42,8 @@ type Pace struct {
 // run.
 func PaceFor(run *v1alpha1.TrainingRun, since, now time.Time) Pace {
 	rule := Pace{everySteps: *run.Spec.Checkpoints.EverySteps, figures: writeFigures}
-	// Without artifacts, and where the endpoint lists no checkpoints, the status alone has the paths that a next attempt
-	// can load, should the manager end together with the learner.
+	// Without artifacts, and if the endpoint lists no checkpoints, only the status has the paths that a next attempt can
+	// load if the manager ends together with the learner.
 	alone := run.Spec.Artifacts == nil && status.Lacks(run.Status.Capabilities, contract.CapabilityListCheckpoints)
 	if alone || now.Sub(since) < newLearner {
 		rule.figures = writeEvery

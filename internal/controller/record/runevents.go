@@ -74,8 +74,8 @@ func diagnosisEvents(before, after *v1alpha1.TrainingRunStatus) []Event {
 }
 
 // LastingCheckpoint returns a checkpoint that is new and is kept; nil if no such was saved. every is
-// checkpoints.everySteps. Rolling states have no events, since there may be one every second. Where the status has
-// moved past the lasting one, the newest stands for it.
+// checkpoints.everySteps. Rolling states have no events, since there may be one every second. If the status has moved
+// past the lasting one, the newest stands for it.
 func LastingCheckpoint(every int64, before, after *v1alpha1.TrainingRunStatus) *v1alpha1.Checkpoint {
 	if every < 1 || after.LatestCheckpoint == "" || status.LatestStep(after)/every <= status.LatestStep(before)/every {
 		return nil

@@ -22,7 +22,7 @@ var mountFailures = []string{"FailedMount", "FailedAttachVolume", "FailedMapVolu
 // vague begins the kubelet's notes about a wait whose reason they do not name.
 const vague = "Unable to attach or mount volumes"
 
-// OfMounts returns the words of the newest event about a volume that a pod does not get; empty where there is none.
+// OfMounts returns the words of the newest event about a volume that a pod does not get; empty if there is none.
 func OfMounts(ctx context.Context, reader client.Reader, pod *corev1.Pod) (string, error) {
 	var events eventsv1.EventList
 	of := client.MatchingFields{"regarding.kind": "Pod", "regarding.uid": string(pod.UID)}

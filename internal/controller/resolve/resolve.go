@@ -187,7 +187,7 @@ func notFound(why string) (string, *problem.Problem) {
 	return "", &problem.Problem{Code: problem.InitFromNotFound, Evidence: why}
 }
 
-// initPath prefers sampler weights where nothing is trained; everything else needs the state.
+// initPath prefers sampler weights if nothing is trained; everything else needs the state.
 func initPath(run *v1alpha1.TrainingRun, c v1alpha1.Checkpoint) string {
 	if run.Spec.Mode == v1alpha1.ModeEvaluate {
 		return cmp.Or(c.Sampler, c.State)

@@ -50,7 +50,7 @@ type observed struct {
 type namespacedRun struct {
 	run       *v1alpha1.TrainingRun
 	namespace map[string]string
-	// creator is the user who created the run, or empty where that is not known for certain.
+	// creator is the user who created the run, or empty if that is not known for certain.
 	creator string
 }
 

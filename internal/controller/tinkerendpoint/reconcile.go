@@ -35,7 +35,7 @@ type Reconciler struct {
 	Client client.Client
 	// Endpoints reads TinkerEndpoints, and Live everything in the operator's namespace, from the API server.
 	Endpoints, Live client.Reader
-	// Names are the endpoints that the manager may read, where it may not watch all; empty for all.
+	// Names are the endpoints that the manager may read, if it may not watch all; empty for all.
 	Names    []string
 	Recorder events.EventRecorder
 	// ManagerKey is the key from which the keys of brokers derive.

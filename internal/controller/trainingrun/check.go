@@ -93,7 +93,7 @@ func madeFrom(run *v1alpha1.TrainingRun, seen observe.State) string {
 	return of.String()
 }
 
-// unusable is Accepted of a run whose next attempt could not start; nil where nothing of the kind is known.
+// unusable is Accepted of a run whose next attempt could not start; nil if none is known.
 func (v view) unusable() *status.Condition {
 	p := v.plan.unusable
 	if p == nil || v.finished() {

@@ -21,7 +21,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/status"
 )
 
-// endOf says how an attempt ended, with the end of its log where it crashed.
+// endOf describes the end of an attempt, with the end of its log if it crashed.
 func endOf(a v1alpha1.Attempt) string {
 	return strings.TrimSpace(fmt.Sprintf("Attempt %d ended (%s): %s", a.Number, a.Cause, a.Message))
 }

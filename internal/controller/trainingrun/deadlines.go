@@ -51,7 +51,7 @@ func overdue(run *v1alpha1.TrainingRun, newest v1alpha1.Attempt, l observe.Learn
 	return nil
 }
 
-// startOverdue ends an attempt whose learner does not run in time. The ending has a reason where its pod waits for a
+// startOverdue ends an attempt whose learner does not run in time. The ending has a reason if its pod waits for a
 // repair.
 func startOverdue(run *v1alpha1.TrainingRun, newest v1alpha1.Attempt, l observe.Learner, seen observe.State,
 	now time.Time) *attempt.Ending {

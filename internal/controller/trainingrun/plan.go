@@ -157,8 +157,8 @@ func goesOn(run *v1alpha1.TrainingRun) bool {
 	return retried(run) || status.IsTrue(run.Status.Conditions, v1alpha1.ConditionComplete) && desired.Raised(run)
 }
 
-// finalOfEnding says whether the end of the newest attempt ends the run: one that has made all of its steps does not
-// where the spec has more by now.
+// finalOfEnding decides whether the end of the newest attempt ends the run: an attempt that has made all of its steps
+// does not, if the spec has more by now.
 func finalOfEnding(run *v1alpha1.TrainingRun, next v1alpha1.TrainingRunStatus, end attempt.Ending) *attempt.Final {
 	final := attempt.Finish(run.Spec.FailurePolicy, next.Attempts, ptr.Deref(next.FailuresSinceCheckpoint, 0), end)
 	if final == nil || final.Condition != v1alpha1.ConditionComplete {

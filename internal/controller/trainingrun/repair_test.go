@@ -87,7 +87,7 @@ func TestRefusedKeyWaitsForTheRepair(t *testing.T) {
 }
 
 // The next attempt, whose pod has the key that the Secret has by then, is never further away than 45 s and the time to
-// make a pod, also where a learner tries the key of its own pod for a while before it ends.
+// make a pod, even if a learner tries the key of its own pod for a while before it ends.
 func TestRefusedKeyIsReadAgainWithinAMinute(t *testing.T) {
 	for name, tc := range map[string]struct {
 		lasted, want time.Duration

@@ -18,8 +18,8 @@ import (
 )
 
 // formerUID is the uid of another run that the status belongs to, as of a run that was restored from a backup with its
-// status; empty for a status of the run itself. Where the status does not say whose it is, the names of its checkpoints
-// do, which have the first 8 digits of the uid.
+// status; empty for a status of the run itself. If the status does not name its run, the names of its checkpoints do,
+// which have the first 8 digits of the uid.
 func formerUID(run *v1alpha1.TrainingRun) string {
 	switch uid := run.Status.RunUID; uid {
 	case string(run.UID):
@@ -88,7 +88,7 @@ func ownerOfStatus(run *v1alpha1.TrainingRun, p plan) string {
 	return string(run.UID)
 }
 
-// earlierRun says in a message that the run began anew beside an earlier run of its name; empty where it did not.
+// earlierRun says in a message that the run began anew beside an earlier run of its name; empty if it did not.
 func earlierRun(found *v1alpha1.EarlierRun) string {
 	switch {
 	case found == nil:

@@ -138,8 +138,8 @@ func TestSettingsOfLearnerOfFormerBuildAreFixed(t *testing.T) {
 	}
 }
 
-// TestCommittedStepWithOtherSettingsWaits makes no further attempt, and does not fail, where a learner found a step
-// that was committed with other settings, until the spec changes.
+// TestCommittedStepWithOtherSettingsWaits makes no further attempt, and does not fail, if a learner found a step that
+// was committed with other settings, until the spec changes.
 func TestCommittedStepWithOtherSettingsWaits(t *testing.T) {
 	const words = "Attempt 1 committed step 3 before a change of spec.algorithm took effect"
 	run := newRun(attempts(inProgress(2), endedAttempt(1, contract.CauseNodeLost, 0, 0, time.Hour)), notFixed)

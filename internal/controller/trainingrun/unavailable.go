@@ -15,7 +15,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/status"
 )
 
-// unusableEnvironments is Accepted while an environment of the run cannot be used; nil where all can.
+// unusableEnvironments is Accepted while an environment of the run cannot be used; nil if all can.
 func (v view) unusableEnvironments() *status.Condition {
 	const kind = v1alpha1.ConditionAccepted
 	if v.next.StartTime == nil {

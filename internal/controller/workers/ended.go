@@ -20,8 +20,8 @@ import (
 // maxLine bounds how much of a log a message quotes.
 const maxLine = 256
 
-// Ended returns the problem for which workers that should run have ended; the zero value where none did, or others run
-// in their place. It prefers a worker of another version, which stands for all; otherwise the newest crash counts.
+// Ended returns the problem for which workers that should run have ended; the zero value if none did, or others run in
+// their place. It prefers a worker of another version, which stands for all; otherwise the newest crash counts.
 func Ended(run *v1alpha1.TrainingRun, job *batchv1.Job, pods []corev1.Pod) problem.Problem {
 	ready := map[string]bool{}
 	for i := range pods {
@@ -56,7 +56,7 @@ func Ended(run *v1alpha1.TrainingRun, job *batchv1.Job, pods []corev1.Pod) probl
 	return crash(newest)
 }
 
-// failedInit says why workers have ended before they began; nothing where none has, or others run in their place.
+// failedInit says why workers have ended before they began; nothing if none has, or others run in their place.
 func failedInit(job *batchv1.Job, pods []corev1.Pod, ready map[string]bool) problem.Problem {
 	for i := range pods {
 		failed := podstate.FailedInit(&pods[i], Fields.Pod)

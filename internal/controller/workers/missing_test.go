@@ -45,7 +45,7 @@ func TestReplaceAt(t *testing.T) {
 	}
 	cases := map[string]struct {
 		pods []corev1.Pod
-		want time.Duration // from now; never where it is an hour
+		want time.Duration // from now; an hour means never
 	}{
 		"no pods":       {nil, time.Hour},
 		"a refused key": {[]corev1.Pod{worker("0", 40*time.Second, exited(78))}, 5 * time.Second},

@@ -170,7 +170,7 @@ func (r Reconciler) reconcileService(ctx context.Context, run *v1alpha1.Training
 	return nil
 }
 
-// createJob makes workers with the credentials of the newest attempt's learner, where that has some.
+// createJob makes workers with the credentials of the newest attempt's learner, if it has some.
 func (r Reconciler) createJob(ctx context.Context, run *v1alpha1.TrainingRun, o Observed) error {
 	credentials := o.Credentials
 	if o.Learner != nil {

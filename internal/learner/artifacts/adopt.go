@@ -10,7 +10,7 @@ import (
 )
 
 // Adopt claims the folder of a former run, whose learners then stop, and copies its rows and evaluations. It returns
-// the newest run file of the former run; nil where the store has none. It waits for the store, and fails with a
+// the newest run file of the former run; nil if the store has none. It waits for the store, and fails with a
 // *store.AdoptedError if another run has adopted the former one.
 func (j *Journal) Adopt(ctx context.Context, formerUID string) ([]byte, error) {
 	if j.store == nil {

@@ -20,8 +20,8 @@ type Parent func(v rl.Version) (parent rl.Lineage, ok bool)
 type Ancestor struct {
 	rl.Version
 
-	// Row lacks its manifest, and its metrics, which Metrics returns. It is nil for version 0, and where the row is
-	// missing or cannot be read.
+	// Row lacks its manifest, and its metrics, which Metrics returns. It is nil for version 0, and if the row is missing
+	// or cannot be read.
 	Row *Row
 	// line is the row's line of metrics.jsonl.
 	line []byte

@@ -263,7 +263,7 @@ func TestSupersededAttemptAddsNoRows(t *testing.T) {
 	}
 }
 
-// TestBranchInRowsFile makes sure that a row of rows.jsonl counts where the lineage of a step must be the only one.
+// TestBranchInRowsFile makes sure that a row of rows.jsonl counts when the lineage of a step must be the only one.
 func TestBranchInRowsFile(t *testing.T) {
 	dir := t.TempDir()
 	s := openStore(t, dir)

@@ -147,7 +147,7 @@ func decodeEvaluation(text []byte) (e Evaluation, ok bool) {
 	return e, whole && json.Unmarshal(line, &e) == nil
 }
 
-// Evaluations reads the results of all evaluations, from evaluations.jsonl and, where that lacks them, from their own
+// Evaluations reads the results of all evaluations, from evaluations.jsonl and, if that lacks them, from their own
 // files. Results that cannot be read are left out.
 func (s *Store) Evaluations() []Evaluation {
 	var list []Evaluation

@@ -10,9 +10,9 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/rl"
 )
 
-// shares decides between training and evaluations where both have a group to lease. It counts episodes and not time,
-// so that how many of an evaluation are leased during a step does not depend on how fast they are. Its owner's lock
-// guards it.
+// shares decides between training and evaluations if both have a group to lease. It counts episodes and not time, so
+// that how many of an evaluation are leased during a step does not depend on how fast they are. Its owner's lock guards
+// it.
 type shares struct {
 	// evaluation is Config.EvaluationShare.
 	evaluation float64

@@ -123,7 +123,7 @@ func (c Config) mismatch(lease exchange.Lease, group rl.Group) string {
 	return ""
 }
 
-// unfilled names the field of a trajectory that is given or left out where the run wants otherwise.
+// unfilled names the field of a trajectory that is set or missing although the run wants otherwise.
 func (c Config) unfilled(trajectory rl.Trajectory, group rl.Group) string {
 	train := group.Key.Kind == rl.Train
 	if wanted := c.StepRewards && train; len(trajectory.Segments) > 0 && wanted != (len(trajectory.StepRewards) > 0) {

@@ -266,7 +266,7 @@ func TestSuspectAtAWorkerThatWasSilent(t *testing.T) {
 }
 
 // TestWorkersWithoutAProcessPlayNoSuspects checks that a worker whose Hello names no process is leased no suspect while
-// there is another, and that suspects are leased as any other group where there is none.
+// there is another, and that suspects are leased like any other group if there is none.
 func TestWorkersWithoutAProcessPlayNoSuspects(t *testing.T) {
 	f, c := suspected(t)
 	hello(t, f, "a-first", exchange.HelloRequest{})

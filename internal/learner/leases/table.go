@@ -51,9 +51,9 @@ type Config struct {
 	Environments map[string]bool
 	// SkipAfter is the time for which that has to last.
 	SkipAfter time.Duration
-	// StepRewards is set where the run compares single steps, so that training groups have their rewards.
+	// StepRewards is set if the run compares single steps, so that training groups have their rewards.
 	StepRewards bool
-	// References is set where training groups have log-probabilities of a reference.
+	// References is set if training groups have log-probabilities of a reference.
 	References bool
 	// Teachers are the environments whose training groups have log-probabilities of a teacher.
 	Teachers map[string]bool

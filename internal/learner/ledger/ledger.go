@@ -153,7 +153,7 @@ func (l *Ledger) RestoreRow(used spending.Usage, seconds float64) {
 }
 
 // Open notes that a version was loaded: whatever was trained on beside the steps that led to it is lost. trained is how
-// many tokens these were trained on, as the row says; nil where nothing is known.
+// many tokens these were trained on, as the row says; nil if nothing is known.
 func (l *Ledger) Open(v rl.Version, trained *int64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -73,7 +73,7 @@ type Config struct {
 type Opener struct {
 	Config
 
-	// Former is the run file of the run that File.ResumeFrom names; nil where that is not known.
+	// Former is the run file of the run that File.ResumeFrom names; nil if not known.
 	Former *contract.RunFile
 	// Namesake is an earlier run of the same namespace and name that has committed a step; nil for none.
 	Namesake *contract.EarlierRun
@@ -93,7 +93,7 @@ func New(config Config) *Opener { return &Opener{Config: config} }
 
 // Loaded is a model and the position of the state that was loaded into it.
 type Loaded struct {
-	// Model is nil where a run that only evaluates uses sampler weights as they are.
+	// Model is nil if a run that only evaluates uses sampler weights as they are.
 	Model *trainee.Model
 	At    checkpoints.Position
 	// Former says that the state is one of the run that File.ResumeFrom names.

@@ -186,7 +186,7 @@ func (f *fake) RecentStates() []string { return f.rows }
 // lineage returns one for each step.
 func lineage(step int64) rl.Lineage { return rl.Genesis(string(rune('a' + step))) }
 
-// path returns where the model of an attempt saved a step.
+// path returns the path under which the model of an attempt saved a step.
 func path(attempt int32, step int64, kind tinker.Kind) string {
 	at := checkpoints.Position{Version: rl.Version{Step: step, Lineage: lineage(step)}, Cursor: 4 * step,
 		Parent: lineage(step - 1)}

@@ -65,7 +65,7 @@ func (o *Opener) EndModel(model string, saved bool) {
 	r.closed[model] = true
 }
 
-// Retired records that checkpoints were retired, where an attempt after this one would retire them again.
+// Retired records that checkpoints were retired, since a later attempt would retire them again.
 func (o *Opener) Retired(ctx context.Context, paths []string) {
 	o.record.mu.Lock()
 	known := slices.ContainsFunc(paths, func(path string) bool { return !o.record.isListed(path) })

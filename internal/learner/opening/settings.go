@@ -18,7 +18,7 @@ import (
 type SettingsError struct {
 	Step    int64
 	Attempt int32
-	// Changed are the fields that differ, by their paths below spec; empty where that is unknown.
+	// Changed are the fields that differ, by their paths below spec; empty if unknown.
 	Changed []string
 }
 

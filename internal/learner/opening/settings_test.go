@@ -14,7 +14,7 @@ import (
 )
 
 // TestLoadAfterChangedSettings begins anew while no step is committed, continues a run whose former settings are
-// restored, and refuses to train where a step was committed with others.
+// restored, and refuses to train if a step was committed with others.
 func TestLoadAfterChangedSettings(t *testing.T) {
 	state := func(attempt int32, step int64, lineage, parent rl.Lineage) tinker.Checkpoint {
 		at := checkpoints.Position{Version: rl.Version{Step: step, Lineage: lineage}, Parent: parent}

@@ -20,7 +20,7 @@ type lister interface {
 	Capabilities(ctx context.Context) (tinker.ServerCapabilities, error)
 }
 
-// ContextOf returns how many tokens an endpoint trains a model on at once; 0 where it does not say.
+// ContextOf returns how many tokens an endpoint trains a model on at once; 0 if it does not say.
 func ContextOf(ctx context.Context, api lister, model string) (int, error) {
 	server, err := api.Capabilities(ctx)
 	switch client.CategoryFrom(err) {

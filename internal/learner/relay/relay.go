@@ -37,7 +37,7 @@ func Serve(ctx context.Context, config Config, listener net.Listener) error {
 }
 
 // New returns the handler that passes requests on. A GET with tinker.HeaderRelayFile fetches the file at that address,
-// without the token: the address is one that the endpoint gave, which the pod may reach where the person does not.
+// without the token: the endpoint returned the address, which the pod may reach even if the person does not.
 func New(config Config) (http.Handler, error) {
 	base, err := url.Parse(config.BaseURL)
 	if err != nil || base.Host == "" {

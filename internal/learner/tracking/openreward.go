@@ -60,7 +60,7 @@ func (o *openReward) post(ctx context.Context, events any) error {
 	return o.call(ctx, "/v1/rollouts", map[string]any{"events": events}, nil)
 }
 
-// lookUp returns the ids of an environment and of its variant; they are empty where the service does not return them.
+// lookUp returns the ids of an environment and of its variant; they are empty if the service does not return them.
 func (o *openReward) lookUp(ctx context.Context, deployment openreward.Deployment) deploymentIDs {
 	ids, known := o.ids[deployment]
 	owner, name, hosted := strings.Cut(deployment.Name, "/")

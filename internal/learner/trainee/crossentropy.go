@@ -74,7 +74,7 @@ func MeasureIn(fixed contract.Fixed, batch leases.Batch, work Work, replies Repl
 }
 
 // Logprobs returns the log-probabilities of the targets of examples, by forward passes, which leave no gradient. They
-// are nil where the endpoint returns none.
+// are nil if the endpoint returns none.
 func (m *Model) Logprobs(ctx context.Context, datums []rl.Datum) ([][]float32, error) {
 	future, err := m.model.ForwardEach(ctx, encode(datums, tinker.LossCrossEntropy), crossEntropy.losses[0])
 	if err != nil {

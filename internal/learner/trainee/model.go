@@ -44,7 +44,7 @@ type Step struct {
 
 // Replies are the results of a step's operations.
 type Replies struct {
-	// Logprobs of the targets by datum; nil where the endpoint returns none.
+	// Logprobs of the targets by datum; nil if the endpoint returns none.
 	Logprobs [][]float32
 	// Metrics of the passes, summed or taken from the last, and of the last optimizer step.
 	Metrics map[string]float64
@@ -228,7 +228,7 @@ func (s *Save) Wait(ctx context.Context) (string, error) {
 // shortSamplerPath is the path that some servers answer for sampler weights, which they accept with the kind as well.
 func shortSamplerPath(model, name string) string { return "tinker://" + model + "/" + name }
 
-// Abandon unloads the model where the endpoint supports that. The model must not be used afterwards.
+// Abandon unloads the model if the endpoint supports that. The model must not be used afterwards.
 func (m *Model) Abandon(ctx context.Context) {
 	_ = m.api.UnloadModel(ctx, m.model.ID())
 	if m.ended != nil {

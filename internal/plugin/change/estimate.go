@@ -37,7 +37,7 @@ type estimate struct {
 	TeacherTokens int64 `json:"maxTeacherTokens,omitempty"`
 	Unbounded     bool  `json:"teacherPromptsUnbounded,omitempty"`
 	Evaluations   int64 `json:"evaluations"`
-	// HeldOutTokens are the tokens of held-out rows that are counted and cut; 0 where they are not.
+	// HeldOutTokens are the tokens of held-out rows that are counted and cut; 0 if they are not.
 	HeldOutTokens      int64 `json:"maxHeldOutTokens,omitempty"`
 	EvaluationEpisodes int64 `json:"evaluationEpisodes"`
 	EvaluationTokens   int64 `json:"maxEvaluationTokens"`

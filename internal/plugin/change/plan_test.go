@@ -20,7 +20,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/plugin/try"
 )
 
-// planned runs the command plan where no cluster is configured.
+// planned runs the command plan without a configured cluster.
 func planned(t *testing.T, stdin string, args ...string) (stdout, stderr string, err error) {
 	t.Helper()
 	none := filepath.Join(t.TempDir(), "config")
@@ -89,7 +89,7 @@ func TestPlanWithoutAClusterRefuses(t *testing.T) {
 	}
 }
 
-// TestProbeOfPart probes none of the environments that a run names, as where the cluster has all of them.
+// TestProbeOfPart probes none of the environments that a run names, as if the cluster has all of them.
 func TestProbeOfPart(t *testing.T) {
 	all, err := manifest.ParseAll([]byte(sample(t)))
 	if err != nil {

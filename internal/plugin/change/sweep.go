@@ -32,7 +32,7 @@ const (
 	annotationHeld = "rl.tinker-operator.dev/sweep-held"
 )
 
-// expand returns the runs of a grid: the run itself where no grid is given.
+// expand returns the runs of a grid: the run itself if no grid is given.
 func expand(run *unstructured.Unstructured, sweep string, grid []string) ([]*unstructured.Unstructured, error) {
 	runs := []*unstructured.Unstructured{run}
 	names, err := axisNames(grid)
@@ -71,7 +71,7 @@ func expand(run *unstructured.Unstructured, sweep string, grid []string) ([]*uns
 	return runs, nil
 }
 
-// axisNames returns a name for each axis of a grid: the last field of its path, with fields before it where that is not
+// axisNames returns a name for each axis of a grid: the last field of its path, with fields before it if that is not
 // enough to tell the axes apart.
 func axisNames(grid []string) ([]string, error) {
 	paths := make([][]string, len(grid))

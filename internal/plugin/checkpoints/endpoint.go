@@ -67,15 +67,15 @@ func Open(ctx context.Context, env cli.IO, connection *cli.Connection, run *v1al
 	return e, e.relay.Start(ctx)
 }
 
-// throughPod returns the endpoint of a run whose requests a pod passes on. Files that it names are fetched directly
-// where that is possible.
+// throughPod returns the endpoint of a run whose requests a pod passes on. Files that it names are fetched directly if
+// possible.
 func throughPod(pods runpod.Pods, run *v1alpha1.TrainingRun, direct http.RoundTripper) Endpoint {
 	by := relay.New(pods, run, direct)
 	return Endpoint{baseURL: relay.BaseURL, key: relay.Token, http: &http.Client{Transport: by}, relay: by,
 		name: run.Spec.Tinker.EndpointRef.Name}
 }
 
-// Close deletes the pod by which requests were sent, if there is one, also where the context has ended.
+// Close deletes the pod by which requests were sent, if there is one, even if the context has ended.
 func (e Endpoint) Close(ctx context.Context) error {
 	if e.relay == nil {
 		return nil
@@ -146,8 +146,8 @@ func secretKey(ctx context.Context, kube client.Reader, run *v1alpha1.TrainingRu
 	return key, nil
 }
 
-// Client returns a client of the endpoint, which reports each retry, with the repair where it is not reached at first,
-// and calls giveUp when the endpoint remains unreachable.
+// Client returns a client of the endpoint, which reports each retry, with the repair if it is not reached at first, and
+// calls giveUp when the endpoint remains unreachable.
 func (e Endpoint) Client(report func(string), giveUp func()) (*tinkerclient.Client, error) {
 	unreachable := 0
 	return tinkerclient.New(tinkerclient.Config{

@@ -141,8 +141,8 @@ func (c *Connection) Run(ctx context.Context, name string) (*v1alpha1.TrainingRu
 		name, c.Namespace)
 }
 
-// NearEnvironments says which RewardEnvironments of a namespace may be meant by names that none of them has; "" where
-// none is near, or they cannot be listed.
+// NearEnvironments says which RewardEnvironments of a namespace may be meant by names that none of them has; "" if none
+// is near, or they cannot be listed.
 func (c *Connection) NearEnvironments(ctx context.Context, namespace string, names []string) string {
 	var list v1alpha1.RewardEnvironmentList
 	if err := c.List(ctx, &list, client.InNamespace(namespace)); err != nil {

@@ -68,7 +68,7 @@ func Suggest(kind string, err error) error {
 	return err
 }
 
-// writtenAs says how to write a value of a type; "" where the name of the type says enough.
+// writtenAs says how to write a value of a type; "" if the name of the type says enough.
 func writtenAs(root *schema, path, is string) string {
 	switch is {
 	case "number":

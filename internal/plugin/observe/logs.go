@@ -124,7 +124,7 @@ func attemptOf(pod corev1.Pod) int32 {
 	return int32(attempt)
 }
 
-// print prints the logs of pods. Where they are followed it prints all at once, otherwise one after the other.
+// print prints the logs of pods. If they are followed, it prints all at once, otherwise one after the other.
 func (f logsFlags) print(ctx context.Context, w io.Writer, api corev1client.PodInterface, pods []corev1.Pod) error {
 	options := &corev1.PodLogOptions{Follow: f.follow, Previous: f.previous}
 	if f.tail >= 0 {

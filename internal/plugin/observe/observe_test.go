@@ -237,7 +237,7 @@ Why it does not learn:
 	}
 }
 
-// TestExplainStepTime says of a run that makes progress where the time of a step goes.
+// TestExplainStepTime divides the time of a step of a run that makes progress.
 func TestExplainStepTime(t *testing.T) {
 	run := newRun("arithmetic", func(run *v1alpha1.TrainingRun) {
 		set(run, v1alpha1.ConditionProgressing, metav1.ConditionTrue, v1alpha1.ReasonProgressing, "It trains.")

@@ -26,7 +26,7 @@ type ranked struct {
 	States []string          `json:"states"`
 	Spec   map[string]string `json:"differences"`
 	// Newest and Best are means over the runs that have the metric, and Deviation the standard deviation of Best over
-	// them; nil where no run, or only one, has it.
+	// them; nil if no run, or only one, has it.
 	Newest    *float64 `json:"newest,omitempty"`
 	Best      *float64 `json:"best,omitempty"`
 	Deviation *float64 `json:"bestStandardDeviation,omitempty"`

@@ -26,7 +26,7 @@ const defaultWidth = 100
 
 // summary is a run at a glance.
 type summary struct {
-	// Namespace is empty where all runs are of one.
+	// Namespace is empty if all runs are in one.
 	Namespace    string   `json:"namespace,omitempty"`
 	Name         string   `json:"name"`
 	State        string   `json:"state"`
@@ -91,7 +91,7 @@ func summarize(run *v1alpha1.TrainingRun, now time.Time) summary {
 	return s
 }
 
-// in returns the summary as a snapshot shows it: with the namespace where it has several.
+// in returns the summary as a snapshot shows it: with the namespace if it has several.
 func (s summary) in(now snapshot) summary {
 	if now.allNamespaces {
 		s.Namespace = s.namespace

@@ -310,7 +310,7 @@ func conditionsOf(conditions []metav1.Condition, wrong func(metav1.Condition) bo
 	return found
 }
 
-// stepTime says where the time of the newest step went, if the run makes progress.
+// stepTime divides the time of the newest step, if the run makes progress.
 func stepTime(run *v1alpha1.TrainingRun) string {
 	total := run.Status.Metric(contract.MetricStepSeconds)
 	if total == nil || !meta.IsStatusConditionTrue(run.Status.Conditions, v1alpha1.ConditionProgressing) {

@@ -15,7 +15,7 @@ import (
 	"github.com/guptarohit/asciigraph"
 )
 
-// Number returns a number in four digits, or whole where it is large, and "" for nil.
+// Number returns a number in four digits, or whole if it is large, and "" for nil.
 func Number(v *float64) string {
 	if v == nil {
 		return ""

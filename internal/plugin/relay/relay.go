@@ -37,8 +37,8 @@ const (
 	host = "endpoint-of-the-run"
 )
 
-// Relay is a http.RoundTripper by a pod, which is started again where it has ended: pods end after some hours. It
-// fetches files of other hosts itself, and by the pod where it cannot connect to them.
+// Relay is a http.RoundTripper by a pod, which is started again if it has ended: pods end after some hours. It fetches
+// files of other hosts itself, and by the pod if it cannot connect to them.
 type Relay struct {
 	pods   runpod.Pods
 	run    *v1alpha1.TrainingRun
@@ -81,7 +81,7 @@ func (r *Relay) RoundTrip(request *http.Request) (*http.Response, error) {
 	return r.byPod(file)
 }
 
-// byPod sends a request to the pod. Where the pod has ended, the next request starts another one.
+// byPod sends a request to the pod. If the pod has ended, the next request starts another one.
 func (r *Relay) byPod(request *http.Request) (*http.Response, error) {
 	session, err := r.open(request.Context())
 	if err != nil {
@@ -155,7 +155,7 @@ func (r *Relay) drop(ctx context.Context, failed *runpod.Session) {
 	}
 }
 
-// Close deletes the pod, also where the context has ended.
+// Close deletes the pod, even if the context has ended.
 func (r *Relay) Close(ctx context.Context) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()

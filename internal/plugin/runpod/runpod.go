@@ -84,7 +84,7 @@ func (p Pods) Create(ctx context.Context, run *v1alpha1.TrainingRun, pod *corev1
 	return err
 }
 
-// Remove deletes a pod, also where the person has interrupted the command.
+// Remove deletes a pod, even if the person has interrupted the command.
 func (p Pods) Remove(ctx context.Context, pod *corev1.Pod) error {
 	ending, cancel := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
 	defer cancel()

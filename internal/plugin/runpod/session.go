@@ -94,7 +94,7 @@ func (s *Session) Transport() http.RoundTripper {
 		DialContext: func(context.Context, string, string) (net.Conn, error) { return s.tunnel.Dial() }}
 }
 
-// Close deletes the pod, also where the context has ended.
+// Close deletes the pod, even if the context has ended.
 func (s *Session) Close(ctx context.Context) error {
 	if s.tunnel != nil {
 		_ = s.tunnel.Close()

@@ -244,7 +244,7 @@ func (s *source) modelOfSpec(ctx context.Context) (contract.Model, error) {
 	return desired.ModelOf(s.run.Spec.Model, s.run.CreationTimestamp.Time, text)
 }
 
-// setDefaults takes the sampling of the run where the command line names none.
+// setDefaults takes the sampling of the run if the command line has none.
 func (s *source) setDefaults() {
 	var uses []playing.Sampling
 	for _, use := range desired.EvaluationUses(s.run) {

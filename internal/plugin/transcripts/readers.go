@@ -35,7 +35,7 @@ type session interface {
 // Readers read transcripts from the stores of which this machine has keys, and others by a pod of each run that stays
 // until it is not needed.
 type Readers struct {
-	// direct reads a store with the keys of this machine; false where it has none.
+	// direct reads a store with the keys of this machine; false if it has none.
 	direct func(ctx context.Context, run *v1alpha1.TrainingRun, asked question) (delivery.Delivery, bool, error)
 	// open starts a pod, and once has one answer a single question.
 	open func(ctx context.Context, run *v1alpha1.TrainingRun) (session, error)
@@ -123,7 +123,7 @@ func (r *Readers) askPod(ctx context.Context, run *v1alpha1.TrainingRun, p *pod,
 	if p.unserved {
 		return r.once(ctx, run, asked)
 	}
-	// A pod ends where nobody has asked for a while, and another one takes its place.
+	// A pod ends if nobody has asked for a while, and another one replaces it.
 	if p.session != nil {
 		found, err := p.session.Ask(ctx, asked.step, asked.evaluation)
 		if err == nil || ctx.Err() != nil {
@@ -144,7 +144,7 @@ func (r *Readers) askPod(ctx context.Context, run *v1alpha1.TrainingRun, p *pod,
 	return opened.Ask(ctx, asked.step, asked.evaluation)
 }
 
-// of returns the pod of a run, and has the one that was used least lately deleted where there are too many.
+// of returns the pod of a run, and has the least recently used one deleted if there are too many.
 func (r *Readers) of(ctx context.Context, uid types.UID) *pod {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -178,7 +178,7 @@ func (p *pod) close(ctx context.Context) error {
 	return err
 }
 
-// Close deletes all pods, also where the context has ended.
+// Close deletes all pods, even if the context has ended.
 func (r *Readers) Close(ctx context.Context) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()

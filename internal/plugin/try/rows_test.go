@@ -71,7 +71,7 @@ spec:
   algorithm: {epochs: 1, optimizer: {learningRate: 1.0e-4}}
 `
 
-// TestTryReadsOwnRows trains on rows of each form, and ends with the row, the field and the repair where none can be
+// TestTryReadsOwnRows trains on rows of each form, and ends with the row, the field and the repair if none can be
 // trained on.
 func TestTryReadsOwnRows(t *testing.T) {
 	const reply = `{"role": "assistant", "content": "4"}`

@@ -43,7 +43,7 @@ type flags struct {
 	episodes, maxTokens                       int
 	ors, orsCommands, data, secrets           []string
 	verbose, watching, yes                    bool
-	// stepsGiven is set where the flag --steps is.
+	// stepsGiven says that the flag --steps is set.
 	stepsGiven bool
 }
 

@@ -297,7 +297,7 @@ func TestTryShowsTheDistanceFromTheTeacher(t *testing.T) {
 	}
 }
 
-// TestTryEndsForAMissingTeacher ends where a run would wait until somebody repairs it.
+// TestTryEndsForAMissingTeacher ends in a case in which a run would wait until somebody repairs it.
 func TestTryEndsForAMissingTeacher(t *testing.T) {
 	const missing = `checkpoint: "tinker://0034d8c9-0a88-52a9-b2b7-bce7cb1e6fef:train:0/sampler_weights/s"`
 	file := strings.Replace(read(t, "../../../config/samples/distillation.yaml"), "model: tinkersim/byte-136k-sums",

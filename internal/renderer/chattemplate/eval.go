@@ -51,7 +51,7 @@ func (e *evaluator) bytes(n int) {
 	e.spend(n / 32)
 }
 
-// room fails where a buffer is larger than a text can be, and counts that it grows.
+// room fails if a buffer is larger than a text can be, and counts that it grows.
 func (e *evaluator) room(b *buffer) {
 	e.spend(1)
 	if b.text.Len() > e.options.MaxOutput {
@@ -279,7 +279,7 @@ func (n *macroNode) bind(e *evaluator, s *scope, a args) {
 	}
 }
 
-// extras binds caller, kwargs and varargs where the macro reads them, and refuses arguments that nothing takes.
+// extras binds caller, kwargs and varargs if the macro reads them, and refuses arguments that nothing takes.
 func (n *macroNode) extras(e *evaluator, s *scope, a *args, own bool) {
 	if n.uses["caller"] && !own {
 		s.names["caller"] = &undefined{"no caller is defined"}

@@ -209,7 +209,7 @@ func floatText(f float64) string {
 	return text
 }
 
-// order compares two numbers: -1, 0, 1, or 2 where one is not a number of the line.
+// order compares two numbers: -1, 0, 1, or 2 if one is not a number of the line.
 func order(left, right any) int {
 	a, b := asInt(left), asInt(right)
 	if a != nil && b != nil {

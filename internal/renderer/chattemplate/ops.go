@@ -26,7 +26,7 @@ func (e *evaluator) truth(v any) bool {
 	return !ok || n > 0
 }
 
-// defined fails where a value is undefined.
+// defined fails if a value is undefined.
 func (e *evaluator) defined(values ...any) {
 	for _, v := range values {
 		if u, ok := v.(*undefined); ok {

@@ -60,7 +60,7 @@ func newDict() *dict { return &dict{index: map[string]int{}} }
 
 func (d *dict) len() int { return len(d.keys) }
 
-// get returns the value of a key; usable is false where a key cannot be hashed.
+// get returns the value of a key; usable is false if a key cannot be hashed.
 func (d *dict) get(e *evaluator, key any) (value any, found, usable bool) {
 	hash, usable := e.hash(key, 0)
 	if !usable {

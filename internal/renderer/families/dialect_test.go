@@ -170,7 +170,7 @@ func TestBrokenCallInADialect(t *testing.T) {
 	}
 }
 
-// TestExamplesWithCallsAsText checks that a message keeps its index where the tools are declared in a message of their
+// TestExamplesWithCallsAsText checks that a message keeps its index if the tools are declared in a message of their
 // own.
 func TestExamplesWithCallsAsText(t *testing.T) {
 	r, tokens := asInARun(t, "role_colon")

@@ -285,8 +285,8 @@ func compare[T comparable](t *testing.T, r record, err error, want, got []T) {
 	}
 }
 
-// reply compares a parsed reply. Where the reference fails because of a second stop, the reply is malformed here: an
-// error would cost a run the whole group.
+// reply compares a parsed reply. If the reference fails because of a second stop, the reply is malformed here: an error
+// would cost a run the whole group.
 func (o oracle) reply(t *testing.T, r record) {
 	t.Helper()
 	got, err := o.renderer.Parse(r.IDs)

@@ -14,8 +14,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/tokenizer"
 )
 
-// A reply of GLM-5.3 ends with the token that begins the next message. Its other ids stay where another message
-// follows.
+// A reply of GLM-5.3 ends with the token that begins the next message. Its other ids stay if another message follows.
 func TestGLMReplacesAStopThatBeginsAnotherMessage(t *testing.T) {
 	r, tokens := asInARun(t, "glm5_3_max_reasoning")
 	user := chat.Message{Role: chat.RoleUser, Content: "r"}

@@ -196,7 +196,7 @@ func (c *familyRenderer) Prompt(conversation renderer.Conversation) ([]int32, er
 	return out.vocabulary.Tokens.AppendEncode(out.IDs, conversation.Prefill, tokenizer.Specials), nil
 }
 
-// prompt writes arranged messages up to where the reply begins.
+// prompt writes arranged messages up to the beginning of the reply.
 func (c *familyRenderer) prompt(messages []chat.Message, last *renderer.Rendered) (*Writer, error) {
 	base := c.family.Base()
 	out := NewWriter(base, last)

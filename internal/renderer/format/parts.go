@@ -138,8 +138,7 @@ type markCut struct {
 	closes       bool
 }
 
-// unmark removes the marks of a text and returns where they were. A mark without its pair stays, so that the text
-// differs.
+// unmark removes the marks of a text and returns their places. A mark without its pair stays, so that the text differs.
 func unmark(text string) (string, []markCut) {
 	var out strings.Builder
 	var cuts []markCut

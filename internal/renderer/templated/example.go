@@ -57,7 +57,7 @@ func (r *Renderer) Example(conversation renderer.Conversation, parts bool) (rend
 	return example, nil
 }
 
-// placeOf returns where the content of a message is, with the mark of its end, and where the message ends. The messages
+// placeOf returns the place of a message's content, with the mark of its end, and the end of the message. The messages
 // before end at a place.
 func (r *Renderer) placeOf(conversation renderer.Conversation, whole written, i, before int) (place renderer.Extent,
 	end int, err error) {

@@ -135,8 +135,8 @@ func passes(g rl.Group) (usable, passed int) {
 	return usable, passed
 }
 
-// Passed reports whether an episode solved its task: whether the environment calls it correct or, where the
-// environment does not say, its reward is above 0.
+// Passed reports whether an episode solved its task: whether the environment calls it correct or, if the environment
+// does not say, its reward is above 0.
 func Passed(m rl.Member) bool {
 	if correct, ok := m.Metrics[MetricCorrect]; ok {
 		return correct >= 0.5

@@ -10,8 +10,8 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/rl"
 )
 
-// Metrics that an environment gives for each episode, 0 or 1, where the words apply. They distinguish a
-// wrong answer, a reply without an answer and a reply that the token limit cut.
+// Metrics that an environment returns for each episode, 0 or 1, if they apply. They distinguish a wrong answer, a reply
+// without an answer and a reply that the token limit cut.
 const (
 	// MetricCorrect means that the answer is right.
 	MetricCorrect = "correct"

@@ -15,8 +15,8 @@ type roleTally struct {
 	fractions fractions
 }
 
-// roleMetrics measures the roles of groups: env/all/<role>/... and env/<name>/<role>/.... It returns nothing where
-// the only role has no name.
+// roleMetrics measures the roles of groups: env/all/<role>/... and env/<name>/<role>/.... It returns nothing if the
+// only role has no name.
 func roleMetrics(prefix string, groups []rl.Group) map[string]float64 {
 	tallies := map[roleKey]*roleTally{}
 	for _, g := range groups {

@@ -148,7 +148,7 @@ func segmentsOf(m rl.Member) int {
 }
 
 // answerOf classifies the answer to a question: correct, wrong, truncated (no answer, since the token limit cut the
-// reply) or none. It is empty where the environment does not say.
+// reply) or none. It is empty if the environment does not say.
 func answerOf(m rl.Member) string {
 	correct, ok := m.Metrics[MetricCorrect]
 	if !ok {

@@ -42,7 +42,7 @@ type caller struct {
 	observe     func(Event)
 	spread      func() float64
 	credentials *credentials
-	meter       *Meter // nil where nobody counts
+	meter       *Meter // nil if nobody counts
 	// connecting is held while the configuration is fetched.
 	connecting *semaphore.Weighted
 	config     atomic.Pointer[serverConfig]

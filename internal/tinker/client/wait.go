@@ -29,7 +29,7 @@ const (
 	minDelay     = 500 * time.Millisecond
 	maxDelay     = 30 * time.Second
 	paymentDelay = 5 * time.Second
-	// unconnectedDelay is the longest delay where no connection was made. Such an attempt costs the server nothing, and a
+	// unconnectedDelay is the longest delay if no connection was made. Such an attempt costs the server nothing, and a
 	// broker that takes over from another does so within seconds.
 	unconnectedDelay = 3 * time.Second
 	// maxRetryAfter limits the delay that a server may ask for.

@@ -5,9 +5,9 @@
 // expect.
 //
 // Hosted Tinker calls the output layer unembed_tokens, and has one tensor with three dimensions for a matrix of all
-// experts of a layer. The facts are from build_lora_adapter of tinker-cookbook 0.5.8. Where the input and the output
-// layer share their matrix, that function adapts the input layer. The adapter was trained on the output layer alone,
-// which is lm_head in either case, so it is lm_head here.
+// experts of a layer. The facts are from build_lora_adapter of tinker-cookbook 0.5.8. If the input and the output layer
+// share their matrix, that function adapts the input layer. The adapter was trained on the output layer alone, which is
+// lm_head in either case, so it is lm_head here.
 package peft
 
 import (

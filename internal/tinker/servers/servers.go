@@ -20,7 +20,7 @@ import (
 
 // Server is a row of the table: one version of a server.
 type Server struct {
-	// Name and Version are the server's; Version is "" where it has none, or none was tested.
+	// Name and Version are the server's; Version is "" if the server has none, or none was tested.
 	Name, Version string
 	// SDK is the newest version of the official SDK whose wire format the server is known to speak; "" if that is not
 	// known.

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package transport connects to servers of the Tinker API: through a proxy, with a private authority, and with a client
-// certificate where the server requires one.
+// certificate if the server requires one.
 package transport
 
 import (

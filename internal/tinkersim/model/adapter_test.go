@@ -128,8 +128,8 @@ func checkSlope(t *testing.T, a *Adapter, batch []Datum, loss Loss, part [2]int)
 		copy(a.params, before)
 		return r.Metrics["loss:sum"]
 	}
-	// Two quotients cancel the cubic term. The step is large enough for float32 passes and, where the
-	// loss has kinks, too small for a token to reach one.
+	// Two quotients cancel the cubic term. The step is large enough for float32 passes and, if the loss has kinks, too
+	// small for a token to reach one.
 	step := min(4e-3, 0.1/norm)
 	if loss.Name == "ppo" {
 		step /= 2

@@ -86,8 +86,8 @@ type Tokenizer struct {
 }
 
 // New makes a tokenizer, which takes over the vocabulary. The ids of tokens must differ, and the tokens that merges and
-// added tokens name must exist. Text never becomes a special token but by AppendEncode's own search for it: where the
-// vocabulary has a special token as well, the model does not. The reference would write it for text that is the whole
+// added tokens name must exist. Text never becomes a special token but by AppendEncode's own search for it: if the
+// vocabulary also has a special token, the model does not. The reference would write it for text that is the whole
 // piece.
 func New(config Config) *Tokenizer {
 	hidden := map[int32]string{}
@@ -138,8 +138,8 @@ func Everywhere(int, int) bool { return true }
 // Nowhere recognises no special token.
 func Nowhere(int, int) bool { return false }
 
-// AppendEncode appends the ids of text, which must be valid UTF-8. It recognises added tokens that are special where it
-// is told to, and others or not.
+// AppendEncode appends the ids of text, which must be valid UTF-8. It recognises special added tokens at the places
+// that it is told, and other added tokens or not.
 //
 // The place of a special token that is found in normalised text is known only if normalization has left that part of
 // the text as it was. Otherwise such a token is recognised only where the whole part would be.

@@ -90,7 +90,7 @@ func (m *Model) observeMissing(x *successors) {
 	m.startNext(x, jobMissing)
 }
 
-// observeComplete ends the run, or starts the next attempt where the verdict is missing.
+// observeComplete ends the run, or starts the next attempt if the verdict is missing.
 func (m *Model) observeComplete(x *successors) {
 	s := x.From
 	if m.config.Verdict && s.Verdict[s.CachedAttempt] == 0 {

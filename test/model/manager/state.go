@@ -67,9 +67,9 @@ type State struct {
 	Pod               [maxAttempts + 1]uint8
 	// Ended is the attempt whose end is in the status although its Job has not ended.
 	Ended uint8
-	// Second is 1 where the pod that runs is the second one of its Job. The claim of the first ends it.
+	// Second is 1 if the running pod is the second one of its Job. The claim of the first ends it.
 	Second [maxAttempts + 1]uint8
-	// Verdict is 1 where the Job's pod has the verdict that the run is complete.
+	// Verdict is 1 if the Job's pod has the verdict that the run is complete.
 	Verdict [maxAttempts + 1]uint8
 	// Wanted counts the times that the spec was given more steps, and Given is that number when an attempt was written,
 	// which decides its learner's steps.

@@ -132,7 +132,7 @@ func (p *commit) saved(x *successors, n int) bool {
 	return true
 }
 
-// checked writes the row after the look, where the configuration says so, and announces.
+// checked writes the row after the look, if the configuration says so, and announces.
 func (p *commit) checked(x *successors, n int) bool {
 	s, l := x.From, &x.From.Learners[n]
 	if p.config.Fence == FenceClaim && p.config.Row == RowAfter && !s.Rows.has(p.rowOf(l, n)) {

@@ -25,7 +25,7 @@ func (p *opening) claim(x *successors, n int) {
 	x.Step(claimWritten, uint8(n))
 }
 
-// claimed unloads the models of lower attempts where that is the fence, and lists. It reports whether retention and
+// claimed unloads the models of lower attempts if that is the fence, and lists. It reports whether retention and
 // heartbeat may come first.
 func (p *opening) claimed(x *successors, n int) bool {
 	if x.From.higherClaim(n) {

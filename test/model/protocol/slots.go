@@ -29,7 +29,7 @@ func (r *rules) isTombstone(slot int) bool { return r.config.Tombstones&(1<<slot
 // slots decides the leases, the accepted groups, and the batches.
 type slots struct{ *rules }
 
-// firstOf is the first slot of a step, where each step has slots of its own.
+// firstOf is the first slot of a step, if each step has slots of its own.
 func (p *slots) firstOf(step int) int { return step * (p.config.Slots / p.config.Steps) }
 
 // first is the first slot of a learner's batch.

@@ -96,8 +96,8 @@ func (g *Guard) setHeaders(h http.Header) {
 	h.Set("Cache-Control", "no-store")
 }
 
-// isOwn reports whether a request does not come from a page of another origin. A request that acts has to say where it
-// comes from.
+// isOwn reports whether a request does not come from a page of another origin. A request that acts has to name its
+// origin.
 func (g *Guard) isOwn(r *http.Request) bool {
 	origin := r.Header.Get("Origin")
 	if r.Method == http.MethodPost || origin != "" {

@@ -87,7 +87,7 @@ func TestStoreOfANamespace(t *testing.T) {
 	eventually(t, s, "a/one= ")
 }
 
-// TestStoreSaysWhyItIsEmpty where a person may not list, and lists again once they may.
+// TestStoreSaysWhyItIsEmpty has a person who may not list, and lists again once they may.
 func TestStoreSaysWhyItIsEmpty(t *testing.T) {
 	var refused atomic.Bool
 	refused.Store(true)

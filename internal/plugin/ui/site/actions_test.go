@@ -115,7 +115,7 @@ func TestWhoMaySeeNoRuns(t *testing.T) {
 	}
 }
 
-// TestKeysAreHidden also where a person has written one into the spec.
+// TestKeysAreHidden hides keys even if a person has written one into the spec.
 func TestKeysAreHidden(t *testing.T) {
 	f := newFixture(t, interceptor.Funcs{}, uitest.Read)
 	run, h, err := uitest.NewRun("keys", 3, uitest.Figures("keys", .1, .5, 99))

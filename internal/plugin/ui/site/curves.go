@@ -15,7 +15,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/plugin/output"
 )
 
-// curves are lines over the same x. A line has null where it has no value.
+// curves are lines over the same x. A line has null for a missing value.
 type curves struct {
 	X     []float64 `json:"x"`
 	Lines []line    `json:"lines"`

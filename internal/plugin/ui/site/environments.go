@@ -128,7 +128,7 @@ func (s *Site) environmentRow(e *v1alpha1.RewardEnvironment, users []usedEnviron
 	return row
 }
 
-// kindOf says where the tasks of an environment come from.
+// kindOf names the source of an environment's tasks.
 func kindOf(e *v1alpha1.RewardEnvironment) string {
 	switch d := e.Spec.Dataset; {
 	case e.Spec.ORS != nil:

@@ -128,7 +128,7 @@ func (r *reading) isForgotten() bool {
 	return r.err != nil && !r.ended.IsZero() && time.Since(r.ended) > forgotten
 }
 
-// evict drops the transcript that was used least lately where there is no room for another.
+// evict drops the least recently used transcript if there is no room for another.
 func (l *library) evict() {
 	for len(l.known) >= mostTranscripts {
 		var oldest volume

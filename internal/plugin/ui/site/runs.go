@@ -33,7 +33,7 @@ type listedRun struct {
 	ID, Key string
 	Age     string
 	Sweep   string
-	// Spent and Limit are dollars; empty where they are not known.
+	// Spent and Limit are dollars; empty if not known.
 	Spent, Limit string
 	// Restarted counts the restarts in words.
 	Restarted string
@@ -60,7 +60,7 @@ type column struct {
 	// Address sorts by the column, and Order is how rows are sorted by it now.
 	Address, Order string
 	Numeric        bool
-	// Wide columns are left out where the window is narrow.
+	// Wide columns are left out if the window is narrow.
 	Wide bool
 }
 

@@ -5,9 +5,9 @@ package transformer
 
 import "math"
 
-// Exp32 returns e to the power x within 2 units in the last place, and 0 below -87. It is plain
-// arithmetic, so that it gives the same bits on every machine of an architecture: math.Exp computes
-// differently where the processor has fused multiply-add.
+// Exp32 returns e to the power x within 2 units in the last place, and 0 below -87. It is plain arithmetic, so that it
+// gives the same bits on every machine of an architecture: math.Exp computes differently if the processor has fused
+// multiply-add.
 func Exp32(x float32) float32 {
 	if !(x > -87) {
 		return nanOrZero(x)
