@@ -7,7 +7,7 @@ package v1alpha1
 // suspended with the reason BudgetReached; raising the limit continues it. Batches and evaluations that are being
 // sampled at that moment exceed the limit, by at most algorithm.lag + 1 batches of steps.
 // +kubebuilder:validation:XValidation:rule="has(self.tokens) || has(self.usd) || has(self.activeSeconds)",message="budget has no limit: give tokens, usd or activeSeconds, or remove budget"
-// +kubebuilder:validation:XValidation:rule="!has(self.prices) || has(self.usd)",message="prices are what usd is computed with: give usd, or remove prices"
+// +kubebuilder:validation:XValidation:rule="!has(self.prices) || has(self.usd)",message="prices need usd, which is computed with them: give usd, or remove prices"
 type Budget struct {
 	// tokens limits all tokens of the run: prompt, sampled and trained tokens, the tokens of judges and of the reference
 	// of a KL penalty, and unconfirmed tokens.

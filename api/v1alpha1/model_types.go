@@ -60,7 +60,7 @@ type Model struct {
 // Tokenizer is the source of a tokenizer.json or a tiktoken file: a repository of the Hugging Face hub or a URL.
 // +kubebuilder:validation:XValidation:rule="has(self.repository) != has(self.url)",message="give exactly one of repository and url"
 // +kubebuilder:validation:XValidation:rule="!has(self.url) || has(self.sha256)",message="url needs sha256, the digest of the file there: sha256sum prints it"
-// +kubebuilder:validation:XValidation:rule="!has(self.revision) || has(self.repository)",message="revision is one of a repository: give repository, or leave revision out"
+// +kubebuilder:validation:XValidation:rule="!has(self.revision) || has(self.repository)",message="revision needs repository: give repository, or remove revision"
 type Tokenizer struct {
 	// repository is a repository on the Hugging Face hub.
 	// +kubebuilder:validation:MaxLength=256

@@ -47,7 +47,7 @@ func (s *TrainingRunSpec) Override(target PodTarget) *PodOverrides {
 type PodOverrides struct {
 	// labels are added to the labels of the pod.
 	// +kubebuilder:validation:MaxProperties=32
-	// +kubebuilder:validation:XValidation:rule="self.all(k, !k.startsWith('rl.tinker-operator.dev/') && !k.startsWith('batch.kubernetes.io/') && !(k in ['app.kubernetes.io/managed-by', 'controller-uid', 'job-name']))",message="labels has one that the operator or the Job controller sets itself: remove it (reserved are app.kubernetes.io/managed-by, controller-uid, job-name, and what begins with rl.tinker-operator.dev/ or batch.kubernetes.io/)"
+	// +kubebuilder:validation:XValidation:rule="self.all(k, !k.startsWith('rl.tinker-operator.dev/') && !k.startsWith('batch.kubernetes.io/') && !(k in ['app.kubernetes.io/managed-by', 'controller-uid', 'job-name']))",message="labels must not have a reserved key: remove it (reserved are app.kubernetes.io/managed-by, controller-uid, job-name, and keys that begin with rl.tinker-operator.dev/ or batch.kubernetes.io/)"
 	// +optional
 	Labels map[string]LabelValue `json:"labels,omitempty"`
 	// annotations are added to the annotations of the pod.

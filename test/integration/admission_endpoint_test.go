@@ -47,7 +47,7 @@ var _ = Describe("A run with an endpoint", func() {
 		Entry("a weight without endpoint", "spec: {tinker: {weight: 2}}", "spec.tinker", "or give tinker.endpointRef"),
 		Entry("prices", "spec: {tinker: {endpointRef: {name: prod}, apiKeySecretKeyRef: null, baseURL: null}, "+
 			"budget: {usd: 5, prices: [{model: m, promptUSDPerMillion: 0, sampledUSDPerMillion: 0}]}}",
-			"budget.prices is what the TinkerEndpoint"),
+			"budget.prices cannot be set with tinker.endpointRef"),
 	)
 
 	It("is accepted, and its endpoint is fixed once a step is committed", func() {

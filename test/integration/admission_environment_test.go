@@ -77,8 +77,8 @@ var _ = Describe("A bad RewardEnvironment", func() {
 		Entry("no process", "spec: {reward: {exactMatch: null, python: {code: x, processes: 0}}}",
 			"spec.reward.python.processes", "greater than or equal to 1"),
 		Entry("an execution of nothing", "spec: {execution: {image: own}}", "spec",
-			"execution is where reward.python, interaction.python and interaction.agent and the programs of reward.tests and "+
-				"toolUse.tools run"),
+			"execution runs reward.python, interaction.python, interaction.agent and the programs of reward.tests and "+
+				"toolUse.tools"),
 		Entry("a tool of two kinds", "spec: {interaction: {toolUse: {tools: [{name: a, python: {}, shell: {}}]}}}",
 			"spec.interaction.toolUse.tools[0]", "give exactly one of python and shell"),
 		Entry("a tool without a name", "spec: {interaction: {toolUse: {tools: [{python: {}}]}}}",

@@ -333,7 +333,7 @@ var _ = Describe("A bad TrainingRun", func() {
 		Entry("tokenizer at a URL without its digest", "spec: {model: {tokenizer: {url: 'https://h/t'}}}",
 			"spec.model.tokenizer", "url needs sha256"),
 		Entry("revision of a URL", "spec: {model: {tokenizer: {url: 'https://h/t', revision: main, sha256: "+
-			strings.Repeat("a", 64)+"}}}", "spec.model.tokenizer", "give repository, or leave revision out"),
+			strings.Repeat("a", 64)+"}}}", "spec.model.tokenizer", "give repository, or remove revision"),
 		Entry("tokenizer's repository without owner", "spec: {model: {tokenizer: {repository: qwen}}}",
 			"spec.model.tokenizer.repository", "must be OWNER/NAME"),
 		Entry("digest that is invalid", "spec: {model: {tokenizer: {repository: o/m, sha256: abc}}}",

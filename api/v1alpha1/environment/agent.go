@@ -8,7 +8,7 @@ import "cmp"
 // Agent is a program that others wrote: it asks a service of language models, which is the policy.
 // +kubebuilder:validation:XValidation:rule="has(self.python) != has(self.command)",message="give exactly one of python and command"
 // +kubebuilder:validation:XValidation:rule="!has(self.python) || self.reward.from != 'File'",message="only a command has a file: give reward.from LastMessage, Output or Agent"
-// +kubebuilder:validation:XValidation:rule="(self.reward.from == 'File') == has(self.reward.file)",message="give reward.file, the name of a file, with reward.from File, and nowhere else"
+// +kubebuilder:validation:XValidation:rule="(self.reward.from == 'File') == has(self.reward.file)",message="give reward.file, the name of a file, with reward.from File, and only then"
 // +kubebuilder:validation:XValidation:rule="!has(self.concurrency) || has(self.python)",message="a command plays one episode at a time: remove concurrency"
 type Agent struct {
 	// python is code that defines async def agent(task, base_url), which plays an episode. Many episodes share a process.
