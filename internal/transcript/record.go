@@ -30,6 +30,8 @@ type Recorder struct {
 	rewards map[int]float64
 	// results is how many results of tools were recorded since the last reply.
 	results int
+	// broken are the causes for which the tokens of a prompt did not continue, by the indices of the replies to it.
+	broken map[int]string
 	// finished is the number of messages up to the one with which the environment ended the episode; 0 before.
 	finished int
 	// seen is the last prompt with its reply.
@@ -54,6 +56,17 @@ func (r *Recorder) Prompt(messages []chat.Message, tools []chat.Tool) {
 	}
 	r.messages = append(r.messages, added...)
 	r.seen = slices.Clone(messages)
+}
+
+// BreakPrefix records the cause for which the last prompt does not continue the tokens before it; empty for none.
+func (r *Recorder) BreakPrefix(cause string) {
+	if cause == "" {
+		return
+	}
+	if r.broken == nil {
+		r.broken = map[int]string{}
+	}
+	r.broken[len(r.messages)] = cause
 }
 
 // Result is the result of a call of a tool.
@@ -119,6 +132,7 @@ func (r *Recorder) conversation(limit int) (messages []Message, tools []Tool) {
 	for i, m := range r.messages {
 		message := messageOf(m, limit)
 		message.NewPrompt, message.Problem = i > 0 && slices.Contains(r.begins, i), cut(r.problems[i], limit)
+		message.PrefixBroken = r.broken[i]
 		if reward, ok := r.rewards[i]; ok {
 			message.Reward = &reward
 		}
@@ -138,7 +152,9 @@ func (r *Recorder) conversation(limit int) (messages []Message, tools []Tool) {
 // Part is a conversation to be encoded.
 type Part struct {
 	Role, Key, StopReason string
-	Recorder              *Recorder
+	// PrefixBroken is the cause for which the conversation does not continue another one.
+	PrefixBroken string
+	Recorder     *Recorder
 }
 
 // maxText bounds each text of a record that has room, and minText each text of a record without room.
@@ -169,7 +185,7 @@ func Encode(reason string, parts []Part, bytes int) []byte {
 func encode(reason string, parts []Part, limit, most int) []byte {
 	record := Record{Reason: reason}
 	for _, p := range parts {
-		c := Conversation{Role: p.Role, Key: p.Key, StopReason: p.StopReason}
+		c := Conversation{Role: p.Role, Key: p.Key, StopReason: p.StopReason, PrefixBroken: p.PrefixBroken}
 		c.Messages, c.Tools = p.Recorder.conversation(limit)
 		if n := len(c.Messages); most > 0 && n > most {
 			c.Omitted = fmt.Sprintf("%d messages in the middle are left out for lack of room", n-most)

@@ -74,6 +74,10 @@ type Episode struct {
 type Conversation struct {
 	Role string `json:"role,omitempty"`
 	Key  string `json:"key,omitempty"`
+	// PrefixBroken is the cause for which the conversation is a branch of its own and does not continue another one:
+	// start, system, user, assistant, tool, repeat or fork. It is empty for the first branch of an agent, and for episodes
+	// without branches. The metric prefix_broken_CAUSE of the episode counts it.
+	PrefixBroken string `json:"prefixBroken,omitempty"`
 	// Reward is nil for a conversation that is not trained on.
 	Reward      *float64    `json:"reward,omitempty"`
 	StepRewards []float64   `json:"stepRewards,omitempty"`
@@ -112,6 +116,9 @@ type Message struct {
 	Problem string `json:"problem,omitempty"`
 	// NewPrompt is set where the environment began the prompt anew instead of extending it.
 	NewPrompt bool `json:"newPrompt,omitempty"`
+	// PrefixBroken is the cause for which the prompt of a reply does not continue the tokens of the conversation although
+	// it extends the messages: tools or format. The metric prefix_broken_CAUSE of the episode counts it.
+	PrefixBroken string `json:"prefixBroken,omitempty"`
 }
 
 // Call is a call of a tool as the policy wrote it.

@@ -61,6 +61,7 @@ func printConversation(w io.Writer, c transcript.Conversation) {
 		fmt.Fprintf(w, "    conversation %s %s%s\n", output.Clean(c.Role), output.Clean(c.Key),
 			prefixed("  reward ", output.Number(c.Reward)))
 	}
+	printBroken(w, c.PrefixBroken)
 	if len(c.Tools) > 0 {
 		names := make([]string, 0, len(c.Tools))
 		for _, t := range c.Tools {
@@ -75,6 +76,7 @@ func printConversation(w io.Writer, c transcript.Conversation) {
 		if m.NewPrompt {
 			fmt.Fprintln(w, "    (the environment begins a new prompt)")
 		}
+		printBroken(w, m.PrefixBroken)
 		who := output.Clean(m.Role) + prefixed(" ", output.Clean(m.Name))
 		text(w, who+" (thinking)", m.Thinking)
 		if m.Text != "" || m.Thinking == "" && len(m.Calls) == 0 {
@@ -89,6 +91,13 @@ func printConversation(w io.Writer, c transcript.Conversation) {
 	for _, j := range c.Judgements {
 		fmt.Fprintf(w, "    judged %s  %s%s\n", output.Number(&j.Rating), output.Clean(j.Criterion),
 			prefixed(": ", output.Clean(j.Rationale)))
+	}
+}
+
+// printBroken prints the cause for which tokens were not continued.
+func printBroken(w io.Writer, cause string) {
+	if why := transcript.ExplainPrefix(cause); why != "" {
+		fmt.Fprintf(w, "    (%s)\n", output.Clean(why))
 	}
 }
 

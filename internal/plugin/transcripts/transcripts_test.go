@@ -58,6 +58,25 @@ func TestPrintHasRewardsOfMessages(t *testing.T) {
 	}
 }
 
+// TestPrintHasTheCausesOfBrokenPrefixes prints why a branch begins, and why the tokens of a reply begin anew.
+func TestPrintHasTheCausesOfBrokenPrefixes(t *testing.T) {
+	var out strings.Builder
+	Print(&out, transcript.Step{Groups: []transcript.Group{
+		{Episodes: []transcript.Episode{{Conversations: []transcript.Conversation{{Key: "agent/2", PrefixBroken: "fork",
+			Messages: []transcript.Message{{Role: "user", Text: "Go on."}, {Role: "assistant", Text: "1", Reply: 1},
+				{Role: "assistant", Text: "2", Reply: 2, PrefixBroken: "tools"},
+				{Role: "assistant", Text: "3", Reply: 3, PrefixBroken: "of-a-newer-version"}}}}}}}}})
+	_, got, _ := strings.Cut(out.String(), "    conversation ")
+	want := " agent/2\n" +
+		"    (prefix broken: fork, the request extends a reply that another request has extended)\n" +
+		"    user: Go on.\n    assistant: 1\n" +
+		"    (prefix broken: tools, the declared tools have changed, and the tokens begin anew)\n" +
+		"    assistant: 2\n    (prefix broken: of-a-newer-version)\n    assistant: 3\n"
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("the conversation (-want +got):\n%s", diff)
+	}
+}
+
 func TestShow(t *testing.T) {
 	encoded, err := json.Marshal(step())
 	if err != nil {

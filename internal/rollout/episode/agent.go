@@ -456,7 +456,7 @@ func (d *driver) plant(turn environment.Turn) error {
 
 func (d *driver) plantBranch(one branch) error {
 	head := one.nodes[0]
-	c := &conversation{role: head.role, key: one.key}
+	c := &conversation{role: head.role, key: one.key, broken: one.broken}
 	if d.episode.spec.Transcript {
 		c.recorder = &transcript.Recorder{}
 	}
@@ -467,6 +467,7 @@ func (d *driver) plantBranch(one branch) error {
 				prompt = append(n.parent.conversation(), n.own...)
 			}
 			c.recorder.Prompt(prompt, n.tools)
+			c.recorder.BreakPrefix(n.breaks())
 			c.recorder.Reply(n.kept, n.kept.Parts, n.malformed)
 		}
 		c.replies, c.rounds, c.stop = append(c.replies, n.kept), append(c.rounds, d.episode.turns), n.stop

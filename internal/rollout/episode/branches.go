@@ -17,15 +17,15 @@ import (
 // baseKey begins the keys of branches without a role.
 const baseKey = "agent"
 
-// What a request did to the prefix of a conversation, as metrics have it. brokenBy is followed by the role of the first
-// message that is another one.
+// The causes for which a request does not continue the tokens of a conversation, besides the role of the first message
+// that is another one. The metric of a cause has the prefix brokenBy.
 const (
 	brokenBy       = "prefix_broken_"
-	brokenByStart  = brokenBy + "start"
-	brokenByRepeat = brokenBy + "repeat"
-	brokenByFork   = brokenBy + "fork"
-	brokenByTools  = brokenBy + "tools"
-	brokenByFormat = brokenBy + "format"
+	brokenByStart  = "start"
+	brokenByRepeat = "repeat"
+	brokenByFork   = "fork"
+	brokenByTools  = "tools"
+	brokenByFormat = "format"
 	metricBranches = "branches"
 )
 
@@ -104,7 +104,7 @@ func hasPrefix(tokens, prefix []int32) bool {
 	return len(tokens) >= len(prefix) && slices.Equal(tokens[:len(prefix)], prefix)
 }
 
-// breaks returns what keeps the node from continuing the tokens of its parent; empty for nothing.
+// breaks returns the cause for which the node does not continue the tokens of its parent; empty for none.
 func (n *node) breaks() string {
 	switch {
 	case n.parent == nil || hasPrefix(n.request.Prompt, n.parent.tokens):
@@ -188,13 +188,13 @@ func (b *branches) add(n *node, says meaning) {
 type branch struct {
 	key   string
 	nodes []*node
+	// broken is the cause for which the branch does not continue another one; empty for the first branch.
+	broken string
 }
 
-// list returns the branches. Of several replies that extend one, the first in the order of compare continues its
-// branch,
-// and each other one begins a branch. Branches of a role are numbered by their first replies in the same order; the
-// only
-// branch of an episode has no key.
+// list returns the branches with their causes. Of several replies that extend one, the first in the order of compare
+// continues its branch, and each other one begins a branch. Branches of a role are numbered by their first replies in
+// the same order; the only branch of an episode has no key.
 func (b *branches) list() []branch {
 	children := map[*node][]*node{}
 	for _, n := range b.nodes {
@@ -222,37 +222,45 @@ func (b *branches) list() []branch {
 		}
 		all = append(all, one)
 	}
+	explain(all)
 	return all
 }
 
-// metricsOf counts the branches, and by cause what did not continue tokens. A conversation that extends none is
-// compared
-// with those that begin with fewer messages.
-func metricsOf(all []branch) map[string]float64 {
-	metrics := map[string]float64{metricBranches: float64(len(all))}
-	var roots []branch
-	for _, one := range all {
-		if one.nodes[0].parent == nil {
-			roots = append(roots, one)
-		}
-		for _, n := range one.nodes {
-			if cause := n.breaks(); cause != "" {
-				metrics[cause]++
-			}
+// explain fills in the causes of branches. A branch that extends no reply is compared with those that begin with fewer
+// messages.
+func explain(all []branch) {
+	var roots []*branch
+	for i := range all {
+		if all[i].nodes[0].parent == nil {
+			roots = append(roots, &all[i])
+		} else {
+			all[i].broken = brokenByFork
 		}
 	}
-	if forks := len(all) - len(roots); forks > 0 {
-		metrics[brokenByFork] = float64(forks)
-	}
-	slices.SortStableFunc(roots, func(a, b branch) int { return cmp.Compare(len(a.nodes[0].own), len(b.nodes[0].own)) })
+	slices.SortStableFunc(roots, func(a, b *branch) int { return cmp.Compare(len(a.nodes[0].own), len(b.nodes[0].own)) })
 	seen := map[meaning]bool{}
 	for i, one := range roots {
 		if i > 0 {
-			metrics[one.nodes[0].differs(seen)]++
+			one.broken = one.nodes[0].differs(seen)
 		}
 		for _, n := range one.nodes {
 			for _, says := range n.means {
 				seen[says] = true
+			}
+		}
+	}
+}
+
+// metricsOf counts the branches, and by cause the requests that did not continue tokens.
+func metricsOf(all []branch) map[string]float64 {
+	metrics := map[string]float64{metricBranches: float64(len(all))}
+	for _, one := range all {
+		if one.broken != "" {
+			metrics[brokenBy+one.broken]++
+		}
+		for _, n := range one.nodes {
+			if cause := n.breaks(); cause != "" {
+				metrics[brokenBy+cause]++
 			}
 		}
 	}
@@ -268,6 +276,6 @@ func (n *node) differs(seen map[meaning]bool) string {
 	case first < 0 || first >= len(n.own): // Only its own reply is new.
 		return brokenByRepeat
 	default:
-		return brokenBy + n.own[first].Role
+		return n.own[first].Role
 	}
 }

@@ -19,6 +19,8 @@ import (
 // conversation is one trajectory of an episode.
 type conversation struct {
 	role, key string
+	// broken is the cause for which a branch of an agent does not continue another one.
+	broken string
 	// replies were sampled so far, in their order. They carry their sampled ids and their parts, reasoning among
 	// them, which the environment is not given.
 	replies []chat.Message

@@ -17,7 +17,8 @@ func (e *episode) transcript(reason string) []byte {
 	}
 	parts := make([]transcript.Part, 0, len(e.order))
 	for _, c := range e.order {
-		parts = append(parts, transcript.Part{Role: c.role, Key: c.key, StopReason: c.stop, Recorder: c.recorder})
+		parts = append(parts, transcript.Part{Role: c.role, Key: c.key, StopReason: c.stop, PrefixBroken: c.broken,
+			Recorder: c.recorder})
 	}
 	parts = append(parts, e.frozenParts()...)
 	return transcript.Encode(reason, parts, rl.MaxTranscript/max(1, e.spec.GroupSize))

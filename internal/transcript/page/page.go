@@ -94,6 +94,7 @@ func (w *writer) conversation(c transcript.Conversation) {
 		}
 		w.put(` <span class="note">%</span></h3>`+"\n", c.StopReason)
 	}
+	w.unlessEmpty("<p class=\"note\">%.</p>\n", transcript.ExplainPrefix(c.PrefixBroken))
 	if len(c.Tools) > 0 {
 		w.put(`<details><summary class="note">% tools</summary>`+"\n", strconv.Itoa(len(c.Tools)))
 		for _, tool := range c.Tools {
@@ -120,6 +121,7 @@ func (w *writer) message(m transcript.Message) {
 	if m.NewPrompt {
 		w.put("<p class=\"note\">The environment begins a new prompt:</p>\n")
 	}
+	w.unlessEmpty("<p class=\"note\">%:</p>\n", transcript.ExplainPrefix(m.PrefixBroken))
 	w.put(`<div class="message %"><span class="who">%`, m.Role, m.Role)
 	w.unlessEmpty(" %", m.Name)
 	if m.Reply > 0 {

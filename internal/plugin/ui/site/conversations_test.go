@@ -125,6 +125,21 @@ func TestWhoMayNotCreatePods(t *testing.T) {
 	f.expect(t, stuck, "RepliesCut")
 }
 
+// TestConversationsHaveTheCausesOfBranches shows why a branch begins, and why the tokens of a reply begin anew.
+func TestConversationsHaveTheCausesOfBranches(t *testing.T) {
+	f := newFixture(t, interceptor.Funcs{}, func(ctx context.Context, run *v1alpha1.TrainingRun, step int64,
+		evaluation bool) (transcript.Step, []int64, error) {
+		out, steps, err := uitest.Read(ctx, run, step, evaluation)
+		branch := &out.Groups[0].Episodes[0].Conversations[0]
+		branch.Key, branch.PrefixBroken = "agent/2", "system"
+		branch.Messages[1].PrefixBroken = "format"
+		return out, steps, err
+	})
+	f.expect(t, stuck+"/conversations", "agent/2",
+		"prefix broken: system, the conversation equals another one up to a message of this role.",
+		"prefix broken: format, the model&#39;s format has rewritten earlier replies, and the tokens begin anew.")
+}
+
 // TestHostileTexts are shown as text: no element, attribute or control character comes of them.
 func TestHostileTexts(t *testing.T) {
 	f := newFixture(t, interceptor.Funcs{}, uitest.ReadHostile)

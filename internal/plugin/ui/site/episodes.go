@@ -106,7 +106,9 @@ type episodeView struct {
 type conversationView struct {
 	transcript.Conversation
 
-	Note   string
+	Note string
+	// Broken explains why the conversation is a branch of its own.
+	Broken string
 	Shown  []messageView
 	Tokens []tokenRow
 	NoText string
@@ -116,6 +118,8 @@ type conversationView struct {
 type messageView struct {
 	transcript.Message
 
+	// Broken explains why the reply does not continue the tokens before it.
+	Broken         string
 	Body, Thoughts passage
 	Called         []callView
 	Folded         bool
@@ -173,7 +177,7 @@ func viewOf(e transcript.Episode, texts string, place url.Values, address string
 		out.Figures = append(out.Figures, figure{Name: name, Value: numberOf(e.Metrics[name])})
 	}
 	for i, c := range e.Conversations {
-		shown := conversationView{Conversation: c, Note: noteOf(c)}
+		shown := conversationView{Conversation: c, Note: noteOf(c), Broken: transcript.ExplainPrefix(c.PrefixBroken)}
 		for j, m := range c.Messages {
 			shown.Shown = append(shown.Shown, messageOf(m, func(field string, next int) string {
 				at := url.Values{"conversation": {strconv.Itoa(i)}, "message": {strconv.Itoa(j)}, "field": {field},
@@ -198,8 +202,8 @@ func messageOf(m transcript.Message, more func(field string, next int) string) m
 		}
 		return p
 	}
-	out := messageView{Message: m, Body: passageOf(m.Text, "text"), Thoughts: passageOf(m.Thinking, "thinking"),
-		Folded: m.Role == "tool"}
+	out := messageView{Message: m, Broken: transcript.ExplainPrefix(m.PrefixBroken), Body: passageOf(m.Text, "text"),
+		Thoughts: passageOf(m.Thinking, "thinking"), Folded: m.Role == "tool"}
 	for i, call := range m.Calls {
 		out.Called = append(out.Called, callView{Name: call.Name, Arguments: passageOf(call.Arguments, strconv.Itoa(i))})
 	}
@@ -232,7 +236,7 @@ func noteOf(c transcript.Conversation) string {
 		parts = append(parts, "stop reason "+c.StopReason)
 	}
 	if n := len(c.Segments); n > 1 {
-		parts = append(parts, fmt.Sprintf("%d branches", n))
+		parts = append(parts, fmt.Sprintf("%d segments", n))
 	}
 	return strings.Join(parts, ", ")
 }

@@ -131,10 +131,10 @@ func Pieces(context.Context, string) (func([]int32) []string, error) {
 func ReadHostile(context.Context, *v1alpha1.TrainingRun, int64, bool) (transcript.Step, []int64, error) {
 	e := transcript.Episode{Outcome: Hostile, Reason: Hostile, StopReason: Hostile, Reward: 1,
 		Parts: map[string]float64{Hostile: 1}, Metrics: map[string]float64{Hostile: 1},
-		Conversations: []transcript.Conversation{{Role: Hostile, Key: Hostile, Omitted: Hostile,
+		Conversations: []transcript.Conversation{{Role: Hostile, Key: Hostile, PrefixBroken: Hostile, Omitted: Hostile,
 			Tools: []transcript.Tool{{Name: Hostile, Description: Hostile}},
 			Messages: []transcript.Message{{Role: Hostile, Name: Hostile, Text: Hostile, Thinking: Hostile, Problem: Hostile,
-				Calls: []transcript.Call{{Name: Hostile, Arguments: Hostile}}},
+				PrefixBroken: Hostile, Calls: []transcript.Call{{Name: Hostile, Arguments: Hostile}}},
 				{Role: "tool", Text: strings.Repeat("0123456789abcdef", LongLine/16)}},
 			Judgements: []transcript.Judgement{{Criterion: Hostile, Rationale: Hostile}}}}}
 	return transcript.Step{Step: 3, Lineage: Hostile, Missing: Hostile, Groups: []transcript.Group{{Slot: 7,
