@@ -99,7 +99,7 @@ def status(name):
     return [line.split(":")[1].split() for line in me.splitlines() if line.startswith(name + ":")]
 with open("result.json", "w") as file:
     json.dump({
-        "argv": sys.argv, "path": sys.path, "name": __name__, "file": __file__, "spec": __spec__ is None,
+        "argv": sys.argv, "path": sys.path, "name": __name__, "file": globals().get("__file__"), "spec": __spec__ is None,
         "environment": {k: v for k, v in os.environ.items() if k not in ("HOME", "TMPDIR", "PWD")},
         "home": os.environ["HOME"] == os.getcwd() == os.environ["PWD"] == tempfile.gettempdir(),
         "limits": [resource.getrlimit(i) for i in range(16)], "nice": os.nice(0), "umask": os.umask(0o77),
@@ -115,8 +115,8 @@ print("an error", file=sys.stderr)
 sys.exit(int(os.environ["TASK"]))
 `
 
-// TestForkedCommands runs a command in a process of its own and in a fork, by its file and as a module. Each finds the
-// same.
+// TestForkedCommands runs a command in a process of its own and in a fork: by its file, as a module and as a text. Each
+// finds the same.
 func TestForkedCommands(t *testing.T) {
 	inSandboxes(t, func(t *testing.T, _ *host, c *client.Client) {
 		gateway, _ := greet(t, "tcp", "127.0.0.1:0")
@@ -129,6 +129,7 @@ func TestForkedCommands(t *testing.T) {
 		for name, command := range map[string][]string{
 			"a file":   {python3, "-u", filepath.Join(dir, "agent.py"), "--one", "two"},
 			"a module": {python3, "-m", "pack", "--one"},
+			"a text":   {python3, "-u", "-c", preforkScript, "--one"},
 		} {
 			// The variable TASK, of which no import was told, has a call start afresh.
 			afresh, _ := startCommand(t, c, name+" afresh", spawn.Config{Command: command}, edit)
@@ -176,7 +177,7 @@ func withoutPaths(t *testing.T, r spawn.Result) map[string]any {
 // TestErrorsOfForkedCommands compares the errors of a forked script with the errors of a fresh process.
 func TestErrorsOfForkedCommands(t *testing.T) {
 	needPython(t)
-	dir := writeModules(t, map[string]string{
+	files := map[string]string{
 		"shared.py": sharedModule,
 		"fails.py":  "raise ValueError('it fails')\n",
 		"raises.py": "import shared\ndef f(): return 1 / 0\nf()\n",
@@ -187,14 +188,20 @@ func TestErrorsOfForkedCommands(t *testing.T) {
 		"ends.py":   "import os\nos._exit(5)\n",
 		"ended.py":  "import shared, ends\n",
 		"text.py":   "import shared, sys\nsys.exit('a text')\n",
-	})
-	c := startRunner(t).dial(t)
+	}
+	dir := writeModules(t, files)
+	// A text is not beside its modules.
+	edit := func(spec *protocol.Spec) { spec.Env["PYTHONPATH"] = dir }
+	scripts, texts := startRunner(t).dial(t), startRunner(t).dial(t)
 	for name, forked := range map[string]bool{"raises": true, "killed": true, "import": true, "none": true, "text": true,
-		"syntax": false, "absent": false,
-		"ended": false} {
-		command := []string{python3, filepath.Join(dir, name+".py")}
-		afresh, _ := startCommand(t, c, name+"-afresh", spawn.Config{Command: command}, nil)
-		program, said := startCommand(t, c, name, spawn.Config{Command: command, Variables: []string{"TASK"}}, nil)
+		"syntax": false, "absent": false, "ended": false, "raises, as a text": true, "import, as a text": true,
+		"text, as a text": true, "syntax, as a text": false} {
+		c, command := scripts, []string{python3, filepath.Join(dir, name+".py")}
+		if of, isText := strings.CutSuffix(name, ", as a text"); isText {
+			c, command = texts, []string{python3, "-c", files[of+".py"]}
+		}
+		afresh, _ := startCommand(t, c, name+"-afresh", spawn.Config{Command: command}, edit)
+		program, said := startCommand(t, c, name, spawn.Config{Command: command, Variables: []string{"TASK"}}, edit)
 		if (said.Afresh == "") != forked {
 			t.Errorf("%s: the program says %+v, want forks: %v", name, said, forked)
 		}

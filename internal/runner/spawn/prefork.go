@@ -16,11 +16,12 @@ var pythonName = regexp.MustCompile(`^python[0-9.]*$`)
 // pythonFlags are the flags of an interpreter that change nothing for a process that forks.
 var pythonFlags = []string{"-u", "-B"}
 
-// preforked is the configuration of prefork.py: a script or a module with its arguments.
+// preforked is the configuration of prefork.py: a script, a module or a text with its arguments.
 type preforked struct {
 	Command   []string `json:"command"`
 	Script    string   `json:"script,omitempty"`
 	Module    string   `json:"module,omitempty"`
+	Code      string   `json:"code,omitempty"`
 	Arguments []string `json:"arguments"`
 	// Variables are the names of the variables that calls have of their own.
 	Variables []string `json:"variables"`
@@ -30,8 +31,8 @@ type preforked struct {
 	flags []string
 }
 
-// readPython returns how a command is forked. It reports false for a command that is no python FILE or python -m
-// MODULE. FILE is an absolute path, since a command begins in an empty directory.
+// readPython returns how a command is forked. It reports false for a command that is not python FILE, python -m MODULE
+// or python -c CODE. FILE is an absolute path, since a command begins in an empty directory.
 func readPython(c Config) (preforked, bool) {
 	p := preforked{Command: c.Command, Variables: append([]string{}, c.Variables...), Exclude: []string{},
 		Arguments: []string{}}
@@ -45,6 +46,8 @@ func readPython(c Config) (preforked, bool) {
 	switch {
 	case len(rest) > 1 && rest[0] == "-m":
 		p.Module, rest = rest[1], rest[2:]
+	case len(rest) > 1 && rest[0] == "-c" && rest[1] != "":
+		p.Code, rest = rest[1], rest[2:]
 	case len(rest) > 0 && filepath.IsAbs(rest[0]) && strings.HasSuffix(rest[0], ".py"):
 		p.Script, rest = rest[0], rest[1:]
 	default:

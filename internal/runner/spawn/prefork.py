@@ -61,6 +61,11 @@ def imports(tree, package):
 def find(config):
     """Returns the program's file and package, and becomes the program in what its imports see of it."""
     main = types.ModuleType("__main__")
+    if config.get("code"):  # whose sys.path is that of this process, which is a python -c as well
+        sys.argv = ["-c"] + config["arguments"]
+        sys.modules["__main__"] = main
+        main.__dict__.update(__builtins__=__builtins__)
+        return "<string>", None
     if not getattr(sys.flags, "safe_path", False):
         sys.path.pop(0)  # the '' of python -c
     sys.argv = [config.get("script") or "-m"] + config["arguments"]
@@ -82,6 +87,14 @@ def find(config):
     if not spec or not spec.origin or not spec.origin.endswith(".py"):
         raise Unfit("the module %s has no source" % name)
     return spec.origin, spec.parent
+
+
+def source(config, name):
+    """Returns the text of the program."""
+    if config.get("code"):
+        return config["code"]
+    with io.open_code(name) as file:
+        return file.read()
 
 
 def state():
@@ -145,8 +158,7 @@ def prepare(config):
 
     variables = set(config["variables"]) | {"*", "HOME", "TMPDIR", "PWD"}
     name, package = find(config)
-    with io.open_code(name) as file:
-        tree = ast.parse(file.read())
+    tree = ast.parse(source(config, name))
     if Reads.names & variables or printed(pipe):
         raise Unfit("its package depends on the episode")
     os.getcwd = noted
@@ -212,8 +224,8 @@ def run(config):
     if config.get("module"):
         runpy._run_module_as_main(config["module"])
         return
-    with io.open_code(config["script"]) as file:
-        code = compile(file.read(), config["script"], "exec", dont_inherit=True)
+    name = config.get("script") or "<string>"
+    code = compile(source(config, name), name, "exec", dont_inherit=True)
     exec(code, sys.modules["__main__"].__dict__)
 
 
