@@ -21,9 +21,10 @@ CHAOS ?= 5
 DEATHS ?= 10000
 DRAWS ?= 5000
 FAULTS ?= 1000
+EVENTS ?= 24
 HOSTILE_HOURS ?= 24
 # The unit tests read nothing but the tree, so that Go may take results of unchanged packages from its cache. Shuffled they have none.
-UNIT := ./api/... ./cmd/... ./config/... ./internal/... ./test/e2e/connections ./test/endpoint/... ./test/model/... ./test/networkpolicy
+UNIT := ./api/... ./cmd/... ./config/... ./internal/... ./test/e2e/connections ./test/endpoint/... ./test/model/... ./test/networkpolicy ./test/wheel
 SEED ?= 0
 
 .PHONY: help
@@ -106,7 +107,7 @@ fuzz: ## Run every fuzz target for FUZZTIME (10s).
 	@hack/fuzz.sh $(FUZZTIME)
 
 .PHONY: chaos
-chaos: ## Run the unit tests in random order, the survival suite CHAOS (5) times, kill DEATHS (10000) learners, draw DRAWS (5000) wrong answers, answer the manager wrongly for HOSTILE_HOURS (24) of simulated time, diagnose 42 runs, and compare the usage of runs with FAULTS (1000) faults with the bill.
+chaos: ## Run the unit tests in random order, the survival suite CHAOS (5) times, kill DEATHS (10000) learners, draw DRAWS (5000) wrong answers, answer the manager wrongly for HOSTILE_HOURS (24) of simulated time, diagnose 42 runs, kill each process of a run with agents at EVENTS (24) events, and compare the usage of runs with FAULTS (1000) faults with the bill.
 	@go test -race -shuffle=on -count=1 -timeout 30m $(UNIT)
 	@CGO_ENABLED=0 go test -shuffle=on -count=$(CHAOS) -timeout 3h ./test/survival/...
 	@CGO_ENABLED=0 SURVIVAL_DEATHS=$(DEATHS) SURVIVAL_SEED=$(SEED) \
@@ -117,6 +118,8 @@ chaos: ## Run the unit tests in random order, the survival suite CHAOS (5) times
 		go test -run '^TestHostileLearners$$' -count=1 -timeout 1h -v ./internal/controller/trainingrun | grep -v '^ *=== \|^ *--- PASS'
 	@CGO_ENABLED=0 SURVIVAL_DIAGNOSIS=all \
 		go test -run '^TestDiagnosis$$' -count=1 -timeout 1h -v ./test/survival | grep -v '^ *=== \|^ *--- PASS'
+	@CGO_ENABLED=0 SURVIVAL_EVENTS=$(EVENTS) SURVIVAL_SEED=$(SEED) \
+		go test -run '^TestAgentsSurviveAtEachEvent$$' -count=1 -timeout 3h -v ./test/survival | grep -v '^ *=== \|^ *--- PASS'
 	@CGO_ENABLED=0 SURVIVAL_FAULTS=$(FAULTS) SURVIVAL_SEED=$(SEED) \
 		go test -run '^TestSpendingAgreesWithTheBill$$' -count=1 -timeout 3h -v ./test/survival | grep -v '^ *=== \|^ *--- PASS'
 

@@ -4,6 +4,7 @@
 package survival
 
 import (
+	"context"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -17,6 +18,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/rollout"
 	"github.com/tinker-operator/tinker-operator/internal/rollout/groupstore"
 	"github.com/tinker-operator/tinker-operator/internal/rollout/setup"
+	"github.com/tinker-operator/tinker-operator/internal/tinkersim/stats"
 )
 
 // researcher is an agent that speaks HTTP as the services' clients do: it asks two helpers at the same time, and
@@ -86,17 +88,64 @@ func (w *fixture) startAgentWorker(a agentWorker, reached func(n int64)) (kill f
 	})
 }
 
+// agentsRun is a run in which no process dies.
+type agentsRun struct {
+	*fixture
+	want   outcome
+	billed stats.Billed
+	// replies counts those of the endpoint, and points the fault points that the learner has passed.
+	replies, points int64
+}
+
+// playAgents plays a run in which no process dies.
+func playAgents(t *testing.T) agentsRun {
+	t.Helper()
+	var replies, points atomic.Int64
+	run := agentsRun{fixture: newFixture(t, researching)}
+	run.startAgentWorker(run.newAgentWorker("w0"), func(int64) { replies.Add(1) })
+	verdict := run.waitFor(run.startLearner(1, func(context.Context, func() error, string, int64) error {
+		points.Add(1)
+		return nil
+	}), contract.CauseCompleted)
+	run.want, run.billed = run.outcome(verdict), run.sim.Stats().Billed
+	run.replies, run.points = replies.Load(), points.Load()
+	if len(run.rows()) == 0 || run.billed.ForwardBackwardTokens == 0 {
+		t.Fatalf("the undisturbed run has %d rows and %+v", len(run.rows()), run.billed)
+	}
+	return run
+}
+
+// compareWith expects weights, metrics, rows and purchases of the undisturbed run in a run in which processes died.
+func (r agentsRun) compareWith(w *fixture, verdict contract.Verdict, learnerDied, workerDied bool) {
+	w.t.Helper()
+	w.compareWeights(verdict, r.want)
+	w.compareMetrics(r.want)
+	if diff := cmp.Diff(r.goldenRows(), w.goldenRows()); diff != "" {
+		w.t.Errorf("rows (-undisturbed +got):\n%s", diff)
+	}
+	got, used := w.sim.Stats().Billed, w.outcome(verdict).usage
+	if learnerDied { // Requests that are open when a learner dies may be asked again.
+		isBill := used.PromptTokens == got.PromptTokens && used.SampledTokens == got.SampledTokens
+		isBelow := used.PromptTokens <= got.PromptTokens && used.SampledTokens <= got.SampledTokens &&
+			used.PromptTokens+used.SampledTokens+used.UnconfirmedTokens >= got.PromptTokens+got.SampledTokens
+		if !isBelow || !workerDied && !isBill {
+			w.t.Errorf("the usage is %+v, and the bill %+v", used, got)
+		}
+		return
+	}
+	if got.PromptTokens != r.billed.PromptTokens || got.SampledTokens != r.billed.SampledTokens {
+		w.t.Errorf("bought %+v, want the samples of %+v", got, r.billed)
+	}
+	if used.PromptTokens != r.want.usage.PromptTokens || used.SampledTokens != r.want.usage.SampledTokens {
+		w.t.Errorf("the usage is %+v, want the samples of %+v", used, r.want.usage)
+	}
+}
+
 // TestAgentsSurvive has the runner with its agents, the worker, the worker with its disk, and the learner die after
 // some of the replies. Weights, rows and purchases equal an undisturbed run's.
 func TestAgentsSurvive(t *testing.T) {
 	t.Parallel()
-	undisturbed := newFixture(t, researching)
-	undisturbed.startAgentWorker(undisturbed.newAgentWorker("w0"), func(int64) {})
-	want := undisturbed.outcome(undisturbed.waitFor(undisturbed.startLearner(1, nil), contract.CauseCompleted))
-	billed := undisturbed.sim.Stats().Billed
-	if len(undisturbed.rows()) == 0 || billed.ForwardBackwardTokens == 0 {
-		t.Fatalf("the undisturbed run has %d rows and %+v", len(undisturbed.rows()), billed)
-	}
+	undisturbed := playAgents(t)
 	for name, tc := range map[string]struct {
 		runner, worker, pod []int64
 		learner             []int64
@@ -118,31 +167,8 @@ func TestAgentsSurvive(t *testing.T) {
 				<-w.startLearner(int32(i+1), w.dieAt("row.written", step)).done
 			}
 			verdict := w.waitFor(w.startLearner(int32(len(tc.learner)+1), nil), contract.CauseCompleted)
-			w.compareWeights(verdict, want)
-			w.compareMetrics(want)
-			if diff := cmp.Diff(undisturbed.goldenRows(), w.goldenRows()); diff != "" {
-				t.Errorf("rows (-undisturbed +got):\n%s", diff)
-			}
-			if d.deaths.Load() != int64(len(tc.runner)+len(tc.worker)+len(tc.pod)) {
-				t.Errorf("got %d deaths, want as many as %+v names", d.deaths.Load(), tc)
-			}
-			got, used := w.sim.Stats().Billed, w.outcome(verdict).usage
-			if len(tc.learner) > 0 { // Requests that are open when a learner dies may be asked again.
-				isBill := used.PromptTokens == got.PromptTokens && used.SampledTokens == got.SampledTokens
-				isBelow := used.PromptTokens <= got.PromptTokens && used.SampledTokens <= got.SampledTokens &&
-					used.PromptTokens+used.SampledTokens+used.UnconfirmedTokens >= got.PromptTokens+got.SampledTokens
-				if dead := len(tc.worker)+len(tc.pod) > 0; !isBelow || !dead && !isBill {
-					t.Errorf("the usage is %+v, and the bill %+v", used, got)
-				}
-				return
-			}
-			if got.PromptTokens != billed.PromptTokens || got.SampledTokens != billed.SampledTokens {
-				t.Errorf("bought %+v, want the samples of %+v", got, billed)
-			}
-			if used.PromptTokens != want.usage.PromptTokens ||
-				used.SampledTokens != want.usage.SampledTokens {
-				t.Errorf("the usage is %+v, want the samples of %+v", used, want.usage)
-			}
+			d.expect(len(tc.runner) + len(tc.worker) + len(tc.pod))
+			undisturbed.compareWith(w, verdict, len(tc.learner) > 0, len(tc.worker)+len(tc.pod) > 0)
 		})
 	}
 }
@@ -153,6 +179,7 @@ type agentDeaths struct {
 	runner, worker, pod []int64
 	answered            atomic.Int64
 	deaths              atomic.Int64
+	dying               sync.WaitGroup
 
 	mu      sync.Mutex
 	current agentWorker
@@ -177,7 +204,7 @@ func (d *agentDeaths) begin(worker agentWorker) {
 		}{{d.runner, d.endRunner}, {d.worker, d.endWorker}, {d.pod, d.endPod}} {
 			for _, at := range deaths.at {
 				if at == n {
-					go deaths.do() // The reply's own process ends as well.
+					d.dying.Go(deaths.do) // The reply's own process ends as well.
 				}
 			}
 		}
@@ -213,6 +240,15 @@ func (d *agentDeaths) endPod() {
 		d.kill()
 		d.begin(d.newAgentWorker(d.current.name + "x"))
 	})
+}
+
+// expect waits for the deaths that have begun, and expects as many.
+func (d *agentDeaths) expect(deaths int) {
+	d.t.Helper()
+	d.dying.Wait()
+	if n := d.deaths.Load(); n != int64(deaths) {
+		d.t.Errorf("got %d deaths, want %d", n, deaths)
+	}
 }
 
 func (d *agentDeaths) stop() {
