@@ -42,7 +42,9 @@ async def openai_agents(task):
     if "helper" in task:
         helper = agents.Agent(name="helper", instructions="You help.", model=model, tools=tools)
         tools = tools + [helper.as_tool("helper", "asks a helper", max_turns=MOST)]
-    agent = agents.Agent(name="adder", instructions="Call add.", model=model, tools=tools)
+    # A drawn reply of the simulator's model may be cut, which is an exception of the framework.
+    settings = agents.ModelSettings(temperature=0) if "plain" in task else agents.ModelSettings()
+    agent = agents.Agent(name="adder", instructions="Call add.", model=model, tools=tools, model_settings=settings)
     if "stream" not in task:
         return (await agents.Runner.run(agent, task, max_turns=MOST)).final_output
     result = agents.Runner.run_streamed(agent, task, max_turns=MOST)
