@@ -109,6 +109,30 @@ func TestArchitectureNamesEveryPackage(t *testing.T) {
 	}
 }
 
+// TestAgentsPageShowsTheSample checks that the agent at the head of docs/agents.md is that of the sample.
+func TestAgentsPageShowsTheSample(t *testing.T) {
+	page, err := os.ReadFile(filepath.Join(root, "docs/agents.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	sample, err := os.ReadFile(filepath.Join(root, "config/samples/agent-openai.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, rest, _ := strings.Cut(string(sample), "\n  execution:\n")
+	code, _, found := strings.Cut(rest, "---\n")
+	want := "    execution:\n"
+	for line := range strings.Lines(code) {
+		if line != "\n" {
+			line = "  " + line
+		}
+		want += line
+	}
+	if !found || !strings.Contains(string(page), want) {
+		t.Errorf("docs/agents.md does not show the agent of config/samples/agent-openai.yaml:\n%s", want)
+	}
+}
+
 // TestGlossaryIsSorted checks that the words of docs/glossary.md are in alphabetical order.
 func TestGlossaryIsSorted(t *testing.T) {
 	text, err := os.ReadFile(filepath.Join(root, "docs/glossary.md"))

@@ -16,8 +16,6 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
-
-	"github.com/tinker-operator/tinker-operator/internal/transcript"
 )
 
 // repository is a row of the sample agent-swe.
@@ -139,7 +137,11 @@ func TestMiniSWEAgentRepairsInTheSandbox(t *testing.T) {
 		}
 		fmt.Fprintf(&sample, "    %s\n", line)
 	}
-	groups, progress := trySample(t, sample.Bytes())
+	program, err := filepath.Abs(sweProgram)
+	if err != nil {
+		t.Fatal(err)
+	}
+	groups, progress := trySample(t, sample.Bytes(), frameworksPython(t), "PYTHONPATH="+program)
 	if !strings.Contains(progress, "a right answer earns 1") {
 		t.Errorf("the repair does not earn 1:\n%s", progress)
 	}
@@ -157,37 +159,4 @@ func TestMiniSWEAgentRepairsInTheSandbox(t *testing.T) {
 	if len(groups) != 2 {
 		t.Errorf("%d episodes, want 2", len(groups))
 	}
-}
-
-// trySample plays two episodes of a manifest on this machine, with the program and the packages of the sample. It
-// returns them, and what the command says of its progress.
-func trySample(t *testing.T, manifest []byte) ([]transcript.Group, string) {
-	t.Helper()
-	program, err := filepath.Abs(sweProgram)
-	if err != nil {
-		t.Fatal(err)
-	}
-	tags, err := os.ReadFile("../../hack/build-tags")
-	if err != nil {
-		t.Fatal(err)
-	}
-	binary := filepath.Join(t.TempDir(), "kubectl-tinker")
-	build := exec.CommandContext(t.Context(), "go", "build", "-tags", strings.TrimSpace(string(tags)), "-o", binary,
-		"../../cmd/kubectl-tinker")
-	if out, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("building kubectl-tinker: %v\n%s", err, out)
-	}
-	var out, progress bytes.Buffer
-	cmd := exec.CommandContext(t.Context(), binary, "try", "-f", "-", "--episodes", "2", "-o", "json")
-	cmd.Stdin, cmd.Stdout, cmd.Stderr = bytes.NewReader(manifest), &out, &progress
-	cmd.Env = append(os.Environ(), "PYTHONPATH="+program,
-		"PATH="+filepath.Dir(frameworksPython(t))+string(filepath.ListSeparator)+os.Getenv("PATH"))
-	if err := cmd.Run(); err != nil {
-		t.Fatalf("kubectl tinker try: %v\n%s", err, progress.Bytes())
-	}
-	var groups []transcript.Group
-	if err := json.Unmarshal(out.Bytes(), &groups); err != nil {
-		t.Fatal(err)
-	}
-	return groups, progress.String()
 }

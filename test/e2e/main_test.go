@@ -109,9 +109,9 @@ func install(ctx context.Context) error {
 }
 
 // installPresent installs or upgrades to the chart of this tree, with what the chart of the previous version does not
-// know.
-func installPresent(ctx context.Context) error {
-	return installChart(ctx, ".", image, "--set", "environmentServers.shared=true")
+// know, and with settings of a test.
+func installPresent(ctx context.Context, settings ...string) error {
+	return installChart(ctx, ".", image, append([]string{"--set", "environmentServers.shared=true"}, settings...)...)
 }
 
 // installChart installs or upgrades to the chart of a working tree of the repository, with an image that is loaded.

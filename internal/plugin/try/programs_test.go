@@ -125,7 +125,7 @@ func TestTryScoresGroups(t *testing.T) {
 // TestTryPlaysEpisodesOfCode plays the samples whose episodes are code.
 func TestTryPlaysEpisodesOfCode(t *testing.T) {
 	for sample, conversations := range map[string]int{"python-environment.yaml": 1, "self-play.yaml": 2,
-		"agent-openai.yaml": 1, "agent-anthropic.yaml": 1, "agent-branches.yaml": 3} {
+		"agent-branches.yaml": 3} {
 		t.Run(sample, func(t *testing.T) {
 			stdout, stderr, err := call(t, variables(t), "", "-f", "../../../config/samples/"+sample, "--episodes", "4", "-o",
 				"json")
