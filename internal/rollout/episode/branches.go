@@ -188,7 +188,8 @@ func (b *branches) add(n *node, says meaning) {
 type branch struct {
 	key   string
 	nodes []*node
-	// broken is the cause for which the branch does not continue another one; empty for the first branch.
+	// broken is the cause for which the branch does not continue another one; empty for the branch that begins with the
+	// fewest messages.
 	broken string
 }
 
