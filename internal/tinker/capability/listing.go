@@ -6,7 +6,6 @@ package capability
 import (
 	"cmp"
 	"context"
-	"maps"
 	"time"
 
 	"github.com/tinker-operator/tinker-operator/internal/tinker"
@@ -59,11 +58,21 @@ func (l listingCheck) userMetadata(ctx context.Context) {
 	switch {
 	case err != nil:
 		l.findings.recordError(UserMetadata, err)
-	case maps.Equal(run.UserMetadata, l.metadata):
+	case contains(run.UserMetadata, l.metadata):
 		l.findings.record(UserMetadata, Supported, "")
 	default:
 		l.findings.record(UserMetadata, Ignored, "the metadata of a model is not returned")
 	}
+}
+
+// contains reports whether metadata have all that was given, which a broker adds to.
+func contains(metadata, given tinker.Metadata) bool {
+	for name, value := range given {
+		if metadata[name] != value {
+			return false
+		}
+	}
+	return true
 }
 
 // checkpoints changes the TTL of the saved state and looks for the state in the listing.
