@@ -49,14 +49,15 @@ type Capabilities struct {
 	// +kubebuilder:validation:MaxLength=64
 	// +optional
 	Connection string `json:"connection,omitempty"`
-	// sharedFrom names the run of the namespace that made the checks which this run did not repeat.
+	// sharedFrom is the check that found what this run did not check itself: that of another run of the namespace or, in a
+	// run with tinker.endpointRef, that of the broker.
 	// +optional
 	SharedFrom *SharedCheck `json:"sharedFrom,omitempty"`
 }
 
-// SharedCheck is the check of another run.
+// SharedCheck is the check of another run, or of the broker of a TinkerEndpoint.
 type SharedCheck struct {
-	// name is the name of that run.
+	// name is the name of that run, or of the TinkerEndpoint.
 	// +kubebuilder:validation:MaxLength=253
 	// +required
 	Name string `json:"name"`

@@ -40,6 +40,8 @@ const (
 	AnnotationPods = "rl.tinker-operator.dev/pods"
 	// AnnotationEndpointSecret names, on the run file, the Secret with the run's token at its TinkerEndpoint.
 	AnnotationEndpointSecret = "rl.tinker-operator.dev/endpoint-secret"
+	// AnnotationCheckAgain is, on a TinkerEndpoint, any text: with another text the broker checks the server again.
+	AnnotationCheckAgain = "rl.tinker-operator.dev/check-again"
 	// AnnotationCreator is the user who created a run, if an admission policy guarantees it.
 	AnnotationCreator = "rl.tinker-operator.dev/creator"
 	// AnnotationData lists the volumes of data sets that a Job's pods mount.

@@ -3,6 +3,21 @@
 
 package v1alpha1
 
+// ConditionChecked says whether the broker of a TinkerEndpoint knows what the server supports, as far as runs have asked.
+const ConditionChecked = "Checked"
+
+// Reasons of the condition Checked of a TinkerEndpoint.
+const (
+	// ReasonCheckRefused says that the server refuses the check of a model.
+	ReasonCheckRefused = "CheckRefused"
+	// ReasonChecked says that every check for which runs asked has ended.
+	ReasonChecked = "Checked"
+	// ReasonChecking says that a check is in progress.
+	ReasonChecking = "Checking"
+	// ReasonNotAsked says that no run has asked for a check.
+	ReasonNotAsked = "NotAsked"
+)
+
 // Reasons of the conditions Ready and Stalled of a TinkerEndpoint, besides SpecInvalid, KeyRefused and
 // EndpointUnreachable.
 const (

@@ -236,7 +236,8 @@ type NamespaceWeight struct {
 
 // TinkerEndpointStatus is the observed state of an endpoint.
 type TinkerEndpointStatus struct {
-	// conditions are Ready, which says that the broker serves runs, and Stalled, which says that a person has to act.
+	// conditions are Ready, which says that the broker serves runs, Stalled, which says that a person has to act, and
+	// Checked, which says whether the broker knows what the server supports.
 	// +listType=map
 	// +listMapKey=type
 	// +kubebuilder:validation:MaxItems=16
@@ -265,6 +266,66 @@ type TinkerEndpointStatus struct {
 	// +kubebuilder:validation:MaxItems=64
 	// +optional
 	Usage []EndpointBudgetUsage `json:"usage,omitempty"`
+	// capabilities are what the server supports, by base model and by the parts of the network that are trained. The
+	// broker checks what a run asks for once a day, for all runs.
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=64
+	// +optional
+	Capabilities []EndpointCapabilities `json:"capabilities,omitempty"`
+}
+
+// EndpointCapabilities are the operations that the server of an endpoint supports with a base model, found by a check
+// of the broker. The names are those of a run's status.capabilities. What is in none of the lists was not checked.
+type EndpointCapabilities struct {
+	// model is the base model that was tried.
+	// +kubebuilder:validation:MaxLength=256
+	// +required
+	Model string `json:"model"`
+	// trainModules are the parts of the network that were trained.
+	// +listType=set
+	// +kubebuilder:validation:MaxItems=3
+	// +optional
+	TrainModules []TrainModule `json:"trainModules,omitempty"`
+	// supported lists the operations that worked.
+	// +listType=set
+	// +kubebuilder:validation:MaxItems=64
+	// +kubebuilder:validation:items:MaxLength=64
+	// +optional
+	Supported []string `json:"supported,omitempty"`
+	// ignored lists the settings that the server accepts and that have no effect.
+	// +listType=set
+	// +kubebuilder:validation:MaxItems=64
+	// +kubebuilder:validation:items:MaxLength=64
+	// +optional
+	Ignored []string `json:"ignored,omitempty"`
+	// unsupported lists the settings that the server refuses, or implements differently.
+	// +listType=set
+	// +kubebuilder:validation:MaxItems=64
+	// +kubebuilder:validation:items:MaxLength=64
+	// +optional
+	Unsupported []string `json:"unsupported,omitempty"`
+	// undecided lists what was checked without a result. Runs that need it check it themselves.
+	// +listType=set
+	// +kubebuilder:validation:MaxItems=64
+	// +kubebuilder:validation:items:MaxLength=64
+	// +optional
+	Undecided []string `json:"undecided,omitempty"`
+	// checkedAt is when the oldest of the findings was made; absent if there are none.
+	// +optional
+	CheckedAt *metav1.Time `json:"checkedAt,omitempty"`
+	// clientVersion is the version of the broker that checked. Servers do not say which version they have.
+	// +kubebuilder:validation:MaxLength=64
+	// +optional
+	ClientVersion string `json:"clientVersion,omitempty"`
+	// connection is a digest of what else decides a check: the fields of the spec about the server, and the annotation
+	// rl.tinker-operator.dev/check-again.
+	// +kubebuilder:validation:MaxLength=64
+	// +optional
+	Connection string `json:"connection,omitempty"`
+	// refused is the message with which the server refused the last check; absent if it did not.
+	// +kubebuilder:validation:MaxLength=512
+	// +optional
+	Refused string `json:"refused,omitempty"`
 }
 
 // EndpointBudgetUsage is the usage of a budget in its current period.

@@ -16,6 +16,7 @@ import (
 
 	"golang.org/x/sync/semaphore"
 
+	"github.com/tinker-operator/tinker-operator/internal/broker/checks"
 	"github.com/tinker-operator/tinker-operator/internal/broker/meter"
 	"github.com/tinker-operator/tinker-operator/internal/broker/share"
 	"github.com/tinker-operator/tinker-operator/internal/tinker"
@@ -29,8 +30,12 @@ type Config struct {
 	BaseURL, APIKey string
 	// TokenKey is the key of contract.DeriveEndpointKey, from which the tokens of runs are derived.
 	TokenKey []byte
-	// Dir is the folder with the records of owners. One broker at a time may use it.
+	// Dir is the folder with the records of owners and of checks. One broker at a time may use it.
 	Dir string
+	// Namespace is the operator's namespace, to which what checks use is ascribed.
+	Namespace string
+	// ClientVersion is the version of the program, which says with which client the server was checked.
+	ClientVersion string
 	// Models are the base models that runs may use; all if there are none.
 	Models []string
 	// Readable are checkpoints that runs may use besides the checkpoints of their namespace.
@@ -91,6 +96,9 @@ type Broker struct {
 	runs     atomic.Pointer[map[[sha256.Size]byte]Run]
 	// refused and unreachable are the last failures at the server that no success followed, or nil.
 	refused, unreachable atomic.Pointer[string]
+	// checks has what the server supports. The requests of a check pass by loop.
+	checks *checks.Checks
+	loop   *loop
 }
 
 // Open returns a broker that knows the owners that its folder records, and as yet no run.
@@ -118,6 +126,9 @@ func Open(config Config) (*Broker, error) {
 	err = b.Update(Settings{BaseURL: config.BaseURL, APIKey: config.APIKey, TokenKey: config.TokenKey,
 		Models: config.Models, Readable: config.Readable,
 		Publication: config.Publication, Project: config.Project, HTTP: config.HTTP})
+	if err == nil {
+		err = b.openChecks()
+	}
 	if err != nil {
 		b.Close()
 		return nil, fmt.Errorf("opening broker: %w", err)
@@ -150,8 +161,11 @@ func (b *Broker) Drain() { b.drain() }
 
 func (b *Broker) isDraining() bool { return b.drained.Err() != nil }
 
-// Close ends the recording of owners. Requests in progress should have ended.
-func (b *Broker) Close() { b.owners.journal.Close() }
+// Close ends checks and the recording of owners. Requests in progress should have ended.
+func (b *Broker) Close() {
+	b.closeChecks()
+	b.owners.journal.Close()
+}
 
 // Failed returns why the broker can record nothing, or nil. A broker that failed has to be opened anew.
 func (b *Broker) Failed() error {

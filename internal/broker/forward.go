@@ -148,6 +148,8 @@ func (b *Broker) serveItself(w http.ResponseWriter, r *http.Request, run Run, pa
 		return true, b.listModels(w, r, run)
 	case "GET checkpoints":
 		return true, b.listCheckpoints(w, r, run)
+	case "POST " + tinker.PathCheck:
+		return true, b.answerCheck(w, r, run)
 	default:
 		return false, nil
 	}

@@ -225,8 +225,7 @@ func (b *Broker) checkField(run Run, name, text string, err error) error {
 	switch name {
 	case "base_model":
 		if !b.mayUseModel(text) {
-			return refuse(http.StatusBadRequest, problem.ModelRefused,
-				"TinkerEndpoint %s does not permit the model %s", b.config.Endpoint, text)
+			return b.modelRefused(text)
 		}
 	case "weights_access_token":
 		return refuse(http.StatusForbidden, problem.RouteRefused,
@@ -237,6 +236,12 @@ func (b *Broker) checkField(run Run, name, text string, err error) error {
 		}
 	}
 	return nil
+}
+
+// modelRefused answers for a model that the endpoint does not permit.
+func (b *Broker) modelRefused(name string) error {
+	return refuse(http.StatusBadRequest, problem.ModelRefused, "TinkerEndpoint %s does not permit the model %s",
+		b.config.Endpoint, name)
 }
 
 // isCheckpoint reports whether a server may take a text for the path of a checkpoint.

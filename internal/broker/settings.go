@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 
 	"github.com/tinker-operator/tinker-operator/internal/contract"
 	"github.com/tinker-operator/tinker-operator/internal/endpoint"
@@ -102,12 +103,15 @@ func (b *Broker) Apply(settings endpoint.Settings, apiKey string, tokenKey []byt
 	if err := b.Update(next); err != nil {
 		return fmt.Errorf("applying generation %d of the settings: %w", settings.Generation, err)
 	}
+	b.checks.SetConnection(settings.Connection)
+	counted := settings
+	counted.Runs = append(slices.Clone(settings.Runs), b.checkRun())
 	if b.config.Meter != nil {
-		b.config.Meter.SetSettings(settings)
+		b.config.Meter.SetSettings(counted)
 	}
 	if b.config.Gate != nil {
 		b.config.Gate.SetLimits(settings.Limits)
-		b.config.Gate.SetRuns(settings.Runs)
+		b.config.Gate.SetRuns(counted.Runs)
 	}
 	runs := make([]Run, 0, len(settings.Runs))
 	for _, run := range settings.Runs {
@@ -117,11 +121,13 @@ func (b *Broker) Apply(settings endpoint.Settings, apiKey string, tokenKey []byt
 	return nil
 }
 
-// SetRuns says which runs there are. The tokens of others do not count any more.
+// SetRuns says which runs there are, besides the broker's own of its checks. The tokens of others do not count any
+// more.
 func (b *Broker) SetRuns(runs []Run) {
 	key := b.inForce.Load().TokenKey
-	byToken := make(map[[sha256.Size]byte]Run, len(runs))
-	for _, run := range runs {
+	byToken := make(map[[sha256.Size]byte]Run, len(runs)+1)
+	own := Run{Owner: Owner{UID: CheckUID, Namespace: b.config.Namespace}}
+	for _, run := range append(slices.Clone(runs), own) {
 		byToken[sha256.Sum256([]byte(contract.RunToken(key, run.UID)))] = run
 	}
 	b.runs.Store(&byToken)
@@ -129,7 +135,7 @@ func (b *Broker) SetRuns(runs []Run) {
 
 // Report returns what the broker says of its work. The process that holds the Lease adds time, identity and generation.
 func (b *Broker) Report() endpoint.Report {
-	report := endpoint.Report{KeyRefused: b.KeyRefused(), Unreachable: textOf(&b.unreachable)}
+	report := endpoint.Report{KeyRefused: b.KeyRefused(), Unreachable: textOf(&b.unreachable), Checks: b.checks.Report()}
 	if err := b.Failed(); err != nil {
 		report.RecordsFailed = err.Error()
 	}

@@ -22,7 +22,7 @@ type Answer struct {
 
 // Stats are the sizes of what a broker holds.
 type Stats struct {
-	// Runs are the runs whose token counts.
+	// Runs are the runs whose token counts, besides the broker's own.
 	Runs int
 	// Sessions, Models, Samplers and Futures are the objects whose owner the broker knows.
 	Sessions, Models, Samplers, Futures int
@@ -35,7 +35,7 @@ func (b *Broker) Stats() Stats {
 	b.owners.mu.RLock()
 	defer b.owners.mu.RUnlock()
 	return Stats{
-		Runs: len(*b.runs.Load()), Sessions: len(b.owners.byID[session]), Models: len(b.owners.byID[model]),
+		Runs: len(*b.runs.Load()) - 1, Sessions: len(b.owners.byID[session]), Models: len(b.owners.byID[model]),
 		Samplers: len(b.owners.byID[sampler]), Futures: len(b.owners.byID[future]), BodyBytes: b.bodyBytes.Load(),
 	}
 }

@@ -7,6 +7,7 @@
 package endpoint
 
 import (
+	"slices"
 	"time"
 
 	"github.com/tinker-operator/tinker-operator/internal/contract/spending"
@@ -68,6 +69,8 @@ type Settings struct {
 	Budgets []Budget                  `json:"budgets,omitempty"`
 	// Runs are the runs whose token counts.
 	Runs []Run `json:"runs,omitempty"`
+	// Connection digests what else decides the result of a check of the server.
+	Connection string `json:"connection,omitempty"`
 }
 
 // Readable permits the runs of some namespaces to load, sample and inspect some checkpoints.
@@ -166,6 +169,42 @@ type Report struct {
 	Budgets []BudgetUsage `json:"budgets,omitempty"`
 	// Throttled are the runs that waited for their share in the last minute.
 	Throttled []Throttled `json:"throttled,omitempty"`
+	// Checks are what the server supports, at most MaxChecks.
+	Checks []Check `json:"checks,omitempty"`
+}
+
+const (
+	// CheckLife is how long runs rely on a check of the server.
+	CheckLife = 24 * time.Hour
+	// MaxChecks bounds the checks of an endpoint.
+	MaxChecks = 64
+)
+
+// Check is what the server supports with a base model and a choice of the matrices that are trained, by the names of
+// package capability, sorted. What is in none of the lists was not checked.
+type Check struct {
+	Model string `json:"model"`
+	// TrainModules are values of the TrainingRun's model.trainModules, sorted.
+	TrainModules []string `json:"trainModules,omitempty"`
+	Supported    []string `json:"supported,omitempty"`
+	// Ignored are accepted without an effect, and Undecided were checked without a result.
+	Ignored     []string `json:"ignored,omitempty"`
+	Unsupported []string `json:"unsupported,omitempty"`
+	Undecided   []string `json:"undecided,omitempty"`
+	// CheckedAt is when the oldest of the findings was made; zero if there are none.
+	CheckedAt time.Time `json:"checkedAt,omitzero"`
+	// ClientVersion is the version of the broker that checked, and Connection that of its settings.
+	ClientVersion string `json:"clientVersion,omitempty"`
+	Connection    string `json:"connection,omitempty"`
+	// Checking says that a check is in progress, and Refused is the message with which the server refused the last one.
+	Checking bool   `json:"checking,omitempty"`
+	Refused  string `json:"refused,omitempty"`
+}
+
+// Answers reports whether a feature was checked, with or without a result.
+func (c Check) Answers(feature string) bool {
+	return slices.Contains(c.Supported, feature) || slices.Contains(c.Ignored, feature) ||
+		slices.Contains(c.Unsupported, feature) || slices.Contains(c.Undecided, feature)
 }
 
 // BudgetUsage is what was used of a budget.

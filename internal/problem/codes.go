@@ -31,6 +31,7 @@ const (
 	RouteRefused          Code = "RouteRefused"
 	RequestInvalid        Code = "RequestInvalid"
 	ModelRefused          Code = "ModelRefused"
+	CheckRefused          Code = "CheckRefused"
 	BrokerDraining        Code = "BrokerDraining"
 	RecordsBlocked        Code = "RecordsBlocked"
 )
@@ -198,4 +199,5 @@ const (
 	BrokerUnavailable      Code = "BrokerUnavailable"
 	RecordsFailed          Code = "RecordsFailed"
 	ServerUnreachable      Code = "ServerUnreachable"
+	ServerCheckRefused     Code = "ServerCheckRefused"
 )

@@ -42,6 +42,12 @@ var brokerTable = []entry{
 		Next:   AwaitRepair,
 		Fact:   "The TinkerEndpoint does not permit a model that the run needs.",
 		Repair: "Add the model to spec.allowed.models of the TinkerEndpoint, or choose another model.name."}},
+	{CheckRefused, Row{
+		Conditions: progressing, Reason: string(UnsupportedByEndpoint), Endpoint: true, NeedsAction: true, Retry: AWhile,
+		Next: AwaitRepair,
+		Fact: "The server refuses the capability check of the broker with the model of the run.",
+		Repair: "Look at the condition Checked of the TinkerEndpoint, and have its server repaired. If the server does not " +
+			"offer the model, choose another model.name."}},
 	{BrokerDraining, Row{
 		Conditions: progressing, Reason: string(EndpointUnreachable), Endpoint: true, Retry: Always,
 		Fact: "No broker of the TinkerEndpoint serves.",

@@ -50,4 +50,9 @@ var platformTable = []entry{
 		Conditions: brokered, Reason: string(EndpointUnreachable), NeedsAction: true,
 		Fact:   "The server of the endpoint does not answer the broker (%s).",
 		Repair: "Check spec.baseURL, spec.proxyURL and the network of the operator's namespace."}},
+	{ServerCheckRefused, Row{
+		Conditions: "Checked of a TinkerEndpoint", Reason: string(CheckRefused), NeedsAction: true,
+		Fact: "The server refuses the capability check of the broker (%s).",
+		Repair: "Repair the server, or offer the model there. If only some models may be used, list them in " +
+			"spec.allowed.models."}},
 }

@@ -25,6 +25,7 @@ var brokerCategories = map[problem.Code]tinker.Category{
 	problem.RouteRefused:          tinker.CategoryUnsupported,
 	problem.RequestInvalid:        tinker.CategoryUser,
 	problem.ModelRefused:          tinker.CategoryUser,
+	problem.CheckRefused:          tinker.CategoryUser,
 	problem.RequestTooLarge:       tinker.CategoryTooLarge,
 }
 
@@ -45,7 +46,7 @@ func (e *Error) classify(r response) {
 // FailsOf returns the code of a call that failed with err: the code of the error's category, unless a broker gave a
 // more specific one.
 func FailsOf(err error) problem.Code {
-	if e, ok := errors.AsType[*Error](err); ok && e.Code == problem.ModelRefused {
+	if e, ok := errors.AsType[*Error](err); ok && (e.Code == problem.ModelRefused || e.Code == problem.CheckRefused) {
 		return e.Code
 	}
 	return CodesOf(CategoryFrom(err)).Fails

@@ -1,0 +1,66 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package checks
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/tinker-operator/tinker-operator/internal/atomicfile"
+	"github.com/tinker-operator/tinker-operator/internal/endpoint"
+)
+
+// fileName is the name of the file in the folder of the records.
+const fileName = "checks.json"
+
+// read reads what an earlier broker found. A file that cannot be decoded is as none: the server is checked again.
+func (c *Checks) read() error {
+	data, err := os.ReadFile(filepath.Join(c.config.Dir, fileName))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("reading the checks: %w", err)
+	}
+	var all []endpoint.Check
+	if err := json.Unmarshal(data, &all); err != nil {
+		c.config.Logger.Warn("the file of the checks cannot be decoded; the server is checked again", "err", err)
+		return nil
+	}
+	for _, found := range all {
+		of := key{model: found.Model}
+		for _, name := range found.TrainModules {
+			of.attn, of.mlp, of.unembed = of.attn || name == "Attention", of.mlp || name == "MLP", of.unembed || name == "Unembed"
+		}
+		c.known[of] = &entry{Check: found, asked: found.CheckedAt}
+	}
+	return nil
+}
+
+// write writes what was found. What cannot be written is in memory until the broker ends, and is checked again by the
+// next one.
+func (c *Checks) write() {
+	c.writing.Lock()
+	defer c.writing.Unlock()
+	var all []endpoint.Check
+	for _, found := range c.Report() {
+		if found.Checking, found.Refused = false, ""; !found.CheckedAt.IsZero() {
+			all = append(all, found)
+		}
+	}
+	data, err := json.Marshal(all)
+	if err == nil {
+		err = c.config.Lease()
+	}
+	if err == nil {
+		err = atomicfile.WriteDurable(filepath.Join(c.config.Dir, fileName), 0o600, data)
+	}
+	if err != nil {
+		c.config.Logger.Warn("the checks are not recorded", "err", err)
+	}
+}
