@@ -141,6 +141,10 @@ type Progress struct {
 	TrainingSeconds float64 `json:"trainingSeconds"`
 }
 
+// EndpointVariable is the environment variable of a learner with the name of its TinkerEndpoint. The learner asks the
+// broker what the server supports, and does not check it itself.
+const EndpointVariable = "TINKER_ENDPOINT"
+
 // The capabilities that the manager speaks of.
 const (
 	CapabilityOptimizerRestore = "optimizer_restore"

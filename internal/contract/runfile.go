@@ -61,8 +61,8 @@ type RunFile struct {
 	KnownCheckpoints []string `json:"knownCheckpoints,omitempty"`
 	// Capabilities of the endpoint as an earlier attempt found them; nil if none has looked.
 	Capabilities *Capabilities `json:"capabilities,omitempty"`
-	// SharedCapabilities are the results of another run's check; nil if the run's own status has capabilities. SharedFrom
-	// names that run.
+	// SharedCapabilities are the results of another run's check, or of the check of the TinkerEndpoint's broker; nil if
+	// the run's own status has capabilities. SharedFrom names that run or the TinkerEndpoint.
 	SharedCapabilities *Capabilities `json:"sharedCapabilities,omitempty"`
 	// Connection digests how the learner reaches the endpoint, which the results of its check depend on.
 	Connection string `json:"connection,omitempty"`
@@ -104,11 +104,11 @@ type Capabilities struct {
 	// ClientVersion is the version of the learner that checked, and Connection the digest in its run file.
 	ClientVersion string `json:"clientVersion,omitempty"`
 	Connection    string `json:"connection,omitempty"`
-	// SharedFrom is the check of another run that a part was found by; nil without one.
+	// SharedFrom is the check of another run, or of a broker, that a part was found by; nil without one.
 	SharedFrom *SharedCheck `json:"sharedFrom,omitempty"`
 }
 
-// SharedCheck is the check of another run of the namespace.
+// SharedCheck is the check of another run of the namespace, or of the broker of a TinkerEndpoint.
 type SharedCheck struct {
 	Name      string `json:"name"`
 	CheckedAt string `json:"checkedAt"`

@@ -104,6 +104,9 @@ func learnerTemplate(run *v1alpha1.TrainingRun, attempt int32, linkName string,
 	p.mount(secretVolume(credentialsVolume, linkName, contract.TokenKey, contract.ManagerTokenKey, contract.CertificateKey,
 		contract.PrivateKeyKey), credentialsDir)
 	p.connect(run, attempt)
+	if named := run.Spec.Tinker.EndpointRef; named != nil {
+		p.container.Env = append(p.container.Env, corev1.EnvVar{Name: contract.EndpointVariable, Value: named.Name})
+	}
 	p.keepArtifacts(run.Spec.Artifacts)
 	p.mountTrackingKeys(run.Spec.Tracking)
 	return p.template(LearnerLabels(run, attempt), userLabels(run), PodOverrides(run, v1alpha1.TargetLearner), settings)

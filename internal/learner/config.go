@@ -24,6 +24,8 @@ type Config struct {
 	File        contract.RunFile
 	Credentials contract.Credentials
 	APIKey      string
+	// Endpoint is the name of the TinkerEndpoint whose broker the learner calls; empty for a run with a key of its own.
+	Endpoint string
 	// UserAgent identifies the program to the endpoint.
 	UserAgent string
 	// Identity distinguishes this process from any other that claims the same attempt.

@@ -5,6 +5,7 @@ package learner
 
 import (
 	"context"
+	"slices"
 	"strconv"
 
 	"github.com/tinker-operator/tinker-operator/internal/contract"
@@ -45,6 +46,20 @@ func (p *featureChecker) checker(features []capability.Feature) capability.Check
 func (p *featureChecker) Check(ctx context.Context, features []capability.Feature) (capability.Report, error) {
 	report, err := p.checker(features).Run(ctx)
 	return report, failure.Operation{Refused: problem.UnsupportedByEndpoint}.Failed(err, "checking the endpoint")
+}
+
+// Ask asks the broker of the run's TinkerEndpoint what it found about features.
+func (p *featureChecker) Ask(ctx context.Context, features []capability.Feature) (tinker.CheckResponse, error) {
+	checker := p.checker(features)
+	request := tinker.CheckRequest{BaseModel: checker.Model, Lora: checker.Lora}
+	for _, f := range features {
+		request.Features = append(request.Features, string(f))
+	}
+	found, err := p.client.CheckAtBroker(ctx, request)
+	if slices.Contains(found.Unsupported, string(capability.Protobuf)) {
+		p.client.UseJSON()
+	}
+	return found, failure.Operation{Refused: problem.UnsupportedByEndpoint}.Failed(err, "asking the broker for its check")
 }
 
 // checkOptimizer reports whether a model that was loaded from a state to train on has the optimizer's state: an

@@ -111,7 +111,7 @@ func (l *learner) prepareRecords() {
 }
 
 func newPreflight(l *learner) *preflight.Checker {
-	return preflight.New(preflight.Config{
+	config := preflight.Config{
 		File: l.file, API: l.client, FeatureChecker: l.features, Hub: l.config.Hub,
 		Blocked:         func(why string) { l.status.Block(problem.TokenizerBlocked, why) },
 		TemplateBlocked: func(why string) { l.status.Block(problem.TemplateUnusable, why) },
@@ -127,7 +127,11 @@ func newPreflight(l *learner) *preflight.Checker {
 		Pause:       l.config.Timing.wait, Logger: l.config.Logger,
 		Now:           l.config.Now,
 		ClientVersion: version.String(),
-	})
+	}
+	if l.config.Endpoint != "" {
+		config.Broker = l.features
+	}
+	return preflight.New(config)
 }
 
 // countSystem returns how many tokens a system message has in the format of the run's model.

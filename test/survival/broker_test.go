@@ -23,6 +23,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/endpoint"
 	"github.com/tinker-operator/tinker-operator/internal/tinker"
 	"github.com/tinker-operator/tinker-operator/internal/tinker/client"
+	"github.com/tinker-operator/tinker-operator/internal/version"
 )
 
 // endpointKey is the key of the runs' tokens, which is derived from the manager key, and anotherEndpointKey the key
@@ -89,7 +90,8 @@ func (b *brokered) open() {
 	b.openMeter()
 	gate := share.New(share.Config{})
 	opened, err := broker.Open(broker.Config{Endpoint: "shared", BaseURL: b.url, APIKey: apiKey, TokenKey: b.tokenKey,
-		Dir: b.dir, Meter: b.meter, Gate: gate, Now: b.now, Logger: b.logger()})
+		Dir: b.dir, Meter: b.meter, Gate: gate, Now: b.now, Logger: b.logger(), Namespace: "operator",
+		ClientVersion: version.String()})
 	if err != nil {
 		b.t.Fatal(err)
 	}

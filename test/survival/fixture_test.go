@@ -63,6 +63,9 @@ type fixture struct {
 	workers     []*fakeWorker
 	// front and key are the address at which the run reaches the simulator, and its credential; empty for the simulator's.
 	front, key string
+	// endpoint is the name of the TinkerEndpoint, whose broker the learner asks what the server supports; empty for a
+	// learner that checks itself.
+	endpoint string
 	// http is the client by which learners call the simulator; nil is their own.
 	http *http.Client
 	// barrier is the time for which learners wait for the workers of the learner before; 0 is 80 ms, which is shorter than
@@ -290,7 +293,7 @@ func (w *fixture) startLearnerOn(number int32, hook hook, wrap func(net.Listener
 	config := learner.Config{
 		File: file, Credentials: w.credentials, APIKey: cmp.Or(w.key, apiKey), Identity: fmt.Sprintf("pod-%d-%p", number, a),
 		Exchange: wrap(listener), Heartbeat: heartbeats, Logger: w.logger(), Drain: drain, HTTP: w.http,
-		Hub: &fetch.Fetcher{Endpoint: w.url},
+		Endpoint: w.endpoint, Hub: &fetch.Fetcher{Endpoint: w.url},
 		Timing: learner.Timing{
 			Tracking: time.Millisecond, TrackingPatience: cmp.Or(w.trackingPatience, patience),
 			Barrier: cmp.Or(w.barrier, 80*time.Millisecond), Silence: cmp.Or(w.silence, time.Minute),

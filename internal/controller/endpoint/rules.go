@@ -29,6 +29,8 @@ type Use struct {
 	BudgetReached string
 	// Until is the time at which the budget's next period begins; zero for a budget without end.
 	Until time.Time
+	// Check is what the broker found for the model of the run; nil if it has not checked less than a day ago.
+	Check *v1alpha1.EndpointCapabilities
 }
 
 // UseOf returns the use of an endpoint by a run at a time. The endpoint is nil if it does not exist. namespace are the

@@ -15,11 +15,12 @@ import (
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
 	"github.com/tinker-operator/tinker-operator/internal/contract"
 	"github.com/tinker-operator/tinker-operator/internal/desired"
+	"github.com/tinker-operator/tinker-operator/internal/endpoint"
 	"github.com/tinker-operator/tinker-operator/internal/status"
 )
 
-// SharedFor is the time for which runs rely on the check of another run.
-const SharedFor = 24 * time.Hour
+// SharedFor is the time for which runs rely on the check of another run, or of a broker.
+const SharedFor = endpoint.CheckLife
 
 // checkedAnew are the features that each run checks itself, whatever others found: a change of them would change the
 // size of each step, and nothing would show that.

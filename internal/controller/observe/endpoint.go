@@ -47,6 +47,7 @@ func (o *Observer) observeEndpoint(ctx context.Context, run *v1alpha1.TrainingRu
 	}
 	seen.Endpoint = endpoint.UseOf(run, found, labels, o.Now())
 	if found != nil {
+		seen.Endpoint.Check = endpoint.CheckOf(found, run.Spec.Model, o.Now())
 		if seen.Endpoint.Prices, err = o.prices.of(ctx, o.Live, found, o.Now()); err != nil {
 			return err
 		}

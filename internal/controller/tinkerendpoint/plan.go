@@ -38,6 +38,9 @@ type plan struct {
 	ready, stalled status.Condition
 	runs           int32
 	usage          []v1alpha1.EndpointBudgetUsage
+	// capabilities are what the server supports, and checked is the condition about them.
+	capabilities []v1alpha1.EndpointCapabilities
+	checked      status.Condition
 }
 
 // makePlan decides the settings of the broker, and the status. known are the prices of the operator.
@@ -55,6 +58,7 @@ func makePlan(of *v1alpha1.TinkerEndpoint, seen observed, known map[string]spend
 		}
 	}
 	p.ready, p.stalled = conditionsOf(of, seen, p.runs, now)
+	p.capabilities, p.checked = checksOf(of, seen.report)
 	return p, nil
 }
 
@@ -64,7 +68,7 @@ func settingsOf(of *v1alpha1.TinkerEndpoint, seen observed, known map[string]spe
 	settings := endpoint.Settings{
 		Endpoint: of.Name, Generation: of.Generation, BaseURL: spec.BaseURL, ProxyURL: spec.ProxyURL,
 		Project: spec.ProjectID, Models: spec.Allowed.Models, Prices: pricesOf(seen, known),
-		Publication: spec.Allowed.Publication == v1alpha1.PublicationOwn,
+		Publication: spec.Allowed.Publication == v1alpha1.PublicationOwn, Connection: rules.ServerConnection(of),
 	}
 	if l := spec.Limits; l != nil {
 		settings.Limits = endpoint.Limits{RequestsPerSecond: ptr.Deref(l.RequestsPerSecond, 0),

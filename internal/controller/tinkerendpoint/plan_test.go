@@ -18,6 +18,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1/ref"
 	"github.com/tinker-operator/tinker-operator/internal/contract/spending"
+	rules "github.com/tinker-operator/tinker-operator/internal/controller/endpoint"
 	"github.com/tinker-operator/tinker-operator/internal/endpoint"
 	"github.com/tinker-operator/tinker-operator/internal/problem"
 	"github.com/tinker-operator/tinker-operator/internal/status"
@@ -87,7 +88,7 @@ func TestSettings(t *testing.T) {
 	want := endpoint.Settings{Endpoint: "prod", Generation: 4, BaseURL: "https://tinker.example.com",
 		ProxyURL: "http://proxy", Project: "p", Models: []string{"m"},
 		Readable: []endpoint.Readable{{Namespaces: []string{"x"}, Checkpoints: []string{"tinker://r/weights/s"}}},
-		Limits:   endpoint.Limits{RequestsPerSecond: 5}, Publication: true,
+		Limits:   endpoint.Limits{RequestsPerSecond: 5}, Publication: true, Connection: rules.ServerConnection(of),
 		Prices:  map[string]spending.Price{"m": {Prompt: 7}, "n": {Prompt: 2}},
 		Budgets: []endpoint.Budget{{Name: "b", USD: 3, Period: endpoint.PeriodMonth}},
 		Runs: []endpoint.Run{

@@ -190,8 +190,8 @@ func computeStatus(of *v1alpha1.TinkerEndpoint, p plan, namespace string, now ti
 	next := *of.Status.DeepCopy()
 	next.Namespace = namespace
 	next.ObservedGeneration = ptr.To(of.Generation)
-	next.Runs, next.Usage = ptr.To(p.runs), p.usage
-	for _, c := range []status.Condition{p.ready, p.stalled} {
+	next.Runs, next.Usage, next.Capabilities = ptr.To(p.runs), p.usage, p.capabilities
+	for _, c := range []status.Condition{p.ready, p.stalled, p.checked} {
 		status.Set(&next.Conditions, &next.Codes, of.Generation, now, c)
 	}
 	return next

@@ -71,7 +71,7 @@ func (r *Reconciler) prepare(ctx context.Context, run *v1alpha1.TrainingRun, see
 		return p.withBlock(resolve.FileProblem(err), 0), nil
 	}
 	file.Former = files.Former(run, file)
-	if err := r.shareCheck(ctx, run, &file); err != nil {
+	if err := r.shareCheck(ctx, run, seen, &file); err != nil {
 		p.start = 0
 		return p, err
 	}
@@ -80,10 +80,15 @@ func (r *Reconciler) prepare(ctx context.Context, run *v1alpha1.TrainingRun, see
 }
 
 // shareCheck gives a run without capabilities of its endpoint the capabilities that another run of the namespace has
-// found there.
-func (r *Reconciler) shareCheck(ctx context.Context, run *v1alpha1.TrainingRun, file *contract.RunFile) error {
+// found there or, at a TinkerEndpoint, the capabilities that the broker has found.
+func (r *Reconciler) shareCheck(ctx context.Context, run *v1alpha1.TrainingRun, seen observe.State,
+	file *contract.RunFile) error {
 	file.Connection = endpoint.Connection(run)
 	if file.Capabilities != nil {
+		return nil
+	}
+	if named := run.Spec.Tinker.EndpointRef; named != nil {
+		file.SharedCapabilities = endpoint.ShareCheck(seen.Endpoint.Check, named.Name, file.Fixed.BaseURL)
 		return nil
 	}
 	var runs v1alpha1.TrainingRunList

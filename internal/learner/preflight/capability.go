@@ -7,20 +7,31 @@ import (
 	"context"
 
 	"github.com/tinker-operator/tinker-operator/internal/contract"
+	"github.com/tinker-operator/tinker-operator/internal/tinker"
 	"github.com/tinker-operator/tinker-operator/internal/tinker/capability"
 )
 
-// CheckFeatures finds out whether the endpoint honours the run's settings. It keeps the results of an earlier attempt
-// or of another run, unless the run was refused because of them, and checks only unknown features. Package capability
-// describes the cost. The error says why the endpoint cannot serve the run; the report is complete even then.
+// CheckFeatures finds out whether the endpoint honours the run's settings. It keeps the results of an earlier attempt,
+// of another run or of the broker, unless the run was refused because of them, and checks only unknown features. Package
+// capability describes the cost. The error says why the endpoint cannot serve the run; the report is complete even then.
 func (c *Checker) CheckFeatures(ctx context.Context) (capability.Report, error) {
 	needs := needsOf(c.File)
 	features := featuresOf(c.File, needs)
 	report := withoutRefusals(c.Known(), c.File, needs)
+	if missing := report.Missing(features); c.Broker != nil && len(missing) > 0 {
+		found, err := c.ask(ctx, missing)
+		if err != nil {
+			return capability.Report{}, err
+		}
+		report = withoutRefusals(report.With(found), c.File, needs)
+	}
 	// A feature that is undecided after this number of rounds stays unknown.
 	const rounds = 2
 	for round := 0; round < rounds && len(report.Missing(features)) > 0; round++ {
-		found, err := c.insist(ctx, report.Missing(features))
+		missing := report.Missing(features)
+		found, err := c.insist(ctx, func(ctx context.Context) (capability.Report, error) {
+			return c.FeatureChecker.Check(ctx, missing)
+		})
 		if err != nil {
 			return capability.Report{}, err
 		}
@@ -66,11 +77,36 @@ func Assumed(report capability.Report) capability.Report {
 	return report.With(assumed)
 }
 
+// ask returns what the broker found of features. What another version of the client found is checked again.
+func (c *Checker) ask(ctx context.Context, features []capability.Feature) (capability.Report, error) {
+	var found tinker.CheckResponse
+	report, err := c.insist(ctx, func(ctx context.Context) (report capability.Report, err error) {
+		found, err = c.Broker.Ask(ctx, features)
+		return c.reportOf(found), err
+	})
+	if err == nil && len(report.Findings) > 0 {
+		c.shared = &contract.SharedCheck{Name: found.Endpoint, CheckedAt: found.CheckedAt}
+	}
+	return report, err
+}
+
+// reportOf returns what a broker found.
+func (c *Checker) reportOf(found tinker.CheckResponse) capability.Report {
+	file := c.File
+	file.Capabilities, file.SharedCapabilities = nil, &contract.Capabilities{BaseURL: file.Fixed.BaseURL,
+		Model: file.Fixed.Model.Name, Supported: found.Supported, Ignored: found.Ignored, Unsupported: found.Unsupported}
+	if found.ClientVersion != c.ClientVersion {
+		file.SharedCapabilities = nil
+	}
+	return known(file)
+}
+
 // insist waits for an endpoint that fails, however long it takes.
-func (c *Checker) insist(ctx context.Context, features []capability.Feature) (capability.Report, error) {
+func (c *Checker) insist(ctx context.Context,
+	check func(context.Context) (capability.Report, error)) (capability.Report, error) {
 	for failures := 1; ; failures++ {
 		began := c.Now()
-		report, err := c.FeatureChecker.Check(ctx, features)
+		report, err := check(ctx)
 		if err == nil {
 			c.Logger.Info("endpoint is checked", "seconds", c.Now().Sub(began).Seconds(),
 				"ignored", report.List(capability.Ignored), "unsupported", report.List(capability.Unsupported),

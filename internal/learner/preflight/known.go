@@ -12,7 +12,8 @@ import (
 )
 
 // Known returns the features of the endpoint that the run file records, if it is the same endpoint and model: features
-// that the run's earlier attempts found, and features that another run found with this version of the client.
+// that the run's earlier attempts found, and features that another run or the broker found with this version of the
+// client.
 func (c *Checker) Known() capability.Report {
 	file := c.File
 	if !c.shares() {
@@ -21,7 +22,7 @@ func (c *Checker) Known() capability.Report {
 	return known(file)
 }
 
-// shares reports whether the checker relies on the check of another run.
+// shares reports whether the checker relies on the check of another run, or of a broker.
 func (c *Checker) shares() bool {
 	shared := c.File.SharedCapabilities
 	return isOf(shared, c.File) && shared.ClientVersion == c.ClientVersion
@@ -53,6 +54,9 @@ func (c *Checker) Capabilities(report capability.Report) *contract.Capabilities 
 	if c.shares() {
 		found.SharedFrom = c.File.SharedCapabilities.SharedFrom
 	}
+	if c.shared != nil {
+		found.SharedFrom = c.shared
+	}
 	return found
 }
 
@@ -73,6 +77,8 @@ func known(file contract.RunFile) capability.Report {
 	}
 	if isOf(file.SharedCapabilities, file) {
 		add(capability.Supported, file.SharedCapabilities.Supported)
+		add(capability.Ignored, file.SharedCapabilities.Ignored)
+		add(capability.Unsupported, file.SharedCapabilities.Unsupported)
 	}
 	if !isOf(file.Capabilities, file) {
 		return report

@@ -51,6 +51,11 @@ type featureChecker interface {
 	Check(ctx context.Context, features []capability.Feature) (capability.Report, error)
 }
 
+// broker says what the broker of a TinkerEndpoint found about features, for all runs.
+type broker interface {
+	Ask(ctx context.Context, features []capability.Feature) (tinker.CheckResponse, error)
+}
+
 // hub fetches tokenizers.
 type hub interface {
 	Load(ctx context.Context, source fetch.Source) (tokenizer.Tokenizer, string, error)
@@ -61,7 +66,9 @@ type Config struct {
 	File           contract.RunFile
 	API            api
 	FeatureChecker featureChecker
-	Hub            hub
+	// Broker is asked before anything is checked; nil for a run with a key of its own.
+	Broker broker
+	Hub    hub
 	// Blocked receives why the tokenizer cannot be fetched, and an empty problem once it can.
 	Blocked func(problem string)
 	// ReadTemplate reads the chat template of the run's model and tries it; TemplateBlocked receives why that fails, and
@@ -86,6 +93,8 @@ type Checker struct {
 	Config
 	// checkedAt is the end of the last check of features; zero if there was none.
 	checkedAt time.Time
+	// shared is the check of the broker that was asked; nil if none was.
+	shared *contract.SharedCheck
 }
 
 // New returns a checker.

@@ -33,9 +33,12 @@ type fake struct {
 	failure   error
 	found     map[capability.Feature]capability.Support
 	asked     [][]capability.Feature
-	digest    string
-	paused    []int
-	blocked   []string
+	// broker is what the broker answers, and askedBroker what it was asked.
+	broker      tinker.CheckResponse
+	askedBroker [][]capability.Feature
+	digest      string
+	paused      []int
+	blocked     []string
 	// bases are the models of checkpoints.
 	bases map[string]string
 }
@@ -53,6 +56,15 @@ func (f *fake) WeightsInfo(_ context.Context, path string) (tinker.WeightsInfo, 
 
 func (f *fake) Capabilities(context.Context) (tinker.ServerCapabilities, error) {
 	return f.server, f.serverErr
+}
+
+func (f *fake) Ask(_ context.Context, features []capability.Feature) (tinker.CheckResponse, error) {
+	f.askedBroker = append(f.askedBroker, features)
+	if f.failures > 0 {
+		f.failures--
+		return tinker.CheckResponse{}, f.failure
+	}
+	return f.broker, nil
 }
 
 func (f *fake) Check(_ context.Context, features []capability.Feature) (capability.Report, error) {
