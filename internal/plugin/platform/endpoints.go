@@ -47,7 +47,8 @@ func NewEndpoints(env cli.IO, cluster *cli.Cluster) *cobra.Command {
 	command := &cobra.Command{
 		Use: "endpoints", Short: "Show the endpoints of the platform, and what their budgets have left",
 		Long: `kubectl tinker endpoints shows the TinkerEndpoints of the cluster, which runs name in tinker.endpointRef:
-whether their brokers serve, how many runs are in progress, and how much of each budget is used in its present period.`,
+whether their brokers serve, how many runs are in progress, and how much of each budget is used in its present period.
+-o wide shows the models with which the broker has checked what the server supports, and what it lacks.`,
 		Example: "  kubectl tinker endpoints\n  kubectl tinker endpoints -o wide",
 		Args:    cli.NoArgs("the command takes none"),
 		RunE: func(command *cobra.Command, _ []string) error {
@@ -85,7 +86,7 @@ func endpoints(ctx context.Context, connection *cli.Connection) ([]v1alpha1.Tink
 func tableOf(all []v1alpha1.TinkerEndpoint, wide bool, now time.Time) output.Result {
 	result := output.Result{Header: []string{"NAME", "ADDRESS", "READY", "RUNS", "BUDGETS"}, Value: all}
 	if wide {
-		result.Header = append(result.Header, "REASON", "NAMESPACE", "AGE", "MESSAGE")
+		result.Header = append(result.Header, "REASON", "NAMESPACE", "AGE", "CHECKED", "MESSAGE")
 	}
 	for i := range all {
 		of := &all[i]
@@ -94,7 +95,7 @@ func tableOf(all []v1alpha1.TinkerEndpoint, wide bool, now time.Time) output.Res
 			strconv.Itoa(int(ptr.Deref(of.Status.Runs, 0))), budgets(of, now)}
 		if wide {
 			row = append(row, ready.Reason, of.Status.Namespace, output.Duration(now.Sub(of.CreationTimestamp.Time)),
-				output.Safe(ready.Message))
+				checked(of, now), output.Safe(ready.Message))
 		}
 		result.Rows = append(result.Rows, row)
 	}
@@ -104,6 +105,28 @@ func tableOf(all []v1alpha1.TinkerEndpoint, wide bool, now time.Time) output.Res
 // unknown is Ready of an endpoint that no manager has looked at.
 var unknown = metav1.Condition{Status: metav1.ConditionUnknown, Reason: "NotObserved",
 	Message: "No manager serves the endpoint: see the chart's values endpoints.enabled and endpoints.names."}
+
+// checked says with which models the broker has checked the server, when, and what the server lacks.
+func checked(of *v1alpha1.TinkerEndpoint, now time.Time) string {
+	var all []string
+	for _, found := range of.Status.Capabilities {
+		text := found.Model
+		if found.CheckedAt != nil {
+			text += fmt.Sprintf(" %s ago", output.Duration(now.Sub(found.CheckedAt.Time)))
+		}
+		if lacks := slices.Concat(found.Ignored, found.Unsupported); len(lacks) > 0 {
+			text += ", lacks " + strings.Join(slices.Sorted(slices.Values(lacks)), " ")
+		}
+		if found.Refused != "" {
+			text += ", refused"
+		}
+		all = append(all, output.Safe(text))
+	}
+	if len(all) == 0 {
+		return "-"
+	}
+	return strings.Join(all, "; ")
+}
 
 // budgets says how much of each budget of an endpoint is used.
 func budgets(of *v1alpha1.TinkerEndpoint, now time.Time) string {

@@ -50,7 +50,9 @@ func TestTableOfEndpoints(t *testing.T) {
 	serving.Status = v1alpha1.TinkerEndpointStatus{Runs: ptr.To[int32](3), Namespace: "operator",
 		Conditions: []metav1.Condition{{Type: "Ready", Status: "True", Reason: "Serving", Message: "It serves."}},
 		Usage: []v1alpha1.EndpointBudgetUsage{{Name: "a", Since: since(11), USD: ptr.To(12.5)},
-			{Name: "b", Tokens: ptr.To[int64](1000)}, {Name: "old", Since: since(10), USD: ptr.To(5.0)}}}
+			{Name: "b", Tokens: ptr.To[int64](1000)}, {Name: "old", Since: since(10), USD: ptr.To(5.0)}},
+		Capabilities: []v1alpha1.EndpointCapabilities{{Model: "m", CheckedAt: ptr.To(metav1.NewTime(now.Add(-2 * time.Hour))),
+			Ignored: []string{"ttl"}, Unsupported: []string{"protobuf"}}, {Model: "n", Refused: "no such model"}}}
 	all := []v1alpha1.TinkerEndpoint{{ObjectMeta: metav1.ObjectMeta{Name: "idle"}}, serving}
 	got := printed(t, tableOf(all, false, now))
 	for _, words := range []string{"idle             Unknown   0      -", "https://tinker.example.com   True",
@@ -60,6 +62,7 @@ func TestTableOfEndpoints(t *testing.T) {
 		}
 	}
 	if wide := printed(t, tableOf(all, true, now)); !strings.Contains(wide, "It serves.") ||
+		!strings.Contains(wide, "m 2h ago, lacks protobuf ttl; n, refused") ||
 		!strings.Contains(wide, "endpoints.enabled") {
 		t.Errorf("the wide table is\n%s", wide)
 	}
