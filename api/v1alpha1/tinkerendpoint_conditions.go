@@ -3,7 +3,8 @@
 
 package v1alpha1
 
-// ConditionChecked says whether the broker of a TinkerEndpoint knows what the server supports, as far as runs have asked.
+// ConditionChecked says whether the broker of a TinkerEndpoint knows what the server supports, as far as runs
+// have asked.
 const ConditionChecked = "Checked"
 
 // Reasons of the condition Checked of a TinkerEndpoint.

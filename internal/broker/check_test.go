@@ -37,8 +37,8 @@ func everything() tinker.CheckRequest {
 // models counts the models that were made.
 func (f *fixture) models() int64 { return f.sim.Stats().Operations["create_model"] }
 
-// TestCheck has two runs ask at once, and one later. The broker checks once, by its own objects, which no run sees; what
-// it cost is the platform's, and counts in no budget.
+// TestCheck has two runs ask at once, and one later. The broker checks once, by its own objects, which no run sees;
+// what it cost is the platform's, and counts in no budget.
 func TestCheck(t *testing.T) {
 	m := newMetered(t, func(_ *metered, c *broker.Config) { c.Namespace, c.ClientVersion = "operator", "v1" })
 	var asking sync.WaitGroup
@@ -176,13 +176,14 @@ func TestCheckWithoutServer(t *testing.T) {
 	defer cancel()
 	var mu sync.Mutex
 	var codes []problem.Code
-	c, err := client.New(client.Config{BaseURL: f.url, APIKey: contract.RunToken(tokenKey, first.UID), Observe: func(e client.Event) {
-		mu.Lock()
-		defer mu.Unlock()
-		if codes = append(codes, e.Code); len(codes) == 1 {
-			cancel()
-		}
-	}})
+	c, err := client.New(client.Config{BaseURL: f.url, APIKey: contract.RunToken(tokenKey, first.UID),
+		Observe: func(e client.Event) {
+			mu.Lock()
+			defer mu.Unlock()
+			if codes = append(codes, e.Code); len(codes) == 1 {
+				cancel()
+			}
+		}})
 	if err != nil {
 		t.Fatal(err)
 	}

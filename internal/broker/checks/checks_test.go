@@ -107,7 +107,8 @@ func TestOnce(t *testing.T) {
 		var asking sync.WaitGroup
 		for range 5 {
 			asking.Go(func() {
-				if found := ask(t, c, of("m", "seed", "ttl", "no such feature")); !slices.Equal(found.Supported, []string{"seed"}) ||
+				found := ask(t, c, of("m", "seed", "ttl", "no such feature"))
+				if !slices.Equal(found.Supported, []string{"seed"}) ||
 					!slices.Equal(found.Ignored, []string{"ttl"}) {
 					t.Errorf("found %+v", found)
 				}
@@ -197,7 +198,8 @@ func TestFailures(t *testing.T) {
 		}
 		s.err = &client.Error{Category: tinker.CategoryUser, Message: "unknown model"}
 		for range 3 {
-			if refused := new(RefusedError); !errors.As(fails(), &refused) || !strings.Contains(refused.Message, "unknown model") {
+			refused := new(RefusedError)
+			if !errors.As(fails(), &refused) || !strings.Contains(refused.Message, "unknown model") {
 				t.Errorf("refused with %v", refused)
 			}
 		}

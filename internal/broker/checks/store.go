@@ -35,7 +35,9 @@ func (c *Checks) read() error {
 	for _, found := range all {
 		of := key{model: found.Model}
 		for _, name := range found.TrainModules {
-			of.attn, of.mlp, of.unembed = of.attn || name == "Attention", of.mlp || name == "MLP", of.unembed || name == "Unembed"
+			of.attn = of.attn || name == "Attention"
+			of.mlp = of.mlp || name == "MLP"
+			of.unembed = of.unembed || name == "Unembed"
 		}
 		c.known[of] = &entry{Check: found, asked: found.CheckedAt}
 	}

@@ -94,8 +94,9 @@ func TestCheckOfBroker(t *testing.T) {
 		at      time.Time
 		want    []string
 	}{
-		"checked":                               {[]client.Object{of}, now, []string{"PPO (ignored)", "as the broker of TinkerEndpoint prod found"}},
-		"checked long ago":                      {[]client.Object{of}, now.Add(24 * time.Hour), []string{"not known", "has not checked"}},
+		"checked": {[]client.Object{of}, now, []string{"PPO (ignored)", "as the broker of TinkerEndpoint prod found"}},
+		"checked long ago": {[]client.Object{of}, now.Add(24 * time.Hour),
+			[]string{"not known", "has not checked"}},
 		"no endpoint, or none that may be read": {nil, now, []string{"not known", "has not checked"}},
 	} {
 		one := run()
