@@ -94,7 +94,9 @@ func run(ctx context.Context, o options) error {
 	if err != nil {
 		return err
 	}
-	if err := metrics.Registry.Register(runmetrics.NewCollector(mgr.GetClient(), mgr.Elected())); err != nil {
+	reads, _ := o.endpoints.Reader(mgr)
+	endpoints := runmetrics.Endpoints{Reader: reads, Names: o.endpoints.Names, Namespace: o.operatorNamespace()}
+	if err := metrics.Registry.Register(runmetrics.NewCollector(mgr.GetClient(), endpoints, mgr.Elected())); err != nil {
 		return fmt.Errorf("registering the metrics of runs: %w", err)
 	}
 	if err := mgr.Add(keyWatch{file: o.managerKeyFile, key: o.managerKey, interval: keyCheckInterval}); err != nil {

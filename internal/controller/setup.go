@@ -63,8 +63,8 @@ type Endpoints struct {
 	TrustCreators bool
 }
 
-// reader returns the reader of TinkerEndpoints, nil for a manager that serves none, and whether they are watched.
-func (e Endpoints) reader(mgr ctrl.Manager) (reads client.Reader, watches bool) {
+// Reader returns the reader of TinkerEndpoints, nil for a manager that serves none, and whether they are watched.
+func (e Endpoints) Reader(mgr ctrl.Manager) (reads client.Reader, watches bool) {
 	switch {
 	case !e.Enabled:
 		return nil, false
@@ -77,7 +77,7 @@ func (e Endpoints) reader(mgr ctrl.Manager) (reads client.Reader, watches bool) 
 
 // setupEndpoints adds the controller of TinkerEndpoints, if the manager serves any.
 func setupEndpoints(mgr ctrl.Manager, options Options, dog *watchdog.Watchdog) error {
-	reads, _ := options.Endpoints.reader(mgr)
+	reads, _ := options.Endpoints.Reader(mgr)
 	if reads == nil {
 		return nil
 	}
@@ -122,7 +122,7 @@ func Setup(ctx context.Context, mgr ctrl.Manager, options Options) error {
 	if err != nil {
 		return err
 	}
-	endpoints, watched := options.Endpoints.reader(mgr)
+	endpoints, watched := options.Endpoints.Reader(mgr)
 	runs := trainingrun.New(trainingrun.Reconciler{
 		Kueue: queues, Endpoints: endpoints, WatchEndpoints: watched,
 		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Poller: learners, Recorder: recorder, Leases: leases,

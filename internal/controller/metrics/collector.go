@@ -1,8 +1,8 @@
 // Copyright 2026 The tinker-operator authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package metrics serves the statuses of TrainingRuns and RewardEnvironments as metrics for Prometheus, to those whom
-// the API server lets get /metrics. It keeps no state: each scrape reads the current statuses.
+// Package metrics serves the statuses of TrainingRuns, RewardEnvironments and TinkerEndpoints as metrics for Prometheus,
+// to those whom the API server lets get /metrics. It keeps no state: each scrape reads the current statuses.
 package metrics
 
 import (
@@ -21,14 +21,15 @@ const timeout = 5 * time.Second
 
 // Collector reads objects at each scrape. It implements prometheus.Collector.
 type Collector struct {
-	objects client.Reader
+	objects   client.Reader
+	endpoints Endpoints
 	// elected is closed once this manager is the one that acts: of several managers one serves the metrics of runs.
 	elected <-chan struct{}
 }
 
-// NewCollector returns a collector of the objects that a reader lists, which should be a cache.
-func NewCollector(objects client.Reader, elected <-chan struct{}) *Collector {
-	return &Collector{objects: objects, elected: elected}
+// NewCollector returns a collector of the objects that a reader lists, which should be a cache, and of endpoints.
+func NewCollector(objects client.Reader, endpoints Endpoints, elected <-chan struct{}) *Collector {
+	return &Collector{objects: objects, endpoints: endpoints, elected: elected}
 }
 
 // Describe sends nothing: which metrics of a run there are depends on its status. So the registry does not check them.
@@ -47,10 +48,13 @@ func (c *Collector) Collect(out chan<- prometheus.Metric) {
 	var environments v1alpha1.RewardEnvironmentList
 	for _, list := range []client.ObjectList{&runs, &environments} {
 		if err := c.objects.List(ctx, list, client.UnsafeDisableDeepCopy); err != nil {
-			out <- prometheus.NewInvalidMetric(prometheus.NewDesc("tinker_operator_collector_error", "Reading objects failed.",
-				nil, nil), err)
+			out <- failed(err)
 			return
 		}
+	}
+	if err := c.endpoints.collect(ctx, out, time.Now()); err != nil {
+		out <- failed(err)
+		return
 	}
 	states, queues := map[[2]string]int{}, map[[2]string]int{}
 	for i := range runs.Items {
@@ -77,4 +81,10 @@ func (c *Collector) Collect(out chan<- prometheus.Metric) {
 				codeLabel(string(status.CodeOf(env.Status.Codes, condition.Type))))
 		}
 	}
+}
+
+// failed makes a scrape fail with an error.
+func failed(err error) prometheus.Metric {
+	return prometheus.NewInvalidMetric(prometheus.NewDesc("tinker_operator_collector_error", "Reading objects failed.",
+		nil, nil), err)
 }

@@ -17,15 +17,18 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
+	"github.com/tinker-operator/tinker-operator/api/v1alpha1/ref"
 	"github.com/tinker-operator/tinker-operator/internal/contract"
 )
 
 // objects are a run that trains, one that has no status yet, one that waits in a queue, and an environment.
-func objects(t *testing.T) client.Reader {
+func objects(t *testing.T, more ...client.Object) client.Reader {
 	t.Helper()
 	at := metav1.NewTime(time.Unix(1700000000, 0))
 	training := &v1alpha1.TrainingRun{ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: "sums"}}
 	training.Spec.Rollouts.Workers = new(int32(6)) // a quota admits two
+	training.Spec.Model.Name, training.Spec.Tinker.EndpointRef = "Qwen/Qwen3-8B", &ref.Endpoint{Name: "prod"}
+	training.Spec.Budget = &v1alpha1.Budget{USD: new(20.0)}
 	training.Status = v1alpha1.TrainingRunStatus{
 		State: v1alpha1.StateTraining, Step: new(int64(7)), Steps: new(int64(60)), Restarts: new(int32(2)), StartTime: &at,
 		Conditions: []metav1.Condition{{Type: v1alpha1.ConditionStalled, Status: metav1.ConditionFalse,
@@ -53,12 +56,28 @@ func objects(t *testing.T) client.Reader {
 	if err := v1alpha1.AddToScheme(scheme); err != nil {
 		t.Fatal(err)
 	}
-	return fake.NewClientBuilder().WithScheme(scheme).WithObjects(training, pending, queued, env).Build()
+	return fake.NewClientBuilder().WithScheme(scheme).WithObjects(training, pending, queued, env).
+		WithObjects(more...).Build()
+}
+
+// endpoint is a TinkerEndpoint that the manager of a namespace serves, with budgets of which one began in another month.
+func endpoint(name, namespace string) *v1alpha1.TinkerEndpoint {
+	of := &v1alpha1.TinkerEndpoint{ObjectMeta: metav1.ObjectMeta{Name: name}}
+	of.Spec.Budgets = []v1alpha1.EndpointBudget{{Name: "all", Tokens: new(int64(1000)), Period: "Forever"},
+		{Name: "team", USD: new(10.0), Period: "Month"}}
+	past := metav1.NewTime(time.Unix(1700000000, 0))
+	of.Status = v1alpha1.TinkerEndpointStatus{Namespace: namespace, Runs: new(int32(3)),
+		Conditions: []metav1.Condition{{Type: "Ready", Status: metav1.ConditionFalse, Reason: "KeyRefused"}},
+		Codes:      []v1alpha1.ConditionCode{{Condition: "Ready", Code: "ServerKeyRefused"}},
+		Usage: []v1alpha1.EndpointBudgetUsage{{Name: "all", Tokens: new(int64(850)), USD: new(2.5)},
+			{Name: "team", Since: &past, Tokens: new(int64(700)), USD: new(9.5)}}}
+	return of
 }
 
 func TestCollect(t *testing.T) {
 	elected := make(chan struct{})
-	collector := NewCollector(objects(t), elected)
+	reads := objects(t, endpoint("prod", "operator"), endpoint("elsewhere", "another"))
+	collector := NewCollector(reads, Endpoints{Reader: reads, Namespace: "operator"}, elected)
 	if n := testutil.CollectAndCount(collector); n != 0 {
 		t.Errorf("a manager that does not act serves %d metrics of runs", n)
 	}
@@ -79,15 +98,33 @@ func TestCollect(t *testing.T) {
 	}
 }
 
+// TestCollectNamedEndpoints has a manager that may only get endpoints by name, of which one does not exist.
+func TestCollectNamedEndpoints(t *testing.T) {
+	elected := make(chan struct{})
+	close(elected)
+	reads := objects(t, endpoint("prod", "operator"), endpoint("other", "operator"))
+	collector := NewCollector(reads, Endpoints{Reader: reads, Names: []string{"gone", "prod"}, Namespace: "operator"},
+		elected)
+	want := "# HELP tinker_operator_endpoint_runs Runs in progress that use the TinkerEndpoint.\n" +
+		"# TYPE tinker_operator_endpoint_runs gauge\ntinker_operator_endpoint_runs{endpoint=\"prod\"} 3\n"
+	if err := testutil.CollectAndCompare(collector, strings.NewReader(want), "tinker_operator_endpoint_runs"); err != nil {
+		t.Error(err)
+	}
+}
+
 // TestDocumentedMetrics makes sure that docs/monitoring.md has each metric with its labels and help.
 func TestDocumentedMetrics(t *testing.T) {
 	docs, err := os.ReadFile("../../../docs/monitoring.md")
 	if err != nil {
 		t.Fatal(err)
 	}
-	source, err := os.ReadFile("samples.go")
-	if err != nil {
-		t.Fatal(err)
+	var source []byte
+	for _, file := range []string{"samples.go", "endpoints.go"} {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		source = append(source, text...)
 	}
 	found := regexp.MustCompile(`describe(Run)?\("(\w+)",\s+"([^"]+)"`).FindAllStringSubmatch(string(source), -1)
 	for _, m := range contract.Metrics {
@@ -96,7 +133,7 @@ func TestDocumentedMetrics(t *testing.T) {
 		}
 	}
 	if len(found) < 20 {
-		t.Fatalf("found %d metrics in samples.go", len(found))
+		t.Fatalf("found %d metrics in the source", len(found))
 	}
 	for _, metric := range found {
 		name := prefix + metric[2]

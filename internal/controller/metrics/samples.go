@@ -34,12 +34,14 @@ var (
 
 	runCondition = describeRun("condition", "1 for each condition of a TrainingRun as it stands.", "type", "status",
 		"reason", "code")
+	runInfo    = describeRun("info", "1 for each TrainingRun, with its model and its TinkerEndpoint.", "model", "endpoint")
 	runStep    = describeRun("step", "Committed steps.")
 	runSteps   = describeRun("steps", "Steps that the run is to make.")
 	runTokens  = describeRun("tokens_total", "Tokens over all attempts.", "kind")
 	runPending = describeRun("unconfirmed_tokens", "Tokens at most that requests without a known outcome may have cost.")
 	runUSD     = describeRun("estimated_usd",
 		"Cost of the tokens over all attempts, by the prices of the run, in US dollars.")
+	runBudget   = describeRun("budget_usd", "Limit of spec.budget, in US dollars.")
 	runRestarts = describeRun("restarts_total", "Attempts that followed on one that ended by itself.")
 	runAttempts = describeRun("ended_attempts", "Attempts in the status that have ended, by cause and code.", "cause",
 		"code")
@@ -96,6 +98,14 @@ func (list *samples) addTime(desc *prometheus.Desc, at *metav1.Time) {
 func samplesOf(run *v1alpha1.TrainingRun) samples {
 	var list samples
 	s := &run.Status
+	endpoint := ""
+	if named := run.Spec.Tinker.EndpointRef; named != nil {
+		endpoint = named.Name
+	}
+	list = append(list, sample{runInfo, prometheus.GaugeValue, 1, []string{run.Spec.Model.Name, endpoint}})
+	if run.Spec.Budget != nil {
+		add(&list, runBudget, prometheus.GaugeValue, run.Spec.Budget.USD)
+	}
 	add(&list, runStep, prometheus.GaugeValue, s.Step)
 	add(&list, runSteps, prometheus.GaugeValue, s.Steps)
 	add(&list, runRatio, prometheus.GaugeValue, s.EffectiveTrainingRatio)
