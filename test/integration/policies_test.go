@@ -90,6 +90,14 @@ var _ = Describe("The policies of config/samples/policies", Ordered, ContinueOnF
 		Expect(err).NotTo(HaveOccurred())
 	})
 
+	It("permit a run that names a TinkerEndpoint, whose budgets are the platform's", func() {
+		_, err := dryRun(w.namespace, smallestRun, permitted, atEndpoint(""), "spec: {budget: null}")
+		Expect(err).NotTo(HaveOccurred())
+		output, err := dryRun(w.namespace, smallestRun, permitted, atEndpoint(""), "spec: {model: {name: Qwen/Qwen3-32B}}")
+		Expect(err).To(HaveOccurred())
+		Expect(output).To(ContainSubstring("use one of tinkersim/byte-136k, Qwen/Qwen3-8B"))
+	})
+
 	It("bind namespaces with the label alone", func() {
 		_, err := dryRun("default", smallestRun)
 		Expect(err).NotTo(HaveOccurred())
