@@ -316,6 +316,34 @@ var _ = Describe("The manager of an endpoint", func() {
 		w.attempt(run, 2, progress(7))
 	})
 
+	It("leaves an endpoint alone that the manager of another namespace serves, and says so", func() {
+		w := emptyEnv()
+		of := w.endpointOf()
+		of.Status.Namespace = "another"
+		Expect(kube.Status().Update(context.Background(), of)).To(Succeed())
+		w.startManager(&managerOptions{endpoints: []string{w.namespace}})
+		w.environment()
+		run := w.create(w.named)
+		w.eventually(run, func(g Gomega) {
+			g.Expect(coded(run, v1alpha1.ConditionAccepted)).To(Equal("False " + shows(problem.EndpointsDisabled)))
+			g.Expect(message(run, v1alpha1.ConditionAccepted)).To(ContainSubstring(`the release in namespace "another" serves`))
+		})
+		Eventually(func() []string { return w.eventReasons(of) }).Should(ContainElement("ManagedByOtherManager"))
+		Consistently(func(g Gomega) {
+			w.advance(time.Second)
+			g.Expect(kube.Get(context.Background(), client.ObjectKeyFromObject(of), of)).To(Succeed())
+			g.Expect(of.Status).To(Equal(v1alpha1.TinkerEndpointStatus{Namespace: "another"}), "two managers fight")
+		}).Should(Succeed())
+		broker := client.ObjectKey{Namespace: w.namespace, Name: endpoint.ObjectName(of.Name)}
+		Expect(apierrors.IsNotFound(kube.Get(context.Background(), broker, &appsv1.Deployment{}))).To(BeTrue())
+
+		By("deleting the endpoint and creating it again")
+		Expect(kube.Delete(context.Background(), of)).To(Succeed())
+		of = w.endpointOf()
+		w.awaitEndpoint(of, func(g Gomega) { g.Expect(of.Status.Namespace).To(Equal(w.namespace)) })
+		w.attempt(run, 1, progress(3))
+	})
+
 	It("says that it serves no endpoints where that is so", func() {
 		w := newEnv()
 		w.environment()

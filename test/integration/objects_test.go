@@ -4,6 +4,7 @@
 package integration
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strings"
@@ -199,14 +200,14 @@ func (w *env) attemptsWithJobs() []string {
 	return attempts
 }
 
-// eventReasons are the reasons of all events of the run.
-func (w *env) eventReasons(run *v1alpha1.TrainingRun) []string {
+// eventReasons are the reasons of all events of an object.
+func (w *env) eventReasons(of client.Object) []string {
 	GinkgoHelper()
 	var events eventsv1.EventList
-	Expect(kube.List(context.Background(), &events, client.InNamespace(w.namespace))).To(Succeed())
+	Expect(kube.List(context.Background(), &events, client.InNamespace(cmp.Or(of.GetNamespace(), metav1.NamespaceDefault)))).To(Succeed())
 	reasons := []string{}
 	for _, e := range events.Items {
-		if e.Regarding.UID == run.UID {
+		if e.Regarding.UID == of.GetUID() {
 			reasons = append(reasons, e.Reason)
 		}
 	}

@@ -52,6 +52,15 @@ func UseOf(run *v1alpha1.TrainingRun, found *v1alpha1.TinkerEndpoint, namespace 
 	return Use{}
 }
 
+// ServedElsewhere returns the namespace of another manager, which serves an endpoint; empty if no other does. namespace is
+// that of the manager that asks.
+func ServedElsewhere(found *v1alpha1.TinkerEndpoint, namespace string) string {
+	if found.Status.Namespace == namespace {
+		return ""
+	}
+	return found.Status.Namespace
+}
+
 // Allows says why an endpoint does not allow a run; it is empty if the endpoint does.
 func Allows(found *v1alpha1.TinkerEndpoint, run *v1alpha1.TrainingRun, namespace map[string]string) string {
 	allowed := found.Spec.Allowed

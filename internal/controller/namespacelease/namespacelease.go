@@ -41,9 +41,6 @@ const (
 	lookEvery = 15 * time.Second
 )
 
-// eventManagedByOther is the reason of the event at an object that another manager reconciles.
-const eventManagedByOther = "ManagedByOtherManager"
-
 // Leases are the namespaces that a manager holds. A nil Leases holds all of them. New makes one.
 type Leases struct {
 	client   client.Client
@@ -100,7 +97,7 @@ func (l *Leases) Wait(ctx context.Context, object client.Object) (time.Duration,
 			"minutes, this one takes over.",
 			l.identity, found.by, object.GetNamespace(), Duration.Minutes())
 		ctrl.LoggerFrom(ctx).Info("another manager manages this namespace", "holder", found.by)
-		record.Events(l.recorder, object, record.Warning(eventManagedByOther, "Refuse", note))
+		record.Events(l.recorder, object, record.Warning(record.ManagedByOtherManager, "Refuse", note))
 	}
 	return max(time.Second, found.until.Sub(l.now())), nil
 }

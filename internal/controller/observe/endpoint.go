@@ -41,6 +41,12 @@ func (o *Observer) observeEndpoint(ctx context.Context, run *v1alpha1.TrainingRu
 	if err != nil {
 		return fmt.Errorf("reading TinkerEndpoint %s: %w", named.Name, err)
 	}
+	if found != nil {
+		if other := endpoint.ServedElsewhere(found, o.Namespace); other != "" {
+			seen.Endpoint, seen.LookAgain = servedElsewhere(named.Name, other), LookInterval
+			return nil
+		}
+	}
 	labels, err := o.labels.of(ctx, o.Live, run.Namespace, o.Now())
 	if err != nil {
 		return err
@@ -56,6 +62,15 @@ func (o *Observer) observeEndpoint(ctx context.Context, run *v1alpha1.TrainingRu
 		seen.LookAgain = LookInterval
 	}
 	return nil
+}
+
+// servedElsewhere is the use of an endpoint whose broker another release of the operator runs: tokens of this release
+// count nothing there.
+func servedElsewhere(name, namespace string) endpoint.Use {
+	return endpoint.Use{Problem: &problem.Problem{Code: problem.EndpointsDisabled,
+		Evidence: fmt.Sprintf("the release in namespace %q serves %q", namespace, name),
+		Repair: "Name a TinkerEndpoint of this release, or have that release watch the namespace of the run. If that " +
+			"release is gone, delete the TinkerEndpoint and create it again."}}
 }
 
 // namespaceLabels has the labels of namespaces as they were a moment ago. Its zero value is ready.

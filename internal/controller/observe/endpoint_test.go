@@ -60,7 +60,8 @@ func TestObserveEndpoint(t *testing.T) {
 		}
 		return seen
 	}
-	serving := New(Observer{Live: live, Endpoints: live, Now: func() time.Time { return now }})
+	serving := New(Observer{Live: live, Endpoints: live, Namespace: "operator", Now: func() time.Time { return now }})
+	another := New(Observer{Live: live, Endpoints: live, Namespace: "canary", Now: func() time.Time { return now }})
 	none := New(Observer{Live: live, Now: func() time.Time { return now }})
 	for name, tc := range map[string]struct {
 		observer            *Observer
@@ -73,6 +74,7 @@ func TestObserveEndpoint(t *testing.T) {
 		"missing":                {serving, "team-a", "other", problem.EndpointNotFound},
 		"not of this manager":    {serving, "team-a", "hidden", problem.EndpointsDisabled},
 		"a manager without them": {none, "team-a", "prod", problem.EndpointsDisabled},
+		"of another release":     {another, "team-a", "prod", problem.EndpointsDisabled},
 	} {
 		seen := look(tc.observer, tc.namespace, tc.endpoint)
 		var code problem.Code

@@ -128,6 +128,8 @@ type Observer struct {
 	Live client.Reader
 	// Endpoints reads TinkerEndpoints; nil for a manager that serves none.
 	Endpoints client.Reader
+	// Namespace is that of the manager. The brokers that it runs are there.
+	Namespace string
 	Poller    *poller.Poller
 	Refusals  *refusal.Memory
 	Now       func() time.Time

@@ -26,6 +26,9 @@ type Event struct {
 	Note   string
 }
 
+// ManagedByOtherManager is the reason of the event at an object that the manager of another release reconciles.
+const ManagedByOtherManager = "ManagedByOtherManager"
+
 // Normal makes an event of the type Normal.
 func Normal(reason, action, note string) Event {
 	return Event{corev1.EventTypeNormal, reason, action, note}

@@ -21,6 +21,7 @@ import (
 
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
 	"github.com/tinker-operator/tinker-operator/internal/contract"
+	rules "github.com/tinker-operator/tinker-operator/internal/controller/endpoint"
 	"github.com/tinker-operator/tinker-operator/internal/controller/objectmap"
 	"github.com/tinker-operator/tinker-operator/internal/controller/observe"
 	"github.com/tinker-operator/tinker-operator/internal/controller/record"
@@ -46,11 +47,14 @@ type Reconciler struct {
 	TrustCreators bool
 
 	created, pruned *objectmap.Map[time.Time]
+	// told has the namespace of the manager that the newest event at an endpoint names.
+	told *objectmap.Map[string]
 }
 
 // New completes a Reconciler.
 func New(r Reconciler) *Reconciler {
 	r.created, r.pruned = &objectmap.Map[time.Time]{}, &objectmap.Map[time.Time]{}
+	r.told = &objectmap.Map[string]{}
 	return &r
 }
 
@@ -68,7 +72,12 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 		// Owner references delete the endpoint's objects with it.
 		r.created.Forget(request.NamespacedName)
 		r.pruned.Forget(request.NamespacedName)
+		r.told.Forget(request.NamespacedName)
 		return ctrl.Result{}, nil
+	}
+	if other := rules.ServedElsewhere(of, r.Settings.Namespace); other != "" {
+		r.leave(ctx, of, other)
+		return ctrl.Result{RequeueAfter: lookInterval}, nil
 	}
 	seen, err := r.observe(ctx, of)
 	if err != nil {
@@ -87,6 +96,21 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 		return ctrl.Result{}, err
 	}
 	return ctrl.Result{RequeueAfter: lookInterval}, r.prune(ctx, of)
+}
+
+// leave says once that the manager in another namespace serves an endpoint. Two brokers would each count what their own
+// runs use, so that budgets and limits permitted twice as much. The namespace in the status is the claim: it is written
+// before the broker is made.
+func (r *Reconciler) leave(ctx context.Context, of *v1alpha1.TinkerEndpoint, namespace string) {
+	if r.told.Get(of) == namespace {
+		return
+	}
+	r.told.Set(of, namespace)
+	ctrl.LoggerFrom(ctx).Info("another manager serves this endpoint", "namespace", namespace)
+	record.Events(r.Recorder, of, record.Warning(record.ManagedByOtherManager, "Refuse", fmt.Sprintf(
+		"The manager in namespace %s leaves this endpoint alone: the manager in namespace %s serves it. Let only one "+
+			"release of the operator serve an endpoint. If the other one is gone, delete the endpoint and create it again.",
+		r.Settings.Namespace, namespace)))
 }
 
 // apply makes the objects of a broker as they are to be.

@@ -71,7 +71,7 @@ type Reconciler struct {
 // New completes a Reconciler.
 func New(r Reconciler) *Reconciler {
 	r.memory, r.refusals, r.namespaces, r.checks = &memory{}, &refusal.Memory{}, &namespaces{}, &objectmap.Map[nextCheck]{}
-	r.observer = observe.New(observe.Observer{Client: r.Client, Live: r.Live, Endpoints: r.Endpoints, Poller: r.Poller,
+	r.observer = observe.New(observe.Observer{Client: r.Client, Live: r.Live, Endpoints: r.Endpoints, Namespace: r.Settings.Namespace, Poller: r.Poller,
 		Refusals: r.refusals, Now: r.Now, Deployments: r.Settings.SharedServers})
 	r.history = record.NewHistoryWriter(r.Client, r.Live, r.Now)
 	return &r
