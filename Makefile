@@ -301,7 +301,7 @@ install: ## Install the CRDs into the cluster of the current kubeconfig.
 	@$(KUBECTL) apply --server-side -k config/crd
 
 .PHONY: uninstall
-uninstall: ## Delete the CRDs, and with them every TrainingRun and RewardEnvironment.
+uninstall: ## Delete the CRDs, and with them every TrainingRun, RewardEnvironment and TinkerEndpoint.
 	@$(KUBECTL) delete --ignore-not-found -k config/crd
 
 .PHONY: deploy

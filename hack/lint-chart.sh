@@ -47,7 +47,7 @@ for shape in "${shapes[@]}"; do
   # shellcheck disable=SC2086 # the flags are words
   helm template demo "$chart" $shape >/dev/null
 done
-for wrong in manager.replica=2 pods.nodeSelectors.a=b pods.image=own pods.securityContext.privileged=true \
+for wrong in manager.replica=2 imagePullSecrets={foo} pods.nodeSelectors.a=b pods.image=own pods.securityContext.privileged=true \
   serviceAccount.create=false commonLabels.app\\.kubernetes\\.io/name=other; do
   if helm template demo "$chart" --set "$wrong" >/dev/null 2>&1; then
     echo "lint-chart: $wrong, which does not exist, was accepted: complete values.schema.json" >&2
