@@ -95,7 +95,8 @@ func run(ctx context.Context, o options) error {
 		return err
 	}
 	reads, _ := o.endpoints.Reader(mgr)
-	endpoints := runmetrics.Endpoints{Reader: reads, Names: o.endpoints.Names, Namespace: o.operatorNamespace()}
+	endpoints := runmetrics.Endpoints{Reader: reads, Names: o.endpoints.Names, Namespace: o.operatorNamespace(),
+		Now: time.Now}
 	if err := metrics.Registry.Register(runmetrics.NewCollector(mgr.GetClient(), endpoints, mgr.Elected())); err != nil {
 		return fmt.Errorf("registering the metrics of runs: %w", err)
 	}

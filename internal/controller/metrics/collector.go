@@ -52,7 +52,7 @@ func (c *Collector) Collect(out chan<- prometheus.Metric) {
 			return
 		}
 	}
-	if err := c.endpoints.collect(ctx, out, time.Now()); err != nil {
+	if err := c.endpoints.collect(ctx, out); err != nil {
 		out <- failed(err)
 		return
 	}

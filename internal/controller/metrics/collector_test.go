@@ -77,7 +77,7 @@ func endpoint(name, namespace string) *v1alpha1.TinkerEndpoint {
 func TestCollect(t *testing.T) {
 	elected := make(chan struct{})
 	reads := objects(t, endpoint("prod", "operator"), endpoint("elsewhere", "another"))
-	collector := NewCollector(reads, Endpoints{Reader: reads, Namespace: "operator"}, elected)
+	collector := NewCollector(reads, Endpoints{Reader: reads, Namespace: "operator", Now: time.Now}, elected)
 	if n := testutil.CollectAndCount(collector); n != 0 {
 		t.Errorf("a manager that does not act serves %d metrics of runs", n)
 	}
@@ -103,7 +103,8 @@ func TestCollectNamedEndpoints(t *testing.T) {
 	elected := make(chan struct{})
 	close(elected)
 	reads := objects(t, endpoint("prod", "operator"), endpoint("other", "operator"))
-	collector := NewCollector(reads, Endpoints{Reader: reads, Names: []string{"gone", "prod"}, Namespace: "operator"},
+	collector := NewCollector(reads, Endpoints{Reader: reads, Names: []string{"gone", "prod"}, Namespace: "operator",
+		Now: time.Now},
 		elected)
 	want := "# HELP tinker_operator_endpoint_runs Runs in progress that use the TinkerEndpoint.\n" +
 		"# TYPE tinker_operator_endpoint_runs gauge\ntinker_operator_endpoint_runs{endpoint=\"prod\"} 3\n"

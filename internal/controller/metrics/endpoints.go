@@ -40,6 +40,8 @@ type Endpoints struct {
 	// Namespace is the namespace of the manager. An endpoint that the manager of another namespace serves has its metrics
 	// there.
 	Namespace string
+	// Now is the clock, by which the period of a budget is known.
+	Now func() time.Time
 }
 
 // list reads the endpoints.
@@ -68,7 +70,7 @@ func (e Endpoints) list(ctx context.Context) ([]v1alpha1.TinkerEndpoint, error) 
 }
 
 // collect sends the metrics of the endpoints that are served from the manager's namespace.
-func (e Endpoints) collect(ctx context.Context, out chan<- prometheus.Metric, now time.Time) error {
+func (e Endpoints) collect(ctx context.Context, out chan<- prometheus.Metric) error {
 	all, err := e.list(ctx)
 	if err != nil {
 		return err
@@ -89,7 +91,7 @@ func (e Endpoints) collect(ctx context.Context, out chan<- prometheus.Metric, no
 			gauge(endpointRuns, float64(*of.Status.Runs), of.Name)
 		}
 		for _, budget := range of.Spec.Budgets {
-			tokens, usd := rules.UsageOf(of, budget, now)
+			tokens, usd := rules.UsageOf(of, budget, e.Now())
 			labels := []string{of.Name, budget.Name, string(budget.Period)}
 			if budget.USD != nil {
 				gauge(budgetUSD, *budget.USD, labels...)

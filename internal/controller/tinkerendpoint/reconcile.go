@@ -107,7 +107,7 @@ func (r *Reconciler) leave(ctx context.Context, of *v1alpha1.TinkerEndpoint, nam
 	}
 	r.told.Set(of, namespace)
 	ctrl.LoggerFrom(ctx).Info("another manager serves this endpoint", "namespace", namespace)
-	record.Events(r.Recorder, of, record.Warning(record.ManagedByOtherManager, "Refuse", fmt.Sprintf(
+	record.Events(r.Recorder, of, record.Warning(record.ManagedByOtherManager, "Leave", fmt.Sprintf(
 		"The manager in namespace %s leaves this endpoint alone: the manager in namespace %s serves it. Let only one "+
 			"release of the operator serve an endpoint. If the other one is gone, delete the endpoint and create it again.",
 		r.Settings.Namespace, namespace)))
