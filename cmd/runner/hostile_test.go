@@ -115,15 +115,22 @@ def open_files():
     files = [open("/dev/null") for _ in range(10000)]
     return len(files)
 
+# others are the numbers that the runner could have: its parent's, or any, where a parent outside its namespace has 0.
+def others():
+    return [os.getppid()] if os.getppid() else [pid for pid in range(1, 100) if pid != os.getpid()]
+
 def send(sig):
-    parent = os.getppid()
-    os.kill(parent, sig)
+    for pid in others():
+        try:
+            os.kill(pid, sig)
+        except ProcessLookupError:
+            pass
     return 1
 
 def queue(sig):
     libc = ctypes.CDLL(None, use_errno=True)
-    if libc.sigqueue(os.getppid(), sig, ctypes.c_void_p(0)) != 0:
-        raise OSError(ctypes.get_errno(), "sigqueue")
+    for pid in others():
+        libc.sigqueue(pid, sig, ctypes.c_void_p(0))
     return 1
 
 def all_signals():
@@ -137,25 +144,37 @@ def all_signals():
                 pass
     return 1
 
+# limit_parent leaves the runner no file to open, no memory and no time.
+def limit_parent():
+    import resource
+    for pid in others():
+        for what in (resource.RLIMIT_NOFILE, resource.RLIMIT_AS, resource.RLIMIT_CPU, resource.RLIMIT_FSIZE):
+            try:
+                resource.prlimit(pid, what, (1, 1))
+            except OSError:
+                pass
+    return 1
+
 def read_parent():
     found = []
-    for name in ("environ", "mem", "maps", "fd", "cwd", "root", "exe"):
-        path = "/proc/%d/%s" % (os.getppid(), name)
-        try:
-            if name == "fd":
-                os.listdir(path)
-            elif name in ("cwd", "root", "exe"):
-                os.readlink(path)
-            else:
-                with open(path, "rb") as f:
-                    if name != "mem":
-                        f.read(1)
-        except OSError:
-            continue
-        found.append(name)
     libc = ctypes.CDLL(None, use_errno=True)
-    if libc.ptrace(16, os.getppid(), 0, 0) == 0:
-        found.append("ptrace")
+    for pid in others():
+        for name in ("environ", "mem", "maps", "fd", "cwd", "root", "exe"):
+            path = "/proc/%d/%s" % (pid, name)
+            try:
+                if name == "fd":
+                    os.listdir(path)
+                elif name in ("cwd", "root", "exe"):
+                    os.readlink(path)
+                else:
+                    with open(path, "rb") as f:
+                        if name != "mem":
+                            f.read(1)
+            except OSError:
+                continue
+            found.append(name)
+        if libc.ptrace(16, pid, 0, 0) == 0:
+            found.append("ptrace")
     if found:
         raise ValueError("readable: " + " ".join(found))
     return 1
@@ -334,6 +353,7 @@ func TestHostileCalls(t *testing.T) {
 		"a deep tree":                     {do: "deep", with: []any{50, 0}},
 		"a tree that is too deep":         {do: "deep", with: []any{300, 1000}, want: limit("scratchFiles")},
 		"all signals to the runner":       {do: "all_signals"},
+		"limits for the runner":           {do: "limit_parent"},
 		"reading the runner":              {do: "read_parent"},
 		"connecting to the runner":        {do: "connect", with: []any{h.socket()}},
 		"a forged result":                 {do: "forged", want: breach(protocol.CodeUnknownID)},

@@ -85,6 +85,7 @@ func networkFilter(architecture uint32) []unix.SockFilter {
 	kind := unix.SockFilter{Code: unix.BPF_ALU | unix.BPF_AND | unix.BPF_K, K: socketType}
 	allow, refuse := result(unix.SECCOMP_RET_ALLOW), fail(unix.EACCES)
 	blocks := [][]unix.SockFilter{
+		limitsOfOthers(),
 		ofCall(unix.SYS_SOCKET,
 			load(argument(0)), jump(unix.BPF_JEQ, unix.AF_INET, 1, 0), fail(unix.EAFNOSUPPORT),
 			load(argument(1)), kind, jump(unix.BPF_JEQ, unix.SOCK_STREAM, 1, 0), refuse,

@@ -80,6 +80,31 @@ func ofArchitecture(architecture uint32) []unix.SockFilter {
 	}
 }
 
+// limitsOfOthers has a program set the limits of itself alone: those of the runner, which has the same user, would leave
+// the runner no file to open, or no time.
+func limitsOfOthers() []unix.SockFilter {
+	return ofCall(unix.SYS_PRLIMIT64,
+		load(argument(0)), jump(unix.BPF_JEQ, 0, 4, 0),
+		load(argument(2)), jump(unix.BPF_JEQ, 0, 0, 3), // no new limits: it reads them
+		load(argument(2)+4), jump(unix.BPF_JEQ, 0, 0, 1),
+		result(unix.SECCOMP_RET_ALLOW), fail(unix.EPERM))
+}
+
+// ownFilter returns the filter of programs that a user wrote.
+func ownFilter(architecture uint32) []unix.SockFilter {
+	return append(append(ofArchitecture(architecture), limitsOfOthers()...), result(unix.SECCOMP_RET_ALLOW))
+}
+
+// ForbidLimits has the present thread, and the program that it becomes, do without the one system call by which it could
+// keep the runner from its work. The thread has no_new_privs.
+func ForbidLimits() error {
+	if _, known := architectures[runtime.GOARCH]; !known {
+		return nil
+	}
+	_, err := install(ownFilter, 0)
+	return err
+}
+
 // filter returns the filter of an architecture for programs of a policy.
 func filter(architecture uint32) []unix.SockFilter {
 	program := ofArchitecture(architecture)
@@ -88,7 +113,8 @@ func filter(architecture uint32) []unix.SockFilter {
 			program = append(program, jump(unix.BPF_JEQ, call, 0, 1), fail(group.errno))
 		}
 	}
-	return append(program,
+	program = append(program, limitsOfOthers()...)
+	return append(program, load(offsetCall),
 		jump(unix.BPF_JEQ, unix.SYS_CLONE, 0, 3), load(offsetFirst), jump(unix.BPF_JSET, namespaces, 0, 1), fail(unix.EPERM),
 		result(unix.SECCOMP_RET_ALLOW))
 }

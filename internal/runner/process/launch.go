@@ -174,7 +174,7 @@ func forbidCalls(what Launch) error {
 	case what.Network != nil:
 		return isolation.ConfineNetwork(launchSocket)
 	}
-	return nil
+	return isolation.ForbidLimits()
 }
 
 // lower sets a limit, or keeps the present one if that is lower.
