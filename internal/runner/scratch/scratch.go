@@ -199,16 +199,27 @@ func (b *Base) remove(dir int, entry string) (string, error) {
 
 // openIn opens a directory below another, also one whose permissions its owner has taken away.
 func openIn(dir int, name string) (*os.File, error) {
-	fd, err := unix.Openat(dir, name, openDirectory, 0)
+	fd, err := openNoLink(dir, name)
 	if errors.Is(err, unix.EACCES) {
 		if err = permit(dir, name); err == nil {
-			fd, err = unix.Openat(dir, name, openDirectory, 0)
+			fd, err = openNoLink(dir, name)
 		}
 	}
 	if err != nil {
 		return nil, err
 	}
 	return os.NewFile(uintptr(fd), name), nil
+}
+
+// openNoLink opens a directory that is no link. It needs two steps: gVisor follows a link in spite of O_NOFOLLOW where
+// there is O_DIRECTORY and no O_PATH.
+func openNoLink(dir int, name string) (int, error) {
+	fd, err := unix.Openat(dir, name, openDirectory|unix.O_PATH, 0)
+	if err != nil {
+		return 0, err
+	}
+	defer func() { _ = unix.Close(fd) }()
+	return unix.Openat(fd, ".", openDirectory, 0)
 }
 
 // permit gives the owner of a directory all permissions. A chmod by name would follow a link that a program puts in its
