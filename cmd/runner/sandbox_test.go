@@ -32,12 +32,18 @@ func inSandboxes(t *testing.T, test func(t *testing.T, h *host, c *client.Client
 	for name, mask := range map[string]string{"as it is": "", "without Landlock": "1"} {
 		t.Run(name, func(t *testing.T) {
 			h := tryRunner(t, true, mask)
+			if h == nil && os.Getenv(levelVariable) != "" {
+				t.Fatal("no namespaces can be made here")
+			}
 			if h == nil {
 				t.Skip("no namespaces can be made here: a sandbox is tested as process 1 alone")
 			}
 			c := h.dial(t)
 			if c.Isolation.Level == isolation.Process && mask == "" {
 				t.Skip("the kernel has no Landlock: the other case is this one")
+			}
+			if c.Isolation.Level == isolation.RuntimeClass && mask != "" {
+				t.Skip("gVisor has no Landlock: the other case is this one")
 			}
 			if c.Isolation.Landlock > 0 && mask != "" {
 				t.Fatalf("the mask does not work: Landlock has version %d", c.Isolation.Landlock)
@@ -127,7 +133,7 @@ for i in range(1000):
 		stderr: "Too many open files"},
 	"killing its parent": {code: `
 import os
-for pid in (os.getppid(), 1):
+for pid in {os.getppid(), *range(1, 100)} - {os.getpid(), 0}:
     for signal in (9, 19, 15):
         try:
             os.kill(pid, signal)
@@ -332,7 +338,8 @@ print(subprocess.run(["python3", "-c", "print(1)"], capture_output=True, text=Tr
 func TestIsolationIsRefused(t *testing.T) {
 	inSandboxes(t, func(t *testing.T, _ *host, c *client.Client) {
 		for minimum, refused := range map[isolation.Level]bool{
-			isolation.Process: false, isolation.Landlock: c.Isolation.Landlock == 0, isolation.RuntimeClass: true,
+			isolation.Process: false, isolation.Landlock: c.Isolation.Level == isolation.Process,
+			isolation.RuntimeClass: c.Isolation.Level != isolation.RuntimeClass,
 		} {
 			_, err := c.Start(t.Context(), string(minimum), plain(sandboxLimits, minimum))
 			var failure *client.Failure
@@ -345,6 +352,18 @@ func TestIsolationIsRefused(t *testing.T) {
 			}
 		}
 	})
+}
+
+// TestLevel requires the isolation that the variable names: what runs in gVisor must not pass elsewhere.
+func TestLevel(t *testing.T) {
+	want := isolation.Level(os.Getenv(levelVariable))
+	if want == "" {
+		t.Skip("any level will do here")
+	}
+	h := startRunner(t)
+	if c := h.dial(t); c.Isolation.Level != want || !h.first {
+		t.Errorf("the isolation is %s, process 1 is the runner: %v; want %s and process 1", c.Isolation.Level, h.first, want)
+	}
 }
 
 // TestFilterExists requires a filter for the architecture: without one nothing would start.

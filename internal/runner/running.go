@@ -80,7 +80,7 @@ func begin(server *Server, spec protocol.Spec) (*running, error) {
 		child, err = server.Children.Start(process.Launch{
 			Command: spec.Command, Env: list, Dir: path,
 			AddressSpace: spec.Limits.AddressSpaceBytes, OpenFiles: spec.Limits.OpenFiles, FileBytes: spec.Limits.FileBytes,
-			Sandbox: server.sandboxOf(spec), Network: server.networkOf(spec),
+			Apart: server.Isolation.Namespaces, Sandbox: server.sandboxOf(spec), Network: server.networkOf(spec),
 		})
 	}
 	if err != nil {

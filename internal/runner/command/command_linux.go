@@ -82,7 +82,27 @@ func run(arguments []string, getenv func(string) string, log *slog.Logger) error
 		Socket: *socket, Remote: remote, Scratch: base, Children: process.NewChildren(), Log: log, Version: version.String(),
 		Isolation: isolation.Find(), PythonPath: *modules,
 	}
+	if server.Isolation.OwnKernel {
+		if err := separate(server); err != nil {
+			return err
+		}
+	}
 	return server.Serve(context.Background(), leave)
+}
+
+// separate has programs have namespaces of their own, where they can.
+func separate(server *runner.Server) error {
+	home, err := server.Scratch.Make()
+	if err != nil {
+		return err
+	}
+	if err := server.Children.CanStartApart(server.Scratch.Path(home)); err != nil {
+		server.Log.Warn("Programs have no namespaces of their own: they can end each other and the runner, and read each "+
+			"other's files.", "err", err)
+	} else {
+		server.Isolation.Namespaces = true
+	}
+	return server.Scratch.Wipe(home)
 }
 
 // remoteAt returns where callers connect over TCP; nil for an empty address. It removes what the environment says of

@@ -35,6 +35,8 @@ type Found struct {
 	ABI int
 	// OwnKernel says that the container has a kernel of its own.
 	OwnKernel bool
+	// Namespaces says that programs have namespaces of their own: so a kernel without Landlock keeps them apart.
+	Namespaces bool
 	// Notifies says that the runner can connect in the place of a program.
 	Notifies bool
 }
@@ -42,7 +44,7 @@ type Found struct {
 // Level returns the level of what there is.
 func (f Found) Level() Level {
 	switch {
-	case f.OwnKernel:
+	case f.OwnKernel && f.Namespaces:
 		return RuntimeClass
 	case f.ABI > 0:
 		return Landlock
@@ -55,7 +57,7 @@ func (f Found) Level() Level {
 const scopedABI = 6
 
 // KeepsApart reports whether programs of one container can neither read nor end each other.
-func (f Found) KeepsApart() bool { return f.ABI >= scopedABI }
+func (f Found) KeepsApart() bool { return f.ABI >= scopedABI || f.Namespaces }
 
 // Check returns why programs that need a level cannot run.
 func (f Found) Check(minimum Level) error {
@@ -63,7 +65,11 @@ func (f Found) Check(minimum Level) error {
 		return nil
 	}
 	why := "the kernel of the node has no Landlock, or does not enable it at its start"
-	if minimum == RuntimeClass {
+	switch {
+	case f.OwnKernel:
+		why = "the container has a kernel of gVisor, and its programs can have no namespaces of their own: the log of the " +
+			"runner says why"
+	case minimum == RuntimeClass:
 		why = "the container has the kernel of the node, and not one of gVisor"
 	}
 	return fmt.Errorf("the isolation is %s, and execution.isolation.minimum is %s: %s", f.Level(), minimum, why)

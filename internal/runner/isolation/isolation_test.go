@@ -17,10 +17,12 @@ func TestCheckNetwork(t *testing.T) {
 		"notifications": {Found{Notifies: true}, map[Level]bool{Process: true, Landlock: false}},
 		"the first Landlock": {Found{ABI: 1, Notifies: true},
 			map[Level]bool{Process: true, Landlock: false, RuntimeClass: false}},
-		"Landlock":                          {Found{ABI: 2, Notifies: true}, map[Level]bool{Process: true, Landlock: true}},
-		"Landlock without notifications":    {Found{ABI: 7}, map[Level]bool{Process: true, Landlock: false}},
-		"gVisor, which has none":            {Found{OwnKernel: true}, map[Level]bool{Process: true, RuntimeClass: false}},
-		"a kernel of its own that has them": {Found{OwnKernel: true, Notifies: true}, map[Level]bool{RuntimeClass: true}},
+		"Landlock":                       {Found{ABI: 2, Notifies: true}, map[Level]bool{Process: true, Landlock: true}},
+		"Landlock without notifications": {Found{ABI: 7}, map[Level]bool{Process: true, Landlock: false}},
+		"gVisor, which has none": {Found{OwnKernel: true, Namespaces: true},
+			map[Level]bool{Process: true, RuntimeClass: false}},
+		"a kernel of its own that has them": {Found{OwnKernel: true, Namespaces: true, Notifies: true},
+			map[Level]bool{RuntimeClass: true}},
 	}
 	for name, tc := range cases {
 		for minimum, runs := range tc.runs {
@@ -42,8 +44,10 @@ func TestLevels(t *testing.T) {
 		"an early Landlock": {Found{ABI: 1}, Landlock, false,
 			map[Level]bool{Process: true, Landlock: true, RuntimeClass: false}},
 		"a Landlock that keeps signals apart": {Found{ABI: 6}, Landlock, true, map[Level]bool{Landlock: true}},
-		"a kernel of its own": {Found{OwnKernel: true}, RuntimeClass, false,
+		"a kernel of its own": {Found{OwnKernel: true, Namespaces: true}, RuntimeClass, true,
 			map[Level]bool{Landlock: true, RuntimeClass: true}},
+		"a kernel of its own that keeps nothing apart": {Found{OwnKernel: true}, Process, false,
+			map[Level]bool{Process: true, Landlock: false, RuntimeClass: false}},
 	}
 	for name, tc := range cases {
 		if tc.found.Level() != tc.level || tc.found.KeepsApart() != tc.apart {

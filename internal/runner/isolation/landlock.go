@@ -99,7 +99,7 @@ func (f Found) ConfineProcess() error {
 	switch {
 	case f.ABI >= networkABI:
 		all := landlock.V7.BestEffort()
-		if err = all.RestrictNet(); err == nil && f.KeepsApart() {
+		if err = all.RestrictNet(); err == nil && f.ABI >= scopedABI {
 			err = all.RestrictScoped()
 		}
 	case f.ABI >= domainABI:

@@ -104,7 +104,7 @@ func (c *Children) forkAlways() {
 	runtime.LockOSThread()
 	for s := range c.starts {
 		c.mu.Lock()
-		pid, err := syscall.ForkExec("/proc/self/exe", []string{"runner", LaunchArgument}, s.attributes)
+		pid, err := fork(s.attributes)
 		if err == nil {
 			s.child.PID = pid
 			c.alive[pid] = s.child
@@ -112,6 +112,19 @@ func (c *Children) forkAlways() {
 		c.mu.Unlock()
 		s.err <- err
 	}
+}
+
+// fork starts this program with LaunchArgument.
+func fork(attributes *syscall.ProcAttr) (int, error) {
+	if attributes.Sys.Cloneflags != 0 {
+		// The files that say who the users of namespaces are belong to this user only in a process that is dumpable. The
+		// programs that run now have namespaces of their own as well: they have no number for this process.
+		if err := unix.Prctl(unix.PR_SET_DUMPABLE, 1, 0, 0, 0); err != nil {
+			return 0, err
+		}
+		defer func() { _ = unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0) }()
+	}
+	return syscall.ForkExec("/proc/self/exe", []string{"runner", LaunchArgument}, attributes)
 }
 
 // Start starts a process. An error says why it could not be started; then nothing is left of it.
@@ -143,6 +156,9 @@ func (c *Children) Start(what Launch) (*Child, error) {
 		Dir: "/", Files: fds, Env: []string{},
 		Sys: &syscall.SysProcAttr{Setsid: true, Pdeathsig: unix.SIGKILL},
 	}}
+	if what.Apart {
+		isolation.Separate(s.attributes.Sys)
+	}
 	c.starts <- s
 	if err := <-s.err; err != nil {
 		closeAll(pipes.ours[:])
@@ -165,6 +181,21 @@ func (c *Children) Start(what Launch) (*Child, error) {
 		return nil, err
 	}
 	return child, nil
+}
+
+// CanStartApart reports why processes cannot have namespaces of their own; nil if they can. It starts one in a directory.
+func (c *Children) CanStartApart(dir string) error {
+	const plenty = 1 << 40
+	child, err := c.Start(Launch{
+		Command: []string{"/proc/self/exe", LaunchArgument}, Dir: dir, Apart: true, Sandbox: &isolation.Found{},
+		AddressSpace: plenty, OpenFiles: plenty, FileBytes: plenty,
+	})
+	if err != nil {
+		return err
+	}
+	<-child.Done // at once: nothing says what to run
+	child.Close()
+	return nil
 }
 
 // Close closes the pipes of a child.

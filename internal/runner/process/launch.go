@@ -35,6 +35,8 @@ type Launch struct {
 	Dir     string
 	// AddressSpace, OpenFiles and FileBytes are limits of each process of the tree.
 	AddressSpace, OpenFiles, FileBytes int64
+	// Apart has the process have namespaces of its own, which have to be possible.
+	Apart bool
 	// Sandbox confines the process with what there is for that; nil for a program that a user wrote.
 	Sandbox *isolation.Found
 	// Network has the runner connect for the process, and confines it with what there is for that; nil for a process
@@ -133,6 +135,11 @@ func confine(what Launch) error {
 	_ = unix.Setpriority(unix.PRIO_PROCESS, 0, niceness)
 	_ = os.WriteFile("/proc/self/oom_score_adj", []byte("1000"), 0)
 	_ = unix.CloseRange(launchStatus+1, math.MaxInt32, unix.CLOSE_RANGE_CLOEXEC)
+	if what.Apart {
+		if err := isolation.Enter(what.Sandbox != nil, what.Dir, what.Env); err != nil {
+			return err
+		}
+	}
 	if what.Sandbox != nil { // it reaches all threads by a signal
 		if err := what.Sandbox.ConfineFiles(what.Dir, what.Env); err != nil {
 			return err

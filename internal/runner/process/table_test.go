@@ -42,6 +42,9 @@ func TestReadTableHasThisProcess(t *testing.T) {
 	if len(tree) == 0 || tree[0].Parent != os.Getppid() || tree[0].Resident < 1<<20 || tree[0].Started == 0 {
 		t.Errorf("got %+v, want this process", tree)
 	}
+	if os.Getppid() == 0 {
+		t.Skip("this process is process 1: it has no parent that it could see")
+	}
 	if !table.Below(os.Getpid(), os.Getppid()) || table.Below(os.Getppid(), os.Getpid()) {
 		t.Error("got this process not below its parent, or its parent below it")
 	}
