@@ -192,6 +192,13 @@ conformance-environments-cookbook: $(GOTESTSUM) ## Play environments of two vers
 	@hack/need-python.sh
 	$(call suite,-tags conformance -count=1 -timeout 30m ./test/environments/cookbook,CGO_ENABLED=0)
 
+.PHONY: conformance-gvisor
+conformance-gvisor: $(GOTESTSUM) ## Run the runner and the hostile programs in gVisor, which is built once from its module (10 minutes; not in `make test`).
+	@hack/need-python.sh
+	@hack/gvisor/gvisor build >/dev/null
+	@CGO_ENABLED=0 go build -o $(CACHE)/gvisor/runner ./cmd/runner
+	$(call suite,-count=1 -p 1 -timeout 40m -exec '$(CURDIR)/hack/gvisor/gvisor exec' ./cmd/runner ./internal/runner/process ./internal/runner/scratch,CGO_ENABLED=0 RUNNER_TEST_PROGRAM=$(CACHE)/gvisor/runner RUNNER_TEST_LEVEL=RuntimeClass)
+
 .PHONY: upstream
 upstream: ## Print what is pinned of the SDK, cookbook, SkyRL, templates and models, beside what is newest (docs/releasing.md).
 	@hack/need-python.sh
