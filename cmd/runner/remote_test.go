@@ -141,9 +141,10 @@ def reward(row, reply):
 // processes is a reward that says which process it is called in.
 const processes = `
 import os
+PROCESS = 1 + int.from_bytes(os.urandom(4), "big")  # in namespaces of their own all are process 1
 
 async def reward(row, reply):
-    return {"reward": 1.0, "process": os.getpid()}
+    return {"reward": 1.0, "process": PROCESS}
 `
 
 // TestRemoteCallersShareAProgram starts equal programs from two callers, and another one. The equal ones are one

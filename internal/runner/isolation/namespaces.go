@@ -35,8 +35,8 @@ func Separate(attributes *syscall.SysProcAttr) {
 	attributes.Pdeathsig = 0
 }
 
-// Enter has this process, and the program that it becomes, see in /proc its own descendants alone. A program of a policy
-// writes below home and reads what is installed, as with ConfineFiles: nothing else has a name. No privilege is left.
+// Enter has this process, and the program that it becomes, see in /proc its own descendants alone. A program of a
+// policy writes below home and reads what is installed, as with ConfineFiles: nothing else has a name. No privilege is left.
 func Enter(ofPolicy bool, home string, env []string) error {
 	err := errors.Join(
 		unix.Prctl(unix.PR_SET_PDEATHSIG, uintptr(unix.SIGKILL), 0, 0, 0),
@@ -121,7 +121,8 @@ func in(path string) string { return filepath.Join(rootPath, path) }
 // add adds what has a path, if anything has.
 func (r *root) add(path string) error {
 	info, err := os.Lstat(path)
-	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission) || errors.Is(err, syscall.ENOTDIR) || r.has(path) {
+	if r.has(path) || errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission) ||
+		errors.Is(err, syscall.ENOTDIR) {
 		return nil
 	}
 	if err != nil {

@@ -80,8 +80,8 @@ func ofArchitecture(architecture uint32) []unix.SockFilter {
 	}
 }
 
-// limitsOfOthers has a program set the limits of itself alone: those of the runner, which has the same user, would leave
-// the runner no file to open, or no time.
+// limitsOfOthers has a program set the limits of itself alone: those of the runner, which has the same user, would
+// leave the runner no file to open, or no time.
 func limitsOfOthers() []unix.SockFilter {
 	return ofCall(unix.SYS_PRLIMIT64,
 		load(argument(0)), jump(unix.BPF_JEQ, 0, 4, 0),
@@ -95,8 +95,8 @@ func ownFilter(architecture uint32) []unix.SockFilter {
 	return append(append(ofArchitecture(architecture), limitsOfOthers()...), result(unix.SECCOMP_RET_ALLOW))
 }
 
-// ForbidLimits has the present thread, and the program that it becomes, do without the one system call by which it could
-// keep the runner from its work. The thread has no_new_privs.
+// ForbidLimits has the present thread, and the program that it becomes, do without the one system call by which it
+// could keep the runner from its work. The thread has no_new_privs.
 func ForbidLimits() error {
 	if _, known := architectures[runtime.GOARCH]; !known {
 		return nil

@@ -183,7 +183,8 @@ func (c *Children) Start(what Launch) (*Child, error) {
 	return child, nil
 }
 
-// CanStartApart reports why processes cannot have namespaces of their own; nil if they can. It starts one in a directory.
+// CanStartApart reports why processes cannot have namespaces of their own; nil if they can. It starts one in a
+// directory.
 func (c *Children) CanStartApart(dir string) error {
 	const plenty = 1 << 40
 	child, err := c.Start(Launch{
