@@ -29,6 +29,7 @@ type ORSServer struct {
 // without the variables that come from Secrets and ConfigMaps.
 // +kubebuilder:validation:XValidation:rule="!has(self.pods) || (has(self.placement) && self.placement == 'Pods')",message="pods needs placement: Pods: add it, or remove pods"
 // +kubebuilder:validation:XValidation:rule="!has(self.placement) || self.placement != 'Pods' || !has(self.requirements) || self.requirements.size() == 0 || (has(self.pods) && has(self.pods.network) && self.pods.network == 'Open')",message="requirements need pods.network: Open with placement Pods, since pods install them from a package index, which no NetworkPolicy can name: set it, or name an image that has the packages"
+// +kubebuilder:validation:XValidation:rule="!has(self.pods) || !has(self.pods.warmPoolRef) || !(has(self.image) || has(self.requirements) || has(self.index) || has(self.env) || has(self.resources))",message="image, requirements, index, env and resources of the pods of a warm pool are those of its SandboxTemplate: remove them, or pods.warmPoolRef"
 type Execution struct {
 	environment.FunctionImage `json:",inline"`
 	Container                 `json:",inline"`
@@ -38,6 +39,7 @@ type Execution struct {
 }
 
 // ExecutionPods are pods that run the functions of an environment for all workers of a run.
+// +kubebuilder:validation:XValidation:rule="!has(self.warmPoolRef) || !(has(self.runtimeClassName) || has(self.nodeSelector) || has(self.tolerations) || has(self.affinity))",message="runtimeClassName, nodeSelector, tolerations and affinity of the pods of a warm pool are those of its SandboxTemplate: remove them, or warmPoolRef"
 type ExecutionPods struct {
 	// replicas is the number of pods of each run. A call may go to any of them. An episode of interaction.python stays in
 	// one pod.
@@ -46,9 +48,16 @@ type ExecutionPods struct {
 	// +kubebuilder:default=1
 	// +optional
 	Replicas int32 `json:"replicas,omitempty"`
+	// warmPoolRef has the pods come from a SandboxWarmPool of kubernetes-sigs/agent-sandbox in the namespace, by as many
+	// SandboxClaims as there are replicas, which last from the start of the run to its end, and not while it is suspended.
+	// The pods run the image, the resources and the scheduling of the pool's SandboxTemplate, which has to have the runner.
+	// The chart's value environmentServers.warmPools lets the operator make claims.
+	// +optional
+	WarmPoolRef *WarmPoolRef `json:"warmPoolRef,omitempty"`
 	// network limits the connections of the pods. None adds a NetworkPolicy that permits no connection, not even to a name
 	// service; Open adds none, so that the policies of the cluster apply. The network of the cluster has to enforce
-	// NetworkPolicies. In both cases workers of the run connect to the pods, and nothing else does.
+	// NetworkPolicies. In both cases workers of the run connect to the pods, and nothing else does. Pods of a warm pool may
+	// also connect to the destinations that the network policy of its SandboxTemplate permits.
 	// +kubebuilder:default=None
 	// +optional
 	Network environment.PodNetwork `json:"network,omitempty"`
@@ -68,6 +77,15 @@ type ExecutionPods struct {
 	// affinity is the affinity of the pods. Defaults to a preference for different nodes.
 	// +optional
 	Affinity *corev1.Affinity `json:"affinity,omitempty"`
+}
+
+// WarmPoolRef names a SandboxWarmPool in the environment's own namespace.
+type WarmPoolRef struct {
+	// name is the name of the SandboxWarmPool.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=240
+	// +required
+	Name string `json:"name"`
 }
 
 // Container has the settings of the container of an environment that are the same for servers and functions.

@@ -30,6 +30,7 @@ type options struct {
 	packageIndex   string
 	defaultBaseURL string
 	sharedServers  bool
+	warmPools      bool
 	assignedUsers  bool
 	managerKeyFile string
 	managerKey     []byte
@@ -107,6 +108,8 @@ func parse(set *flag.FlagSet, args []string) (options, error) {
 		"Leave runAsUser, runAsGroup and fsGroup of the pods of runs to the cluster, as OpenShift's restricted-v2 requires.")
 	set.BoolVar(&o.sharedServers, "shared-environment-servers", false,
 		"Run environment servers with ors.server.shared as Deployments, which needs permissions for them.")
+	set.BoolVar(&o.warmPools, "warm-pools", false,
+		"With --shared-environment-servers, claim sandboxes for execution.pods.warmPoolRef, which needs permissions for that.")
 	broker.add(set, &o)
 	set.StringVar(&o.managerKeyFile, "manager-key-file", "",
 		"File with the manager key, at least 32 random bytes, mounted from a Secret. Tokens and TLS keys of runs derive "+

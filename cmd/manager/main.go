@@ -84,6 +84,7 @@ func run(ctx context.Context, o options) error {
 		Identity:   o.identity(),
 		Namespaces: o.namespaces,
 		Endpoints:  o.endpoints,
+		WarmPools:  o.warmPools,
 		Settings: desired.Settings{
 			Namespace: o.operatorNamespace(), Broker: o.broker,
 			Image: o.image, PythonImage: o.pythonImage, PackageIndex: o.packageIndex,

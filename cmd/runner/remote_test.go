@@ -31,7 +31,7 @@ func credentialsOf(t testing.TB, token string) contract.ProgramCredentials {
 }
 
 // startRemote starts a runner that serves callers over TCP. It returns where callers connect.
-func startRemote(t testing.TB) (*host, client.Address) {
+func startRemote(t testing.TB, arguments ...string) (*host, client.Address) {
 	t.Helper()
 	credentials := credentialsOf(t, "the run's")
 	free, err := net.Listen("tcp", "127.0.0.1:0")
@@ -43,9 +43,10 @@ func startRemote(t testing.TB) (*host, client.Address) {
 	t.Setenv(protocol.CertificateVariable, string(credentials.Certificate))
 	t.Setenv(protocol.KeyVariable, string(credentials.PrivateKey))
 	t.Setenv(protocol.TokenVariable, credentials.TokenSHA256())
-	h := tryRunner(t, true, "", "--listen", address)
+	arguments = append(arguments, "--listen", address)
+	h := tryRunner(t, true, "", arguments...)
 	if h == nil {
-		h = tryRunner(t, false, "", "--listen", address)
+		h = tryRunner(t, false, "", arguments...)
 	}
 	if h == nil {
 		t.Fatal("the runner does not start")

@@ -13,6 +13,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"path"
 )
 
 // ProgramPort is the port on which the pods of programs serve workers.
@@ -20,6 +21,18 @@ const ProgramPort = 7445
 
 // programServerName is the name that the certificates of such pods are issued for.
 const programServerName = "program.tinker-operator"
+
+// WarmPoolsDir is where workers have the certificates of warm pools, each in a folder with the name of the pool.
+const WarmPoolsDir = "/var/run/tinker-operator/warm-pools"
+
+// WarmPoolCertificate returns the file with the certificate of a warm pool in the pods of workers.
+func WarmPoolCertificate(pool string) string {
+	return path.Join(WarmPoolsDir, pool, ProgramCertificateKey)
+}
+
+// WarmPoolSecretName is the name of the Secret with the certificate of a warm pool and its key. Who makes the pool makes
+// the Secret, of the type kubernetes.io/tls. The pods of the pool have both, and the workers of runs the certificate.
+func WarmPoolSecretName(pool string) string { return pool + "-runner" }
 
 // The keys of the Secret of the pods of a program.
 const (
@@ -68,9 +81,13 @@ func (p ProgramCredentials) TokenSHA256() string {
 }
 
 // ClientTLS trusts the certificate of the pods and no other, whatever address they are reached by.
-func (p ProgramCredentials) ClientTLS() (*tls.Config, error) {
+func (p ProgramCredentials) ClientTLS() (*tls.Config, error) { return ProgramTLS(p.Certificate) }
+
+// ProgramTLS trusts a certificate of pods of programs, or the authority that has issued it, whatever address they are
+// reached by.
+func ProgramTLS(certificate []byte) (*tls.Config, error) {
 	pool := x509.NewCertPool()
-	if !pool.AppendCertsFromPEM(bytes.TrimSpace(p.Certificate)) {
+	if !pool.AppendCertsFromPEM(bytes.TrimSpace(certificate)) {
 		return nil, errors.New("reading the certificate of a program: it has no PEM block")
 	}
 	return &tls.Config{MinVersion: tls.VersionTLS13, RootCAs: pool, ServerName: programServerName}, nil

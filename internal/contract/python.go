@@ -34,6 +34,21 @@ func (d Definition) InPods() bool {
 	return d.Execution != nil && d.Execution.Placement == environment.PlacementPods
 }
 
+// WarmPool returns the SandboxWarmPool from which the pods of a definition's programs come; "" for pods that the manager
+// makes, and for programs beside workers.
+func (d Definition) WarmPool() string {
+	if !d.InPods() {
+		return ""
+	}
+	var pods struct {
+		WarmPoolRef struct{ Name string } `json:"warmPoolRef"`
+	}
+	if err := json.Unmarshal(d.Execution.Pods, &pods); err != nil {
+		return "" // there are none, or the manager reports it
+	}
+	return pods.WarmPoolRef.Name
+}
+
 // Sources lists the sources of a definition's code, by the paths of its functions.
 func (d Definition) Sources() iter.Seq2[string, *environment.Source] {
 	return environment.Sources(d.Reward, d.Interaction)

@@ -26,6 +26,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/controller/rewardenvironment"
 	"github.com/tinker-operator/tinker-operator/internal/controller/tinkerendpoint"
 	"github.com/tinker-operator/tinker-operator/internal/controller/trainingrun"
+	"github.com/tinker-operator/tinker-operator/internal/controller/warmpool"
 	"github.com/tinker-operator/tinker-operator/internal/controller/watchdog"
 	"github.com/tinker-operator/tinker-operator/internal/controller/workers"
 	"github.com/tinker-operator/tinker-operator/internal/desired"
@@ -43,6 +44,8 @@ type Options struct {
 	Namespaces []string
 	// Endpoints are the TinkerEndpoints that the manager serves.
 	Endpoints Endpoints
+	// WarmPools says that the manager, which runs shared servers, may make claims to warm pools.
+	WarmPools bool
 	// Post sends heartbeats; nil for HTTPS.
 	Post poller.Poster
 	// HeartbeatEvery is the time between two heartbeats to a learner; 0 for two seconds.
@@ -122,9 +125,15 @@ func Setup(ctx context.Context, mgr ctrl.Manager, options Options) error {
 	if err != nil {
 		return err
 	}
+	var pools *warmpool.Link
+	if options.Settings.SharedServers && options.WarmPools {
+		if pools, err = warmpool.NewLink(mgr, options.Namespaces, options.Now); err != nil {
+			return err
+		}
+	}
 	endpoints, watched := options.Endpoints.Reader(mgr)
 	runs := trainingrun.New(trainingrun.Reconciler{
-		Kueue: queues, Endpoints: endpoints, WatchEndpoints: watched,
+		Kueue: queues, Pools: pools, Endpoints: endpoints, WatchEndpoints: watched,
 		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Poller: learners, Recorder: recorder, Leases: leases,
 		ManagerKey: options.ManagerKey, Settings: options.Settings, Now: options.Now, Fault: options.Fault,
 	})
@@ -141,7 +150,7 @@ func Setup(ctx context.Context, mgr ctrl.Manager, options Options) error {
 	}
 	environments := rewardenvironment.New(rewardenvironment.Reconciler{
 		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Recorder: recorder, Leases: leases, Settings: options.Settings,
-		Now: options.Now,
+		Now: options.Now, Pools: pools,
 	})
 	if err := environments.SetupWithManager(mgr, dog); err != nil {
 		return err

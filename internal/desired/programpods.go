@@ -76,7 +76,7 @@ func ProgramPods(run *v1alpha1.TrainingRun, list, suffix string, settings Settin
 	for _, name := range slices.Sorted(maps.Keys(sidecars)) {
 		programs := sidecars[name].all()
 		for _, kind := range slices.Sorted(maps.Keys(programs)) {
-			if !programs[kind].inPods() {
+			if p := programs[kind]; !p.inPods() || p.fromPool() {
 				continue
 			}
 			deployment, err := programPods(run, kind+name, *programs[kind], suffix, settings)
@@ -196,11 +196,22 @@ func ProgramService(deployment *appsv1.Deployment) *corev1.Service {
 // ProgramPolicy permits the workers of the run to connect to the pods of a program, and nobody else. With the network
 // None the pods connect to nothing; with Open it says nothing of that.
 func ProgramPolicy(run *v1alpha1.TrainingRun, deployment *appsv1.Deployment) *networkingv1.NetworkPolicy {
+	network := environment.PodNetworkNone
+	if deployment.Labels[v1alpha1.LabelNetwork] == strings.ToLower(string(environment.PodNetworkOpen)) {
+		network = environment.PodNetworkOpen
+	}
+	return programPolicy(run, ownedByRun(run, deployment.Name, deployment.Labels), *deployment.Spec.Selector.DeepCopy(),
+		network)
+}
+
+// programPolicy is the policy of the pods of a program that a selector selects.
+func programPolicy(run *v1alpha1.TrainingRun, meta metav1.ObjectMeta, pods metav1.LabelSelector,
+	network environment.PodNetwork) *networkingv1.NetworkPolicy {
 	port := intstr.FromInt32(contract.ProgramPort)
 	policy := &networkingv1.NetworkPolicy{
-		ObjectMeta: ownedByRun(run, deployment.Name, deployment.Labels),
+		ObjectMeta: meta,
 		Spec: networkingv1.NetworkPolicySpec{
-			PodSelector: *deployment.Spec.Selector.DeepCopy(),
+			PodSelector: pods,
 			PolicyTypes: []networkingv1.PolicyType{networkingv1.PolicyTypeIngress},
 			Ingress: []networkingv1.NetworkPolicyIngressRule{{
 				From:  []networkingv1.NetworkPolicyPeer{{PodSelector: &metav1.LabelSelector{MatchLabels: RolloutLabels(run)}}},
@@ -208,7 +219,7 @@ func ProgramPolicy(run *v1alpha1.TrainingRun, deployment *appsv1.Deployment) *ne
 			}},
 		},
 	}
-	if deployment.Labels[v1alpha1.LabelNetwork] != strings.ToLower(string(environment.PodNetworkOpen)) {
+	if network != environment.PodNetworkOpen {
 		policy.Spec.PolicyTypes = append(policy.Spec.PolicyTypes, networkingv1.PolicyTypeEgress)
 	}
 	return policy

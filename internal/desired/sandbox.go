@@ -49,6 +49,7 @@ func runPrograms(spec *corev1.PodSpec, i int, name, prefix string, of sidecar, s
 		if each.inPods() {
 			if prefix != "" {
 				leadTo(spec, prefix)
+				trustPool(spec, each.pool())
 				continue
 			}
 			pods, err := each.pods()

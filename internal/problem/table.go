@@ -37,6 +37,7 @@ const (
 	recordsDropped       = "RecordsDropped"
 	rejected             = "Rejected"
 	notStarted           = "NotStarted"
+	warmPoolNotUsable    = "WarmPoolNotUsable"
 )
 
 // table has the problems in the order of the troubleshooting page: in which a run meets them.

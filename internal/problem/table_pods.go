@@ -99,6 +99,11 @@ var podTable = []entry{
 		Fact: "No pod is ready that runs a program of an environment with placement Pods (%s).",
 		Repair: "If this lasts, read the log and the events of its pods: kubectl describe pods -l " +
 			"rl.tinker-operator.dev/role=program"}},
+	{ClaimsNotReady, Row{
+		Conditions: pods, Reason: string(WorkersMissing),
+		Fact: "No sandbox is ready that runs a program of an environment with execution.pods.warmPoolRef (%s).",
+		Repair: "If this lasts, read what the claims and the pool say: kubectl describe sandboxclaims,sandboxwarmpools. Check " +
+			"that the pool has room for the replicas of all runs."}},
 	{WorkersAwaited, Row{
 		Conditions: progressing, Reason: string(WorkersMissing),
 		Fact:   "The learner waits for workers, and no worker is ready.",

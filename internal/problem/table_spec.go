@@ -45,6 +45,25 @@ var specTable = []entry{
 		Conditions: accepted, Reason: environmentNotUsable, NeedsAction: true,
 		Fact:   "An environment has execution.placement Pods, and the operator may not create Deployments (%s).",
 		Repair: "Set the chart's value environmentServers.shared to true, or remove execution.placement."}},
+	{WarmPoolsDisabled, Row{
+		Conditions: accepted + ", " + probe, Reason: warmPoolNotUsable, NeedsAction: true,
+		Fact: "An environment has execution.pods.warmPoolRef, and the operator may not create SandboxClaims (%s).",
+		Repair: "Set the chart's values environmentServers.shared and environmentServers.warmPools to true, or remove " +
+			"execution.pods.warmPoolRef."}},
+	{WarmPoolsMissing, Row{
+		Conditions: accepted + ", " + probe + ", " + pods, Reason: warmPoolNotUsable, NeedsAction: true,
+		Fact: "An environment has execution.pods.warmPoolRef, and the cluster does not serve SandboxClaims (%s).",
+		Repair: "Install agent-sandbox with its extensions (v0.5.6 or later), or remove " +
+			"execution.pods.warmPoolRef."}},
+	{WarmPoolNotFound, Row{
+		Conditions: accepted + ", " + probe, Reason: warmPoolNotUsable, NeedsAction: true,
+		Fact:   "The warm pool of an environment does not exist (%s).",
+		Repair: "Create what the message names in the namespace of the environment, or correct execution.pods.warmPoolRef."}},
+	{WarmPoolUnfit, Row{
+		Conditions: accepted + ", " + probe, Reason: warmPoolNotUsable, NeedsAction: true,
+		Fact: "The pods of the warm pool of an environment cannot serve workers (%s).",
+		Repair: "Correct the SandboxTemplate as docs/python.md describes it, and delete the pool's sandboxes that nobody " +
+			"has claimed."}},
 	{ServersUnavailable, Row{
 		Conditions: accepted, Reason: environmentNotUsable, NeedsAction: true,
 		Fact: "The server of an environment takes no sessions (%s).",

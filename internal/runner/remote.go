@@ -10,9 +10,13 @@ import (
 	"crypto/sha256"
 	"crypto/subtle"
 	"crypto/tls"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"net"
+	"os"
+	"strings"
+	"sync"
 	"syscall"
 	"time"
 
@@ -38,6 +42,45 @@ type Remote struct {
 	Certificate tls.Certificate
 	// TokenSHA256 is the digest of the token. The runner does not know the token, so that no program can learn it.
 	TokenSHA256 [sha256.Size]byte
+	// TokenFile is a file in which the digest appears once a run has claimed the pod of the runner, in hex digits, in
+	// place of TokenSHA256. Until then no caller is admitted. What the file said first holds for as long as the runner
+	// runs: the pod never has callers of two runs.
+	TokenFile string
+
+	mu      sync.Mutex
+	claimed bool // TokenSHA256 is what the file says
+}
+
+// ParseTokenSHA256 reads the digest of a token, in hex digits.
+func ParseTokenSHA256(text string) (digest [sha256.Size]byte, err error) {
+	decoded, err := hex.DecodeString(text)
+	if err != nil || len(decoded) != len(digest) {
+		return digest, errors.New("it is no SHA-256 in hex digits")
+	}
+	copy(digest[:], decoded)
+	return digest, nil
+}
+
+// tokenSHA256 returns the digest of the token that callers have to show, or why there is none yet.
+func (r *Remote) tokenSHA256() ([sha256.Size]byte, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.TokenFile == "" || r.claimed {
+		return r.TokenSHA256, nil
+	}
+	text, err := os.ReadFile(r.TokenFile)
+	if err != nil {
+		return r.TokenSHA256, fmt.Errorf("reading the token's digest: %w", err)
+	}
+	if len(strings.TrimSpace(string(text))) == 0 {
+		return r.TokenSHA256, errors.New("no run has claimed the pod")
+	}
+	digest, err := ParseTokenSHA256(strings.TrimSpace(string(text)))
+	if err != nil {
+		return r.TokenSHA256, fmt.Errorf("reading the token's digest in %s: %w", r.TokenFile, err)
+	}
+	r.TokenSHA256, r.claimed = digest, true
+	return digest, nil
 }
 
 func (r *Remote) listen(ctx context.Context) (net.Listener, error) {
@@ -57,10 +100,17 @@ func (r *Remote) listen(ctx context.Context) (net.Listener, error) {
 	}), nil
 }
 
-// authorizes reports whether a token is the runner's, in constant time.
-func (r *Remote) authorizes(token string) bool {
+// authorize returns why a token is not the runner's; nil if it is. It compares in constant time.
+func (r *Remote) authorize(token string) *protocol.Error {
+	want, err := r.tokenSHA256()
+	if err != nil {
+		return &protocol.Error{Code: protocol.CodeUnauthorized, Message: "The runner has no token yet: " + err.Error() + "."}
+	}
 	digest := sha256.Sum256([]byte(token))
-	return subtle.ConstantTimeCompare(digest[:], r.TokenSHA256[:]) == 1
+	if subtle.ConstantTimeCompare(digest[:], want[:]) != 1 {
+		return &protocol.Error{Code: protocol.CodeUnauthorized, Message: "The token is not the token of the runner."}
+	}
+	return nil
 }
 
 // admitRemote serves a connection over TCP. What it may do depends on the token of its hello.
@@ -76,8 +126,8 @@ func (c *connection) identify(reader *protocol.Reader, hello *protocol.Message) 
 	if c.caller == nil {
 		return nil
 	}
-	if !c.server.Remote.authorizes(hello.Token) {
-		return &protocol.Error{Code: protocol.CodeUnauthorized, Message: "The token is not the token of the runner."}
+	if refused := c.server.Remote.authorize(hello.Token); refused != nil {
+		return refused
 	}
 	reader.Bound(protocol.DefaultLines)
 	return nil

@@ -147,12 +147,9 @@ func (p *programPods) lookUp(context.Context, string) ([]string, error) {
 // startWorkerOf starts a worker whose code runs in pods.
 func (w *fixture) startWorkerOf(name string, p *programPods, reached func(n int64)) {
 	w.t.Helper()
-	trusted, err := p.credentials.ClientTLS()
-	if err != nil {
-		w.t.Fatal(err)
-	}
 	host := &pythonreward.Host{InheritEnv: true, Logger: w.logger(), Wait: true, Pods: &pythonreward.Pods{
-		Name: "pods", Port: contract.ProgramPort, Now: time.Now, TLS: trusted, Token: p.credentials.Token, LookUp: p.lookUp,
+		Name: "pods", Port: contract.ProgramPort, Now: time.Now, TLS: p.credentials.ClientTLS, Token: p.credentials.Token,
+		LookUp: p.lookUp,
 	}}
 	w.t.Cleanup(host.Close)
 	w.startRolloutWorkerWith(name, func(c *rollout.Config) {

@@ -28,6 +28,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/controller/podstate"
 	"github.com/tinker-operator/tinker-operator/internal/controller/poller"
 	"github.com/tinker-operator/tinker-operator/internal/controller/refusal"
+	"github.com/tinker-operator/tinker-operator/internal/controller/warmpool"
 	"github.com/tinker-operator/tinker-operator/internal/desired"
 	"github.com/tinker-operator/tinker-operator/internal/diagnosis"
 	"github.com/tinker-operator/tinker-operator/internal/problem"
@@ -135,6 +136,8 @@ type Observer struct {
 	Now       func() time.Time
 	// Deployments says that Client has the Deployments of runs.
 	Deployments bool
+	// Pools have the claims of runs; nil for a manager that may make none.
+	Pools *warmpool.Link
 
 	// looks has the newest look at each run. If it is lost, each run is looked at once more.
 	looks *objectmap.Map[look]
@@ -192,6 +195,7 @@ func (o *Observer) Run(ctx context.Context, run *v1alpha1.TrainingRun) (State, e
 	}
 	seen.RefusedWorkers = o.Refusals.Latest(run, v1alpha1.RoleRollout)
 	o.observeObstacles(ctx, run, &seen)
+	o.observeClaims(ctx, run, &seen)
 	o.observeMounts(ctx, run, &seen)
 	o.observeLingering(ctx, run, &seen)
 	return seen, nil

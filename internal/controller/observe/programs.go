@@ -17,6 +17,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/controller/podstate"
 	"github.com/tinker-operator/tinker-operator/internal/desired"
 	"github.com/tinker-operator/tinker-operator/internal/problem"
+	"github.com/tinker-operator/tinker-operator/internal/status"
 )
 
 // programFields name the fields by which a user can repair a pod of a program.
@@ -67,4 +68,22 @@ func (o *Observer) programObstacle(ctx context.Context, d *appsv1.Deployment) pr
 		}
 	}
 	return problem.Problem{}
+}
+
+// observeClaims finds out whether a program lacks the pods of a warm pool.
+func (o *Observer) observeClaims(ctx context.Context, run *v1alpha1.TrainingRun, seen *State) {
+	if seen.Rollout == nil || status.RunFinished(run) || seen.ProgramsObstacle.Code != "" {
+		return
+	}
+	lacking, err := o.Pools.Lacking(ctx, run, desired.ServersOf(seen.Rollout))
+	if err != nil {
+		ctrl.LoggerFrom(ctx).Error(err, "reading the claims of a run")
+		return
+	}
+	if lacking != nil {
+		seen.ProgramsObstacle = *lacking
+		if seen.LookAgain == 0 || seen.LookAgain > LookInterval {
+			seen.LookAgain = LookInterval
+		}
+	}
 }

@@ -19,16 +19,18 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/controller/configkey"
 	"github.com/tinker-operator/tinker-operator/internal/controller/datafiles"
 	"github.com/tinker-operator/tinker-operator/internal/controller/refusal"
+	"github.com/tinker-operator/tinker-operator/internal/controller/warmpool"
 	"github.com/tinker-operator/tinker-operator/internal/desired"
 	"github.com/tinker-operator/tinker-operator/internal/problem"
 )
 
 // observed is the state of an environment in the cluster, read once.
 type observed struct {
-	// filled is the environment with the code of ConfigMaps in its spec, of which the definition is made.
+	// filled is the environment with the code of ConfigMaps and the pods of a warm pool in its spec, of which the
+	// definition is made.
 	filled     *v1alpha1.RewardEnvironment
 	definition contract.Definition
-	// code are the digests of that code, and unreadable is the reason for which it cannot be read.
+	// code are the digests of that code, and unreadable is the reason for which it, or the warm pool, cannot be used.
 	code       []v1alpha1.CodeStatus
 	unreadable *problem.Problem
 	// digest of the definition, and of the ConfigMap that it reads.
@@ -55,6 +57,11 @@ func (r *Reconciler) observe(ctx context.Context, env *v1alpha1.RewardEnvironmen
 	if seen.code, seen.unreadable, err = desired.FillCode(seen.filled.Spec.Reward, seen.filled.Spec.Interaction,
 		configkey.Reader(ctx, r.Live, env.Namespace)); err != nil {
 		return observed{}, err
+	}
+	if seen.unreadable == nil {
+		if seen.unreadable, err = r.Pools.Fill(ctx, r.Live, seen.filled); err != nil {
+			return observed{}, err
+		}
 	}
 	seen.definition = desired.Definition(seen.filled.Spec)
 	if seen.files, err = datafiles.Read(ctx, r.Live, env.Namespace, seen.definition); err != nil {
@@ -93,9 +100,9 @@ func (r *Reconciler) observe(ctx context.Context, env *v1alpha1.RewardEnvironmen
 	return seen, err
 }
 
-// readsConfigMaps reports whether the environment changes with ConfigMaps, which are looked at now and then.
-func (o *observed) readsConfigMaps() bool {
-	return o.files != nil || o.code != nil || o.unreadable != nil
+// readsOthers reports whether the environment changes with ConfigMaps or a warm pool, which are looked at now and then.
+func (o *observed) readsOthers() bool {
+	return o.files != nil || o.code != nil || o.unreadable != nil || warmpool.PoolOf(o.filled) != ""
 }
 
 // add files a Job: as the newest try of the definition, or as one of the others.

@@ -28,6 +28,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/controller/objectmap"
 	"github.com/tinker-operator/tinker-operator/internal/controller/record"
 	"github.com/tinker-operator/tinker-operator/internal/controller/refusal"
+	"github.com/tinker-operator/tinker-operator/internal/controller/warmpool"
 	"github.com/tinker-operator/tinker-operator/internal/desired"
 )
 
@@ -39,7 +40,9 @@ type Reconciler struct {
 	Live     client.Reader
 	Recorder events.EventRecorder
 	// Leases say whether this manager acts in a namespace.
-	Leases   *namespacelease.Leases
+	Leases *namespacelease.Leases
+	// Pools are the warm pools of programs; nil for a manager that may use none.
+	Pools    *warmpool.Link
 	Settings desired.Settings
 	Now      func() time.Time
 
@@ -100,7 +103,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 		newest.started = r.Now()
 		r.probes.Set(env, newest)
 	}
-	if seen.readsConfigMaps() && (p.requeue == 0 || p.requeue > dataInterval) {
+	if seen.readsOthers() && (p.requeue == 0 || p.requeue > dataInterval) {
 		p.requeue = dataInterval
 	}
 	return ctrl.Result{RequeueAfter: p.requeue}, r.apply(ctx, env, p)

@@ -136,6 +136,7 @@ func (r *Reconciler) reconcileServers(
 	ctx context.Context, run *v1alpha1.TrainingRun, seen observe.State, p plan, action workers.ServersAction,
 ) (bool, error) {
 	reconciler := workers.ServersReconciler{Client: r.Client, Settings: r.Settings, ManagerKey: r.ManagerKey,
+		Pools: r.pools(),
 		Place: func(ctx context.Context, d *appsv1.Deployment) error {
 			return r.place(ctx, seen, kueue.SetOf(d), &d.Spec.Template)
 		}}

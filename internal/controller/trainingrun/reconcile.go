@@ -31,6 +31,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/controller/poller"
 	"github.com/tinker-operator/tinker-operator/internal/controller/record"
 	"github.com/tinker-operator/tinker-operator/internal/controller/refusal"
+	"github.com/tinker-operator/tinker-operator/internal/controller/warmpool"
 	"github.com/tinker-operator/tinker-operator/internal/desired"
 	"github.com/tinker-operator/tinker-operator/internal/status"
 )
@@ -50,6 +51,8 @@ type Reconciler struct {
 	Recorder events.EventRecorder
 	// Kueue is the link to Kueue for runs that name a queue; nil for a manager without.
 	Kueue *kueue.Link
+	// Pools are the warm pools of programs; nil for a manager that may use none.
+	Pools *warmpool.Link
 	// Leases say whether this manager acts in a namespace.
 	Leases *namespacelease.Leases
 	// ManagerKey is the key from which the credentials of runs derive.
@@ -71,8 +74,9 @@ type Reconciler struct {
 // New completes a Reconciler.
 func New(r Reconciler) *Reconciler {
 	r.memory, r.refusals, r.namespaces, r.checks = &memory{}, &refusal.Memory{}, &namespaces{}, &objectmap.Map[nextCheck]{}
-	r.observer = observe.New(observe.Observer{Client: r.Client, Live: r.Live, Endpoints: r.Endpoints, Namespace: r.Settings.Namespace, Poller: r.Poller,
-		Refusals: r.refusals, Now: r.Now, Deployments: r.Settings.SharedServers})
+	r.observer = observe.New(observe.Observer{Client: r.Client, Live: r.Live, Endpoints: r.Endpoints,
+		Namespace: r.Settings.Namespace, Poller: r.Poller, Refusals: r.refusals, Now: r.Now,
+		Deployments: r.Settings.SharedServers, Pools: r.Pools})
 	r.history = record.NewHistoryWriter(r.Client, r.Live, r.Now)
 	return &r
 }

@@ -47,6 +47,10 @@ func (r *Reconciler) prepare(ctx context.Context, run *v1alpha1.TrainingRun, see
 		p.start = 0
 		return p, err
 	}
+	if err := r.fillPools(ctx, seen); err != nil {
+		p.start = 0
+		return p, err
+	}
 	input, blocked := r.fileInput(run, seen, files, p.start)
 	if blocked != nil {
 		return p.withBlock(blocked, seconds(*run.Spec.StalledAfterSeconds)), nil

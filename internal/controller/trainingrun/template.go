@@ -18,11 +18,15 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/problem"
 )
 
-// addTexts gives a run file the texts of the ConfigMaps that it is made from, or returns why it cannot.
+// addTexts gives a run file the texts of the ConfigMaps that it is made from, or returns why it cannot, as where a warm
+// pool cannot be used.
 func (r *Reconciler) addTexts(ctx context.Context, run *v1alpha1.TrainingRun, seen observe.State,
 	input *desired.FileInput) (*problem.Problem, error) {
 	blocked, err := r.addTemplate(ctx, run, input)
 	if blocked != nil || err != nil {
+		return blocked, err
+	}
+	if blocked, err = r.checkPools(ctx, run, input.Pins); blocked != nil || err != nil {
 		return blocked, err
 	}
 	return r.addCode(ctx, run, seen, input.Pins)

@@ -83,6 +83,9 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, dog
 	if r.Kueue != nil {
 		r.Kueue.Watch(c)
 	}
+	if r.Pools != nil {
+		r.Pools.Watch(c)
+	}
 	return nil
 }
 

@@ -43,6 +43,8 @@ type ServersReconciler struct {
 	Settings desired.Settings
 	// ManagerKey is the key from which the credentials of runs derive.
 	ManagerKey []byte
+	// Pools have the claims to warm pools; nil for a manager that may make none.
+	Pools Pools
 	// Place adds the placement of a queue's admission to the template of a Deployment; nil for none.
 	Place func(ctx context.Context, deployment *appsv1.Deployment) error
 }
@@ -64,6 +66,9 @@ func (r ServersReconciler) Reconcile(ctx context.Context, run *v1alpha1.Training
 		if d := &found.Items[i]; metav1.IsControlledBy(d, run) {
 			existing[d.Name] = d
 		}
+	}
+	if err := r.reconcileClaims(ctx, run, action, list); err != nil {
+		return false, err
 	}
 	if action == RunServers {
 		return r.run(ctx, run, existing, list)
@@ -179,7 +184,12 @@ func (r ServersReconciler) confine(ctx context.Context, run *v1alpha1.TrainingRu
 	if !isProgram(want) {
 		return nil
 	}
-	policy, found := desired.ProgramPolicy(run, want), &networkingv1.NetworkPolicy{}
+	return r.restrict(ctx, desired.ProgramPolicy(run, want))
+}
+
+// restrict makes a NetworkPolicy of a program, or restores it.
+func (r ServersReconciler) restrict(ctx context.Context, policy *networkingv1.NetworkPolicy) error {
+	found := &networkingv1.NetworkPolicy{}
 	err := r.Client.Get(ctx, client.ObjectKeyFromObject(policy), found)
 	switch {
 	case apierrors.IsNotFound(err):
@@ -203,7 +213,11 @@ func (r ServersReconciler) endPolicy(ctx context.Context, d *appsv1.Deployment, 
 	if !isProgram(d) || action != DeleteServers {
 		return nil
 	}
-	policy := &networkingv1.NetworkPolicy{ObjectMeta: metav1.ObjectMeta{Namespace: d.Namespace, Name: d.Name}}
+	return r.deletePolicy(ctx, d.Namespace, d.Name)
+}
+
+func (r ServersReconciler) deletePolicy(ctx context.Context, namespace, name string) error {
+	policy := &networkingv1.NetworkPolicy{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}}
 	if err := client.IgnoreNotFound(r.Client.Delete(ctx, policy)); err != nil {
 		return fmt.Errorf("deleting the network policy of a program: %w", err)
 	}

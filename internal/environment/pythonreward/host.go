@@ -83,8 +83,10 @@ func (h *Host) connect(ctx context.Context, address string) (*client.Client, err
 	if h.Pods == nil {
 		connected, err = client.Await(ctx, client.Address{Socket: address}, socketPatience)
 	} else { // one that has gone has no successor at its address
-		at := client.Address{TCP: address, TLS: h.Pods.TLS, Token: h.Pods.Token}
-		connected, err = client.DialAddress(ctx, at)
+		at := client.Address{TCP: address, Token: h.Pods.Token}
+		if at.TLS, err = h.Pods.TLS(); err == nil {
+			connected, err = client.DialAddress(ctx, at)
+		}
 	}
 	if err != nil {
 		return nil, err

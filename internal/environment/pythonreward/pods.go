@@ -31,8 +31,9 @@ type Pods struct {
 	// Name resolves to the addresses of the pods that are ready.
 	Name string
 	Port int
-	// TLS trusts the certificate of the runners, and Token is what they ask for.
-	TLS   *tls.Config
+	// TLS trusts the certificate of the runners, and Token is what they ask for. It is read for each connection: the
+	// certificate of a warm pool may be renewed.
+	TLS   func() (*tls.Config, error)
 	Token string
 	// Now is the clock.
 	Now func() time.Time
@@ -63,9 +64,9 @@ func (p *Pods) addresses(ctx context.Context) ([]string, error) {
 	switch {
 	case errors.As(err, &unknown) && unknown.IsNotFound, err == nil && len(found) == 0:
 		p.known = nil
-		return nil, fmt.Errorf("no pod of Deployment %s is ready", p.Name)
+		return nil, fmt.Errorf("no pod of Service %s is ready", p.Name)
 	case err != nil && len(p.known) == 0:
-		return nil, fmt.Errorf("looking up the pods of Deployment %s: %w", p.Name, err)
+		return nil, fmt.Errorf("looking up the pods of Service %s: %w", p.Name, err)
 	case err == nil:
 		p.known = make([]string, len(found))
 		for i, host := range found {

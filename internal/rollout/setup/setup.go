@@ -7,7 +7,9 @@ package setup
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
+	"fmt"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -127,14 +129,24 @@ func (p Placement) host(definition contract.Definition, id string,
 	}
 	pods := &pythonreward.Pods{Name: contract.ProgramName(p.Prefix, id), Port: contract.ProgramPort, Now: time.Now}
 	secrets, err := contract.DeriveProgramCredentials(p.Token, id)
-	if err == nil {
-		pods.Token = secrets.Token
-		pods.TLS, err = secrets.ClientTLS()
-	}
 	if err != nil {
 		pods.LookUp = func(context.Context, string) ([]string, error) { return nil, err }
 	}
+	pods.Token, pods.TLS = secrets.Token, secrets.ClientTLS
+	if pool := definition.WarmPool(); pool != "" {
+		pods.TLS = func() (*tls.Config, error) { return warmPoolTLS(contract.WarmPoolCertificate(pool)) }
+	}
 	return &pythonreward.Host{Pods: pods, InheritEnv: true}
+}
+
+// warmPoolTLS trusts the certificate of a warm pool. The pods of a pool began before the run, and have no certificate of
+// the run's own.
+func warmPoolTLS(file string) (*tls.Config, error) {
+	certificate, err := os.ReadFile(file)
+	if err != nil {
+		return nil, fmt.Errorf("reading the certificate of a warm pool: %w", err)
+	}
+	return contract.ProgramTLS(certificate)
 }
 
 // Gateway returns what serves agents: one server of the process, which begins when it is first needed.

@@ -6,7 +6,6 @@ package command
 import (
 	"context"
 	"crypto/tls"
-	"encoding/hex"
 	"flag"
 	"fmt"
 	"io"
@@ -49,6 +48,8 @@ func run(arguments []string, getenv func(string) string, log *slog.Logger) error
 	listen := flags.String("listen", "", "the TCP address at which workers are served by TLS; "+
 		protocol.CertificateVariable+", "+protocol.KeyVariable+" and "+protocol.TokenVariable+" have the certificate and "+
 		"its key, in PEM, and the SHA-256 of the workers' token")
+	tokenFile := flags.String("token-file", "", "a file in which the SHA-256 of the workers' token appears once a run has "+
+		"claimed the pod, in place of "+protocol.TokenVariable)
 	modules := flags.String("python-path", "", "a directory of Python modules, which the programs find before the "+
 		"modules of PYTHONPATH")
 	install := flags.String("install", "", "copy this program to a file, and end")
@@ -61,7 +62,7 @@ func run(arguments []string, getenv func(string) string, log *slog.Logger) error
 	if *socket == "" && *listen == "" || *directory == "" {
 		return fmt.Errorf("reading the flags: --scratch is needed, and --socket or --listen")
 	}
-	remote, err := remoteAt(*listen, getenv)
+	remote, err := remoteAt(*listen, *tokenFile, getenv)
 	if err != nil {
 		return err
 	}
@@ -107,7 +108,7 @@ func separate(server *runner.Server) error {
 
 // remoteAt returns where callers connect over TCP; nil for an empty address. It removes what the environment says of
 // that, since programs may inherit the environment. They cannot read what the runner began with: it is not dumpable.
-func remoteAt(address string, getenv func(string) string) (*runner.Remote, error) {
+func remoteAt(address, tokenFile string, getenv func(string) string) (*runner.Remote, error) {
 	if address == "" {
 		return nil, nil
 	}
@@ -122,12 +123,13 @@ func remoteAt(address string, getenv func(string) string) (*runner.Remote, error
 	if err != nil {
 		return nil, fmt.Errorf("reading %s and %s: %w", protocol.CertificateVariable, protocol.KeyVariable, err)
 	}
-	remote := &runner.Remote{Address: address, Certificate: pair}
-	digest, err := hex.DecodeString(values[protocol.TokenVariable])
-	if err != nil || len(digest) != len(remote.TokenSHA256) {
-		return nil, fmt.Errorf("reading %s: it is no SHA-256 in hex digits", protocol.TokenVariable)
+	remote := &runner.Remote{Address: address, Certificate: pair, TokenFile: tokenFile}
+	if tokenFile != "" {
+		return remote, nil
 	}
-	copy(remote.TokenSHA256[:], digest)
+	if remote.TokenSHA256, err = runner.ParseTokenSHA256(values[protocol.TokenVariable]); err != nil {
+		return nil, fmt.Errorf("reading %s: %w", protocol.TokenVariable, err)
+	}
 	return remote, nil
 }
 
