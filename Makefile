@@ -264,6 +264,12 @@ test-python-module: $(GOTESTSUM) ## Create, follow and plot runs with the Python
 	@$(CLUSTER_SCRIPT) binaries >/dev/null
 	$(call suite,-tags python -count=1 -timeout 20m ./test/integration -ginkgo.fail-on-empty -ginkgo.focus='The Python module',CGO_ENABLED=0 KUBE_BINARIES=$(KUBE_BINARIES))
 
+.PHONY: test-sandbox-controller
+test-sandbox-controller: $(GOTESTSUM) ## Claim pods of the real controller of agent-sandbox at a real API server (ten minutes, of which five build it once; not in `make test`).
+	@$(CLUSTER_SCRIPT) binaries >/dev/null
+	@hack/agent-sandbox/sandbox build
+	$(call suite,-tags sandbox -count=1 -timeout 20m ./test/integration -ginkgo.fail-on-empty -ginkgo.focus='The controller of agent-sandbox',CGO_ENABLED=0 KUBE_BINARIES=$(KUBE_BINARIES))
+
 .PHONY: test-e2e
 test-e2e: $(GOTESTSUM) ## Run whole trainings, and kill their pods, on the local cluster.
 	$(call suite,-tags e2e -count=1 -timeout 70m ./test/e2e/...,CGO_ENABLED=0)
@@ -279,6 +285,10 @@ test-e2e-repairs: $(GOTESTSUM) ## Measure how long runs take to continue after r
 .PHONY: test-e2e-kueue
 test-e2e-kueue: $(GOTESTSUM) ## Queue, preempt and place runs under the real Kueue on the local cluster (30 minutes, of which a quarter of an hour builds Kueue once; not in `make test`).
 	$(call suite,-tags e2e$(comma)kueue -count=1 -timeout 80m -run '^TestKueue$$' ./test/e2e/...,CGO_ENABLED=0)
+
+.PHONY: test-e2e-sandbox
+test-e2e-sandbox: $(GOTESTSUM) ## Run functions in pods of a warm pool of the real agent-sandbox on the local cluster (15 minutes, of which five build agent-sandbox once; not in `make test`).
+	$(call suite,-tags e2e$(comma)sandbox -count=1 -timeout 60m -run '^TestSandboxPool$$' ./test/e2e/...,CGO_ENABLED=0)
 
 .PHONY: test-e2e-samples
 test-e2e-samples: $(GOTESTSUM) ## Apply the samples that `make test` leaves out on the local cluster (15 minutes).

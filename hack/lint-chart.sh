@@ -31,6 +31,7 @@ shapes=(
   "--set metrics.serviceMonitor.enabled=true,metrics.alerts.enabled=true,metrics.dashboard.enabled=true --set metrics.alerts.labels.release=prometheus"
   "--set pods.nodeSelector.pool=runs,pods.imagePullSecrets[0].name=registry"
   "--set environmentServers.shared=true"
+  "--set environmentServers.shared=true,environmentServers.warmPools=true"
   "--set endpoints.policy.enabled=true,endpoints.policy.namespaceSelector.matchLabels.team=a,endpoints.records.accessMode=ReadWriteMany"
   "--set watchNamespaces={a},endpoints.names={prod},networkPolicies.enabled=true,endpoints.broker.priorityClassName=high"
   "--set endpoints.creators=true --api-versions admissionregistration.k8s.io/v1/MutatingAdmissionPolicy"

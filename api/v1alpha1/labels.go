@@ -66,8 +66,8 @@ const (
 // controller of agent-sandbox admits labels of this domain on pods that are claimed, and no others.
 const LabelPoolProgram = "tinker-operator.sandbox.users.io/program"
 
-// AnnotationProgramToken is, on such pods, the SHA-256 of the token that their runner asks workers for. The pods read it
-// in a volume of the downward API.
+// AnnotationProgramToken is, on such pods, the SHA-256 of the token that their runner asks workers for. The pods read
+// it in a volume of the downward API.
 const AnnotationProgramToken = "rl.tinker-operator.dev/program-token"
 
 // LabelEndpoint is the TinkerEndpoint's name, on the objects of its broker.

@@ -109,7 +109,8 @@ func parse(set *flag.FlagSet, args []string) (options, error) {
 	set.BoolVar(&o.sharedServers, "shared-environment-servers", false,
 		"Run environment servers with ors.server.shared as Deployments, which needs permissions for them.")
 	set.BoolVar(&o.warmPools, "warm-pools", false,
-		"With --shared-environment-servers, claim sandboxes for execution.pods.warmPoolRef, which needs permissions for that.")
+		"With --shared-environment-servers, claim sandboxes for execution.pods.warmPoolRef, which needs permissions for "+
+			"that.")
 	broker.add(set, &o)
 	set.StringVar(&o.managerKeyFile, "manager-key-file", "",
 		"File with the manager key, at least 32 random bytes, mounted from a Secret. Tokens and TLS keys of runs derive "+

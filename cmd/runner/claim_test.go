@@ -67,7 +67,8 @@ func TestClaimedRunner(t *testing.T) {
 	refused("with another text", at, "no SHA-256")
 	write(credentialsOf(t, "the run's").TokenSHA256() + "\n")
 	refused("a worker of another run", other, "not the token")
-	p := start(t, dialAt(t, at), "reward", python.Function{Code: scratchReward}, protocol.Spec{InheritEnv: true, Processes: 1})
+	p := start(t, dialAt(t, at), "reward", python.Function{Code: scratchReward},
+		protocol.Spec{InheritEnv: true, Processes: 1})
 	for range 3 {
 		result, err := call(t, p, map[string]any{}, "")
 		if err != nil {

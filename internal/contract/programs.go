@@ -30,8 +30,9 @@ func WarmPoolCertificate(pool string) string {
 	return path.Join(WarmPoolsDir, pool, ProgramCertificateKey)
 }
 
-// WarmPoolSecretName is the name of the Secret with the certificate of a warm pool and its key. Who makes the pool makes
-// the Secret, of the type kubernetes.io/tls. The pods of the pool have both, and the workers of runs the certificate.
+// WarmPoolSecretName is the name of the Secret with the certificate of a warm pool and its key. Who makes the pool
+// makes the Secret, of the type kubernetes.io/tls. The pods of the pool have both, and the workers of runs the
+// certificate.
 func WarmPoolSecretName(pool string) string { return pool + "-runner" }
 
 // The keys of the Secret of the pods of a program.

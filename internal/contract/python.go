@@ -34,8 +34,8 @@ func (d Definition) InPods() bool {
 	return d.Execution != nil && d.Execution.Placement == environment.PlacementPods
 }
 
-// WarmPool returns the SandboxWarmPool from which the pods of a definition's programs come; "" for pods that the manager
-// makes, and for programs beside workers.
+// WarmPool returns the SandboxWarmPool from which the pods of a definition's programs come; "" for pods that the
+// manager makes, and for programs beside workers.
 func (d Definition) WarmPool() string {
 	if !d.InPods() {
 		return ""

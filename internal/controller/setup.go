@@ -92,17 +92,31 @@ func setupEndpoints(mgr ctrl.Manager, options Options, dog *watchdog.Watchdog) e
 	return endpoints.SetupWithManager(mgr, dog)
 }
 
+// withDefaults fills in what is not given.
+func (o Options) withDefaults() Options {
+	if o.HeartbeatEvery == 0 {
+		o.HeartbeatEvery = 2 * time.Second
+	}
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	if o.Post == nil {
+		o.Post = poller.NewPoster(o.ManagerKey, o.Now)
+	}
+	return o
+}
+
+// pools returns what reaches warm pools; nil for a manager that may make no claims.
+func (o Options) pools(mgr ctrl.Manager) (*warmpool.Link, error) {
+	if !o.Settings.SharedServers || !o.WarmPools {
+		return nil, nil //nolint:nilnil // No link is no error.
+	}
+	return warmpool.NewLink(mgr, o.Namespaces, o.Now)
+}
+
 // Setup adds the controllers and the heartbeats to a manager.
 func Setup(ctx context.Context, mgr ctrl.Manager, options Options) error {
-	if options.HeartbeatEvery == 0 {
-		options.HeartbeatEvery = 2 * time.Second
-	}
-	if options.Now == nil {
-		options.Now = time.Now
-	}
-	if options.Post == nil {
-		options.Post = poller.NewPoster(options.ManagerKey, options.Now)
-	}
+	options = options.withDefaults()
 	learners := poller.New(poller.Config{
 		Every: options.HeartbeatEvery, Timeout: 5 * time.Second, Post: options.Post, Now: options.Now,
 	})
@@ -125,11 +139,9 @@ func Setup(ctx context.Context, mgr ctrl.Manager, options Options) error {
 	if err != nil {
 		return err
 	}
-	var pools *warmpool.Link
-	if options.Settings.SharedServers && options.WarmPools {
-		if pools, err = warmpool.NewLink(mgr, options.Namespaces, options.Now); err != nil {
-			return err
-		}
+	pools, err := options.pools(mgr)
+	if err != nil {
+		return err
 	}
 	endpoints, watched := options.Endpoints.Reader(mgr)
 	runs := trainingrun.New(trainingrun.Reconciler{

@@ -102,8 +102,8 @@ var podTable = []entry{
 	{ClaimsNotReady, Row{
 		Conditions: pods, Reason: string(WorkersMissing),
 		Fact: "No sandbox is ready that runs a program of an environment with execution.pods.warmPoolRef (%s).",
-		Repair: "If this lasts, read what the claims and the pool say: kubectl describe sandboxclaims,sandboxwarmpools. Check " +
-			"that the pool has room for the replicas of all runs."}},
+		Repair: "If this lasts, read what the claims and the pool say: kubectl describe " +
+			"sandboxclaims,sandboxwarmpools. Check that the pool has room for the replicas of all runs."}},
 	{WorkersAwaited, Row{
 		Conditions: progressing, Reason: string(WorkersMissing),
 		Fact:   "The learner waits for workers, and no worker is ready.",

@@ -147,6 +147,7 @@ var _ = Describe("config/default", func() {
 
 	It("has no right to read Secrets, and the chart has none in any of its shapes", func() {
 		for _, set := range []string{"watchNamespaces={a,b}", "environmentServers.shared=true",
+			"environmentServers.shared=true,environmentServers.warmPools=true",
 			"metrics.enabled=true,tinkersim.enabled=true", "aggregateRoles=true",
 			"watchNamespaces={a},endpoints.names={prod}"} {
 			manifests := command("go", "tool", "-modfile=hack/tools/go.mod", "helm", "template", "tinker-operator",

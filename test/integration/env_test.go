@@ -107,6 +107,8 @@ type managerOptions struct {
 	pods v1alpha1.PodOverrides
 	// sharedServers lets it run environment servers as Deployments.
 	sharedServers bool
+	// warmPools lets it make claims to warm pools.
+	warmPools bool
 	// endpoints are the TinkerEndpoints that it serves, in the namespace of the spec.
 	endpoints []string
 	// as is who the manager is; without it, an administrator.
@@ -146,6 +148,7 @@ func (w *env) startManager(o *managerOptions) {
 		Settings: desired.Settings{Image: cmp.Or(o.image, "tinker-operator:test"), DefaultBaseURL: "http://tinkersim",
 			PodDefaults: o.pods, SharedServers: o.sharedServers, Namespace: w.namespace, Broker: desired.BrokerSettings{
 				AccessMode: corev1.ReadWriteOnce, StorageSize: resource.MustParse("1Gi")}},
+		WarmPools:      o.warmPools,
 		Endpoints:      controller.Endpoints{Enabled: len(o.endpoints) > 0, Names: o.endpoints},
 		Post:           w.learners.post,
 		HeartbeatEvery: 50 * time.Millisecond,

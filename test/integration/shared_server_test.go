@@ -48,8 +48,8 @@ func (w *env) replicas(run *v1alpha1.TrainingRun) func() []int32 {
 	}
 }
 
-// withDeployments is the generated role with what the chart adds for shared servers.
-func (w *env) withDeployments() *envtest.AuthenticatedUser {
+// withDeployments is the generated role with what the chart adds for shared servers, and more rules.
+func (w *env) withDeployments(more ...rbacv1.PolicyRule) *envtest.AuthenticatedUser {
 	GinkgoHelper()
 	ctx, name := context.Background(), "manager-"+w.namespace
 	user, err := controlPlane.AddUser(envtest.User{Name: name}, nil)
@@ -61,6 +61,7 @@ func (w *env) withDeployments() *envtest.AuthenticatedUser {
 		APIGroups: []string{"networking.k8s.io"}, Resources: []string{"networkpolicies"},
 		Verbs: []string{"get", "list", "watch", "create", "patch", "delete"},
 	})
+	rules = append(rules, more...)
 	Expect(kube.Create(ctx, &rbacv1.Role{ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: "manager"},
 		Rules: rules})).To(Succeed())
 	Expect(kube.Create(ctx, &rbacv1.RoleBinding{

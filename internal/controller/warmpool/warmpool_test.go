@@ -45,16 +45,17 @@ func shipped(t *testing.T) []*unstructured.Unstructured {
 
 // TestUnfit changes the template of the pool that the repository has, which is fit.
 func TestUnfit(t *testing.T) {
+	runner := func(s *corev1.PodSpec) *corev1.Container { return &s.Containers[0] }
 	for name, tc := range map[string]struct {
 		change func(*corev1.PodSpec)
 		want   string
 	}{
 		"as it is": {func(*corev1.PodSpec) {}, ""},
-		"another Secret": {func(s *corev1.PodSpec) { s.Containers[0].Env[0].ValueFrom.SecretKeyRef.Name = "other" },
+		"another Secret": {func(s *corev1.PodSpec) { runner(s).Env[0].ValueFrom.SecretKeyRef.Name = "other" },
 			"no container has RUNNER_TLS_CERTIFICATE from the Secret \"python-runner\""},
-		"no key":                 {func(s *corev1.PodSpec) { s.Containers[0].Env = s.Containers[0].Env[:1] }, "RUNNER_TLS_KEY"},
-		"no port":                {func(s *corev1.PodSpec) { s.Containers[0].Ports = nil }, "no port 7445"},
-		"no file of the token":   {func(s *corev1.PodSpec) { s.Containers[0].Args = s.Containers[0].Args[:2] }, "--token-file"},
+		"no key":                 {func(s *corev1.PodSpec) { runner(s).Env = runner(s).Env[:1] }, "RUNNER_TLS_KEY"},
+		"no port":                {func(s *corev1.PodSpec) { runner(s).Ports = nil }, "no port 7445"},
+		"no file of the token":   {func(s *corev1.PodSpec) { runner(s).Args = runner(s).Args[:2] }, "--token-file"},
 		"no downward API":        {func(s *corev1.PodSpec) { s.Volumes = s.Volumes[:2] }, "program-token"},
 		"a token of the cluster": {func(s *corev1.PodSpec) { s.AutomountServiceAccountToken = ptr.To(true) }, "automount"},
 		"shared processes":       {func(s *corev1.PodSpec) { s.ShareProcessNamespace = ptr.To(true) }, "shareProcess"},

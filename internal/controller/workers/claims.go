@@ -6,8 +6,10 @@ package workers
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/utils/ptr"
@@ -53,7 +55,11 @@ func (r ServersReconciler) reconcileClaims(ctx context.Context, run *v1alpha1.Tr
 	}
 	kept := map[string]bool{}
 	for _, program := range wanted {
-		kept[contract.ProgramName(desired.ServiceName(run), program.ID)] = true
+		service := program.Service(run)
+		kept[service.Name] = true
+		if err := r.lead(ctx, program.Policy(run), service, services); err != nil {
+			return err
+		}
 		if err := r.claim(ctx, run, program, existing); err != nil {
 			return err
 		}
@@ -66,16 +72,24 @@ func (r ServersReconciler) reconcileClaims(ctx context.Context, run *v1alpha1.Tr
 	return r.endPoolServices(ctx, services, kept)
 }
 
-// claim makes the claims of a program after what leads to its pods and what confines them. It takes those that stay
-// out of existing.
-func (r ServersReconciler) claim(ctx context.Context, run *v1alpha1.TrainingRun, program desired.PoolProgram,
-	existing map[string]*unstructured.Unstructured) error {
-	if err := r.restrict(ctx, program.Policy(run)); err != nil {
+// lead makes what confines the pods of a program, and the Service that leads to them, unless it is among services.
+func (r ServersReconciler) lead(ctx context.Context, policy *networkingv1.NetworkPolicy, service *corev1.Service,
+	services []corev1.Service) error {
+	if err := r.restrict(ctx, policy); err != nil {
 		return err
 	}
-	if err := client.IgnoreAlreadyExists(r.Client.Create(ctx, program.Service(run))); err != nil {
+	if slices.ContainsFunc(services, func(s corev1.Service) bool { return s.Name == service.Name }) {
+		return nil
+	}
+	if err := client.IgnoreAlreadyExists(r.Client.Create(ctx, service)); err != nil {
 		return fmt.Errorf("creating the service of a program: %w", err)
 	}
+	return nil
+}
+
+// claim makes the claims of a program. It takes those that stay out of existing.
+func (r ServersReconciler) claim(ctx context.Context, run *v1alpha1.TrainingRun, program desired.PoolProgram,
+	existing map[string]*unstructured.Unstructured) error {
 	credentials, err := contract.DeriveCredentials(r.ManagerKey, string(run.UID))
 	if err != nil {
 		return err

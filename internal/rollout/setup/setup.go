@@ -139,8 +139,8 @@ func (p Placement) host(definition contract.Definition, id string,
 	return &pythonreward.Host{Pods: pods, InheritEnv: true}
 }
 
-// warmPoolTLS trusts the certificate of a warm pool. The pods of a pool began before the run, and have no certificate of
-// the run's own.
+// warmPoolTLS trusts the certificate of a warm pool. The pods of a pool began before the run, and have no certificate
+// of the run's own.
 func warmPoolTLS(file string) (*tls.Config, error) {
 	certificate, err := os.ReadFile(file)
 	if err != nil {

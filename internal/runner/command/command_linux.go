@@ -48,8 +48,8 @@ func run(arguments []string, getenv func(string) string, log *slog.Logger) error
 	listen := flags.String("listen", "", "the TCP address at which workers are served by TLS; "+
 		protocol.CertificateVariable+", "+protocol.KeyVariable+" and "+protocol.TokenVariable+" have the certificate and "+
 		"its key, in PEM, and the SHA-256 of the workers' token")
-	tokenFile := flags.String("token-file", "", "a file in which the SHA-256 of the workers' token appears once a run has "+
-		"claimed the pod, in place of "+protocol.TokenVariable)
+	tokenFile := flags.String("token-file", "", "a file in which the SHA-256 of the workers' token appears once a run "+
+		"has claimed the pod, in place of "+protocol.TokenVariable)
 	modules := flags.String("python-path", "", "a directory of Python modules, which the programs find before the "+
 		"modules of PYTHONPATH")
 	install := flags.String("install", "", "copy this program to a file, and end")

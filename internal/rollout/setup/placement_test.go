@@ -1,0 +1,83 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package setup
+
+import (
+	"crypto/tls"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/tinker-operator/tinker-operator/api/v1alpha1/environment"
+	"github.com/tinker-operator/tinker-operator/internal/contract"
+)
+
+// definitionInPods is an environment whose reward runs in pods.
+func definitionInPods(pods string) contract.Definition {
+	return contract.Definition{
+		Reward: &environment.Reward{RewardRule: environment.RewardRule{Python: &environment.Python{
+			Source: environment.Source{Code: "x"}, Processes: 1, Concurrency: 1}}},
+		Execution: &contract.Execution{FunctionImage: environment.FunctionImage{Placement: environment.PlacementPods},
+			Pods: []byte(pods)},
+	}
+}
+
+// TestPlacementInWarmPool has workers trust the certificate of the pool, and show the token of the run's program.
+func TestPlacementInWarmPool(t *testing.T) {
+	placement := Placement{Prefix: "run-12345", Token: "the token of the run"}
+	warm := definitionInPods(`{"replicas":2,"warmPoolRef":{"name":"python"}}`)
+	made := placement.Programs(warm).Pods
+	secrets, err := contract.DeriveProgramCredentials(placement.Token, warm.ProgramID())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := contract.ProgramName("run-12345", warm.ProgramID()); made.Name != want || made.Token != secrets.Token {
+		t.Errorf("the pods of %s are asked with the token %q, want %s and that of the program", made.Name, made.Token, want)
+	}
+	if _, err := made.TLS(); err == nil || !strings.Contains(err.Error(), contract.WarmPoolCertificate("python")) {
+		t.Errorf("without the pool's certificate: TLS = %v, want an error with its file", err)
+	}
+	if _, err := placement.Programs(definitionInPods(`{"replicas":2}`)).Pods.TLS(); err != nil {
+		t.Errorf("pods of the run's own: TLS = %v", err)
+	}
+}
+
+// TestWarmPoolTLS connects to a server with the certificate of a pool, and to one with another.
+func TestWarmPoolTLS(t *testing.T) {
+	pool, err := contract.DeriveProgramCredentials("the pool's", "0123456789abcdef")
+	if err != nil {
+		t.Fatal(err)
+	}
+	other, err := contract.DeriveProgramCredentials("another pool's", "0123456789abcdef")
+	if err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(t.TempDir(), "tls.crt")
+	if err := os.WriteFile(file, pool.Certificate, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for name, tc := range map[string]struct {
+		contract.ProgramCredentials
+		trusted bool
+	}{"the pool's": {pool, true}, "another pool's": {other, false}} {
+		pair, err := tls.X509KeyPair(tc.Certificate, tc.PrivateKey)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ours, theirs := net.Pipe()
+		server := tls.Server(theirs, &tls.Config{Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS13})
+		go func() { _ = server.HandshakeContext(t.Context()) }()
+		config, err := warmPoolTLS(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		err = tls.Client(ours, config).HandshakeContext(t.Context())
+		if (err == nil) != tc.trusted {
+			t.Errorf("%s: handshake = %v, want it to succeed: %v", name, err, tc.trusted)
+		}
+		_, _ = ours.Close(), theirs.Close()
+	}
+}
