@@ -125,7 +125,8 @@ func (t *term) open() error {
 	t.accounts = newAccounts(t.process.options, t.process.core, t.meter)
 	t.broker, err = broker.Open(broker.Config{
 		Endpoint: t.process.endpoint, BaseURL: settings.BaseURL, APIKey: k.api, TokenKey: k.token, Dir: t.process.dir,
-		HTTP: client, Namespace: t.process.namespace, ClientVersion: version.String(), Meter: t.meter, Gate: share.New(share.Config{Limits: settings.Limits}),
+		HTTP: client, Namespace: t.process.namespace, ClientVersion: version.String(),
+		Meter: t.meter, Gate: share.New(share.Config{Limits: settings.Limits}),
 		Lease: t.process.lease.valid, Observe: t.process.metrics.observe, Logger: t.process.log,
 	})
 	if err != nil {
