@@ -264,8 +264,8 @@ func TestPending(t *testing.T) {
 	})
 }
 
-// TestDeath ends a check with its broker, which leaves nothing: the next one checks. A file that cannot be decoded is as
-// none.
+// TestDeath ends a check with its broker, which leaves nothing: the next one checks. A file that cannot be decoded is
+// as none.
 func TestDeath(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, dir := &server{took: time.Minute}, t.TempDir()

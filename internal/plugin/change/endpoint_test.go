@@ -78,7 +78,8 @@ func TestCheckOfBroker(t *testing.T) {
 	modules := []v1alpha1.TrainModule{"Attention", "MLP", "Unembed"}
 	run := func() *v1alpha1.TrainingRun {
 		r := &v1alpha1.TrainingRun{}
-		r.Spec.Tinker.EndpointRef, r.Spec.Model = &ref.Endpoint{Name: "prod"}, v1alpha1.Model{Name: "m", TrainModules: modules}
+		r.Spec.Tinker.EndpointRef = &ref.Endpoint{Name: "prod"}
+		r.Spec.Model = v1alpha1.Model{Name: "m", TrainModules: modules}
 		return r
 	}
 	of := &v1alpha1.TinkerEndpoint{ObjectMeta: metav1.ObjectMeta{Name: "prod"}}
