@@ -92,7 +92,7 @@ type Checkpoints struct {
 	// +kubebuilder:default={}
 	// +optional
 	Rolling RollingCheckpoints `json:"rolling,omitzero"`
-	// keepLast limits the number of lasting checkpoints; older ones are deleted. Defaults to no limit.
+	// keepLast limits the number of lasting checkpoints; older ones are deleted. If it is absent, all are kept.
 	// +kubebuilder:validation:Minimum=1
 	// +optional
 	KeepLast *int32 `json:"keepLast,omitempty"`

@@ -105,15 +105,17 @@ type Hub struct {
 	// +kubebuilder:validation:XValidation:rule="self.matches('^[A-Za-z0-9][-A-Za-z0-9_.]*(/[A-Za-z0-9][-A-Za-z0-9_.]*)?$')",message="must be OWNER/NAME, as the hub has it"
 	// +required
 	Repository string `json:"repository"`
-	// config is the configuration, also called subset. Defaults to the only configuration, or to the one named default.
+	// config is the configuration, also called subset. If it is absent, the configuration is the only one, or the one named
+	// default.
 	// +kubebuilder:validation:MaxLength=128
 	// +optional
 	Config string `json:"config,omitempty"`
-	// revision is a branch, tag or commit. Defaults to the branch main. The probe pins the commit to which it resolves.
+	// revision is a branch, tag or commit. If it is absent, the branch main is read. The probe pins the commit to which
+	// the revision resolves.
 	// +kubebuilder:validation:MaxLength=128
 	// +optional
 	Revision string `json:"revision,omitempty"`
-	// baseURL is the address of a mirror of the hub. Defaults to https://huggingface.co.
+	// baseURL is the address of a mirror of the hub. If it is absent, the hub is https://huggingface.co.
 	// +kubebuilder:validation:MaxLength=2048
 	// +kubebuilder:validation:XValidation:rule="self.matches('^https?://[^/]')",message="must begin with http:// or https://, followed by a host"
 	// +optional
