@@ -135,8 +135,8 @@ type TrainingRunStatus struct {
 	// activeSeconds is the total time of attempts that have ended.
 	// +optional
 	ActiveSeconds *int64 `json:"activeSeconds,omitempty"`
-	// usage is the usage over all attempts. In a run without artifacts it lacks the requests of earlier learners and lost
-	// workers, which nothing records.
+	// usage is the usage over all attempts, which never falls. In a run without artifacts, nothing records the requests of
+	// earlier learners and lost workers: after a restart, each counter grows again once the new attempt has used more.
 	// +optional
 	Usage *Usage `json:"usage,omitempty"`
 	// effectiveTrainingRatio is the time spent on steps that count over the time since the start.

@@ -10,7 +10,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
-	"github.com/tinker-operator/tinker-operator/internal/contract"
+	"github.com/tinker-operator/tinker-operator/internal/status"
 )
 
 // BudgetReached describes the limit of the budget that a run has reached, by a status of it; it is empty if no limit is
@@ -19,8 +19,11 @@ func BudgetReached(run *v1alpha1.TrainingRun, s v1alpha1.TrainingRunStatus, now 
 	if run.Spec.Budget == nil {
 		return ""
 	}
-	used, usd := usageOf(s.Usage)
-	if reached := BudgetOf(run).Reached(used, usd); reached != "" {
+	var usd float64
+	if s.Usage != nil {
+		usd = ptr.Deref(s.Usage.EstimatedUSD, 0)
+	}
+	if reached := BudgetOf(run).Reached(status.UsageOf(s.Usage), usd); reached != "" {
 		return reached
 	}
 	limit := run.Spec.Budget.ActiveSeconds
@@ -29,21 +32,6 @@ func BudgetReached(run *v1alpha1.TrainingRun, s v1alpha1.TrainingRunStatus, now 
 	}
 	return fmt.Sprintf("budget.activeSeconds (%d) is reached: attempts were in progress for %d s", *limit,
 		int64(ActiveTime(s, now).Seconds()))
-}
-
-// usageOf returns the usage in a status, and its cost.
-func usageOf(u *v1alpha1.Usage) (contract.Usage, float64) {
-	if u == nil {
-		return contract.Usage{}, 0
-	}
-	value := func(n *int64) int64 { return ptr.Deref(n, 0) }
-	return contract.Usage{
-		PromptTokens: value(u.PromptTokens), SampledTokens: value(u.SampledTokens), TrainedTokens: value(u.TrainedTokens),
-		BoughtTwiceTokens: value(u.BoughtTwiceTokens), JudgePromptTokens: value(u.JudgePromptTokens),
-		JudgeSampledTokens: value(u.JudgeSampledTokens), ReferenceTokens: value(u.ReferenceTokens),
-		UnconfirmedTokens: value(u.UnconfirmedTokens), CachedPromptTokens: value(u.CachedPromptTokens),
-		TeacherTokens: value(u.TeacherTokens),
-	}, ptr.Deref(u.EstimatedUSD, 0)
 }
 
 // ActiveTime is for how long attempts were in progress.

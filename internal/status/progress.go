@@ -274,33 +274,56 @@ func IsUndecided(found *v1alpha1.Capabilities, name string) bool {
 	return found != nil && len(found.Supported) > 0 && !slices.Contains(found.Supported, name) && !Lacks(found, name)
 }
 
+// reportUsage reports the usage of a run. No counter falls: a learner without artifacts knows only its own requests and
+// those of the workers that it has met, so that the former status knows more.
 func reportUsage(next *v1alpha1.TrainingRunStatus, p contract.Progress) {
 	if p.Usage == (contract.Usage{}) {
 		return
 	}
+	used := p.Usage.Max(UsageOf(next.Usage))
+	used.UnconfirmedTokens = p.Usage.UnconfirmedTokens
+	usd := p.EstimatedUSD
+	if used != p.Usage && usd != nil && next.Usage.EstimatedUSD != nil {
+		usd = ptr.To(max(*usd, *next.Usage.EstimatedUSD))
+	}
 	next.Usage = &v1alpha1.Usage{
-		PromptTokens:      ptr.To(p.Usage.PromptTokens),
-		SampledTokens:     ptr.To(p.Usage.SampledTokens),
-		TrainedTokens:     ptr.To(p.Usage.TrainedTokens),
-		BoughtTwiceTokens: ptr.To(p.Usage.BoughtTwiceTokens),
+		PromptTokens:      ptr.To(used.PromptTokens),
+		SampledTokens:     ptr.To(used.SampledTokens),
+		TrainedTokens:     ptr.To(used.TrainedTokens),
+		BoughtTwiceTokens: ptr.To(used.BoughtTwiceTokens),
+		EstimatedUSD:      usd,
 	}
-	if p.Usage.CachedPromptTokens > 0 {
-		next.Usage.CachedPromptTokens = ptr.To(p.Usage.CachedPromptTokens)
+	if used.CachedPromptTokens > 0 {
+		next.Usage.CachedPromptTokens = ptr.To(used.CachedPromptTokens)
 	}
-	if p.Usage.JudgePromptTokens > 0 {
-		next.Usage.JudgePromptTokens = ptr.To(p.Usage.JudgePromptTokens)
-		next.Usage.JudgeSampledTokens = ptr.To(p.Usage.JudgeSampledTokens)
+	if used.JudgePromptTokens > 0 {
+		next.Usage.JudgePromptTokens = ptr.To(used.JudgePromptTokens)
+		next.Usage.JudgeSampledTokens = ptr.To(used.JudgeSampledTokens)
 	}
-	if p.Usage.ReferenceTokens > 0 {
-		next.Usage.ReferenceTokens = ptr.To(p.Usage.ReferenceTokens)
+	if used.ReferenceTokens > 0 {
+		next.Usage.ReferenceTokens = ptr.To(used.ReferenceTokens)
 	}
-	if p.Usage.TeacherTokens > 0 {
-		next.Usage.TeacherTokens = ptr.To(p.Usage.TeacherTokens)
+	if used.TeacherTokens > 0 {
+		next.Usage.TeacherTokens = ptr.To(used.TeacherTokens)
 	}
-	if p.Usage.UnconfirmedTokens > 0 {
-		next.Usage.UnconfirmedTokens = ptr.To(p.Usage.UnconfirmedTokens)
+	if used.UnconfirmedTokens > 0 {
+		next.Usage.UnconfirmedTokens = ptr.To(used.UnconfirmedTokens)
 	}
-	next.Usage.EstimatedUSD = p.EstimatedUSD
+}
+
+// UsageOf returns the counters of a usage in a status; zero for nil.
+func UsageOf(u *v1alpha1.Usage) contract.Usage {
+	if u == nil {
+		return contract.Usage{}
+	}
+	value := func(n *int64) int64 { return ptr.Deref(n, 0) }
+	return contract.Usage{
+		PromptTokens: value(u.PromptTokens), SampledTokens: value(u.SampledTokens), TrainedTokens: value(u.TrainedTokens),
+		BoughtTwiceTokens: value(u.BoughtTwiceTokens), JudgePromptTokens: value(u.JudgePromptTokens),
+		JudgeSampledTokens: value(u.JudgeSampledTokens), ReferenceTokens: value(u.ReferenceTokens),
+		UnconfirmedTokens: value(u.UnconfirmedTokens), CachedPromptTokens: value(u.CachedPromptTokens),
+		TeacherTokens: value(u.TeacherTokens),
+	}
 }
 
 // Round returns a number of four digits; columns print numbers whole.

@@ -318,3 +318,23 @@ func TestFit(t *testing.T) {
 	huge := v1alpha1.TrainingRunStatus{WorkerSelector: strings.Repeat("x", 20000)}
 	Fit(&huge) // It ends, though there is nothing to drop.
 }
+
+// TestUsageDoesNotFall has a learner report less than a former one did, as without artifacts.
+func TestUsageDoesNotFall(t *testing.T) {
+	next := v1alpha1.TrainingRunStatus{}
+	report := func(usd float64, used contract.Usage) v1alpha1.Usage {
+		Report(&next, contract.Progress{Usage: used, EstimatedUSD: &usd}, time.Unix(0, 0))
+		return *next.Usage
+	}
+	report(0.5, contract.Usage{PromptTokens: 100, SampledTokens: 50, TrainedTokens: 10, UnconfirmedTokens: 7})
+	want := v1alpha1.Usage{PromptTokens: new(int64(100)), SampledTokens: new(int64(50)), TrainedTokens: new(int64(20)),
+		BoughtTwiceTokens: new(int64(0)), EstimatedUSD: new(0.5)}
+	if diff := cmp.Diff(want, report(0.1, contract.Usage{PromptTokens: 3, TrainedTokens: 20})); diff != "" {
+		t.Errorf("after a restart (-want +got):\n%s", diff)
+	}
+	// Prices that have fallen change the cost of the same tokens.
+	used := contract.Usage{PromptTokens: 100, SampledTokens: 50, TrainedTokens: 20}
+	if got := report(0.2, used); *got.EstimatedUSD != 0.2 {
+		t.Errorf("all counters are the learner's: the cost is %v, want 0.2", *got.EstimatedUSD)
+	}
+}
