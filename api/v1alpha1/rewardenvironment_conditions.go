@@ -17,4 +17,7 @@ const (
 	ReasonUnavailable = "Unavailable"
 	// ReasonDataInvalid says that the data cannot be read as the spec describes. The data is probed again.
 	ReasonDataInvalid = "DataInvalid"
+	// ReasonWarmPoolNotUsable says that the pods of programs cannot come from the warm pool that the environment names.
+	// Conditions of runs also have the reason.
+	ReasonWarmPoolNotUsable = "WarmPoolNotUsable"
 )

@@ -102,7 +102,7 @@ var podTable = []entry{
 	{ClaimsNotReady, Row{
 		Conditions: pods, Reason: string(WorkersMissing),
 		Fact: "No sandbox is ready that runs a program of an environment with execution.pods.warmPoolRef (%s).",
-		Repair: "If this lasts, read what the claims and the pool say: kubectl describe " +
+		Repair: "If this lasts, read the conditions of the claims and of the pool: kubectl describe " +
 			"sandboxclaims,sandboxwarmpools. Check that the pool has room for the replicas of all runs."}},
 	{WorkersAwaited, Row{
 		Conditions: progressing, Reason: string(WorkersMissing),

@@ -58,7 +58,7 @@ var specTable = []entry{
 	{WarmPoolNotFound, Row{
 		Conditions: accepted + ", " + probe, Reason: warmPoolNotUsable, NeedsAction: true,
 		Fact:   "The warm pool of an environment does not exist (%s).",
-		Repair: "Create what the message names in the namespace of the environment, or correct execution.pods.warmPoolRef."}},
+		Repair: "Create the named object in the namespace of the environment, or correct execution.pods.warmPoolRef."}},
 	{WarmPoolUnfit, Row{
 		Conditions: accepted + ", " + probe, Reason: warmPoolNotUsable, NeedsAction: true,
 		Fact: "The pods of the warm pool of an environment cannot serve workers (%s).",

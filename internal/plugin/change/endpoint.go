@@ -25,8 +25,8 @@ type endpointCheck struct {
 	// KnownFrom is the run whose learner has checked the endpoint with the model, or the TinkerEndpoint whose broker has;
 	// empty if none has.
 	KnownFrom string `json:"knownFrom,omitempty"`
-	// brokered says that the run names a TinkerEndpoint.
-	brokered bool
+	// Brokered reports whether the run names a TinkerEndpoint.
+	Brokered bool `json:"brokered,omitempty"`
 	// Refusal is the message with which the run would be refused.
 	Refusal string `json:"refusal,omitempty"`
 	// Unchecked are the features that the first attempt checks before it trains.
@@ -37,7 +37,7 @@ type endpointCheck struct {
 type knowledge struct {
 	// from is the run that has found capabilities last, or the TinkerEndpoint whose broker has; empty if none has.
 	from string
-	// brokered says that the planned run names a TinkerEndpoint.
+	// brokered reports whether the planned run names a TinkerEndpoint.
 	brokered bool
 	// shared are the capabilities that the planned run would rely on, which may be of another run.
 	shared *contract.Capabilities
@@ -87,7 +87,7 @@ func brokerCapabilities(ctx context.Context, reader client.Reader, run *v1alpha1
 // checkOf returns the expected check of a run at its endpoint. The capabilities in its file decide the refused
 // settings; the capabilities that other runs share decide the features that are left to check.
 func checkOf(file contract.RunFile, known knowledge) endpointCheck {
-	check := endpointCheck{KnownFrom: known.from, brokered: known.brokered}
+	check := endpointCheck{KnownFrom: known.from, Brokered: known.brokered}
 	_, refused := preflight.Expect(file)
 	if refused != nil {
 		check.Refusal = refused.Error()
@@ -103,13 +103,13 @@ func checkOf(file contract.RunFile, known knowledge) endpointCheck {
 // text lists in a line the settings that the endpoint will refuse.
 func (c endpointCheck) text() string {
 	from := "run " + c.KnownFrom
-	if c.brokered {
+	if c.Brokered {
 		from = "the broker of TinkerEndpoint " + c.KnownFrom
 	}
 	switch {
 	case c.Refusal != "":
 		return c.Refusal + " (as " + from + " found)"
-	case c.KnownFrom == "" && c.brokered:
+	case c.KnownFrom == "" && c.Brokered:
 		return "not known: the broker of the TinkerEndpoint has not checked its server with this model; it does for the " +
 			"first attempt, before the run trains"
 	case c.KnownFrom == "":
