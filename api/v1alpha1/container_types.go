@@ -50,14 +50,14 @@ type ExecutionPods struct {
 	Replicas int32 `json:"replicas,omitempty"`
 	// warmPoolRef has the pods come from a SandboxWarmPool of kubernetes-sigs/agent-sandbox in the namespace, by as many
 	// SandboxClaims as there are replicas, which last from the start of the run to its end, and not while it is suspended.
-	// The pods run the image, the resources and the scheduling of the pool's SandboxTemplate, which has to have the runner.
-	// The chart's value environmentServers.warmPools lets the operator make claims.
+	// The pods run the image, the resources and the scheduling of the pool's SandboxTemplate, which has to have the
+	// runner. The chart's value environmentServers.warmPools lets the operator make claims.
 	// +optional
 	WarmPoolRef *WarmPoolRef `json:"warmPoolRef,omitempty"`
 	// network limits the connections of the pods. None adds a NetworkPolicy that permits no connection, not even to a name
 	// service; Open adds none, so that the policies of the cluster apply. The network of the cluster has to enforce
-	// NetworkPolicies. In both cases workers of the run connect to the pods, and nothing else does. Pods of a warm pool may
-	// also connect to the destinations that the network policy of its SandboxTemplate permits.
+	// NetworkPolicies. In both cases workers of the run connect to the pods, and nothing else does. Pods of a warm pool
+	// may also connect to the destinations that the network policy of its SandboxTemplate permits.
 	// +kubebuilder:default=None
 	// +optional
 	Network environment.PodNetwork `json:"network,omitempty"`

@@ -101,8 +101,8 @@ type Tinker struct {
 	// +kubebuilder:validation:Maximum=100
 	// +optional
 	Weight *int32 `json:"weight,omitempty"`
-	// baseURL is the address of the endpoint. If it is absent, the endpoint is the operator's, which is hosted Tinker unless
-	// the chart names another. Fixed once a step is committed.
+	// baseURL is the address of the endpoint. If it is absent, the endpoint is the operator's, which is hosted Tinker
+	// unless the chart names another. Fixed once a step is committed.
 	// +kubebuilder:validation:MaxLength=2048
 	// +kubebuilder:validation:XValidation:rule="self.matches('^https?://[^/]')",message="must begin with http:// or https://, followed by a host"
 	// +optional

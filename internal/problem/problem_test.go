@@ -128,7 +128,8 @@ func TestSentences(t *testing.T) {
 
 // healthy are the reasons of the API that are no problems: their conditions say what a run does.
 var healthy = []string{"Accepted", "AsExpected", "BackingOff", "BrokerStarting", "Checked", "Checking", "Completed",
-	"Finished", "NotAsked", "Probed", "Probing", "Progressing", "Recording", "Running", "Serving", "Starting", "WaitingForLearner"}
+	"Finished", "NotAsked", "Probed", "Probing", "Progressing", "Recording", "Running", "Serving", "Starting",
+	"WaitingForLearner"}
 
 // TestReasonsOfTheAPI compares the table with the reasons of the API: each is a problem or healthy, and the table has
 // no other.

@@ -75,8 +75,8 @@ type Conversation struct {
 	Role string `json:"role,omitempty"`
 	Key  string `json:"key,omitempty"`
 	// PrefixBroken is the cause for which the conversation is a branch of its own and does not continue another one:
-	// start, system, user, assistant, tool, repeat or fork. It is empty for the branch that begins with the fewest messages,
-	// and for episodes without branches. The metric prefix_broken_CAUSE of the episode counts it.
+	// start, system, user, assistant, tool, repeat or fork. It is empty for the branch that begins with the fewest
+	// messages, and for episodes without branches. The metric prefix_broken_CAUSE of the episode counts it.
 	PrefixBroken string `json:"prefixBroken,omitempty"`
 	// Reward is nil for a conversation that is not trained on.
 	Reward      *float64    `json:"reward,omitempty"`

@@ -204,7 +204,8 @@ func (w *env) attemptsWithJobs() []string {
 func (w *env) eventReasons(of client.Object) []string {
 	GinkgoHelper()
 	var events eventsv1.EventList
-	Expect(kube.List(context.Background(), &events, client.InNamespace(cmp.Or(of.GetNamespace(), metav1.NamespaceDefault)))).To(Succeed())
+	namespace := cmp.Or(of.GetNamespace(), metav1.NamespaceDefault)
+	Expect(kube.List(context.Background(), &events, client.InNamespace(namespace))).To(Succeed())
 	reasons := []string{}
 	for _, e := range events.Items {
 		if e.Regarding.UID == of.GetUID() {

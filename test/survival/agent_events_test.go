@@ -29,8 +29,8 @@ const managerAway = 5
 
 // TestAgentsSurviveAtEachEvent has a process die at one event in each run: the agents, the worker, its pod and the
 // manager after a reply of the endpoint, and the learner at a fault point. It tries one event of each process, or
-// SURVIVAL_EVENTS, up to all events; another SURVIVAL_SEED tries other events. Weights, rows, metrics and purchases equal
-// an undisturbed run's.
+// SURVIVAL_EVENTS, up to all events; another SURVIVAL_SEED tries other events. Weights, rows, metrics and purchases
+// equal an undisturbed run's.
 func TestAgentsSurviveAtEachEvent(t *testing.T) {
 	t.Parallel()
 	most, seed := fromEnvironment(t, "SURVIVAL_EVENTS", 1), fromEnvironment(t, "SURVIVAL_SEED", 0)

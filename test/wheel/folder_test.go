@@ -24,7 +24,7 @@ func TestFolder(t *testing.T) {
 	link := `<a href="/wheels/` + file + `">` + file + "</a>\n"
 	for path, want := range map[string]string{"/simple/two-words-here/": "<!DOCTYPE html>\n" + link,
 		"/simple/two/": "404 page not found\n", "/wheels/" + file: "a wheel"} {
-		response, err := http.Get(server.URL + path) //nolint:noctx // It is a server of this test.
+		response, err := http.Get(server.URL + path)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -105,8 +105,8 @@ type Hub struct {
 	// +kubebuilder:validation:XValidation:rule="self.matches('^[A-Za-z0-9][-A-Za-z0-9_.]*(/[A-Za-z0-9][-A-Za-z0-9_.]*)?$')",message="must be OWNER/NAME, as the hub has it"
 	// +required
 	Repository string `json:"repository"`
-	// config is the configuration, also called subset. If it is absent, the configuration is the only one, or the one named
-	// default.
+	// config is the configuration, also called subset. If it is absent, the configuration is the only one, or the one
+	// named default.
 	// +kubebuilder:validation:MaxLength=128
 	// +optional
 	Config string `json:"config,omitempty"`

@@ -52,8 +52,8 @@ func UseOf(run *v1alpha1.TrainingRun, found *v1alpha1.TinkerEndpoint, namespace 
 	return Use{}
 }
 
-// ServedElsewhere returns the namespace of another manager, which serves an endpoint; empty if no other does. namespace is
-// that of the manager that asks.
+// ServedElsewhere returns the namespace of another manager, which serves an endpoint; empty if no other does. namespace
+// is the namespace of the manager that asks.
 func ServedElsewhere(found *v1alpha1.TinkerEndpoint, namespace string) string {
 	if found.Status.Namespace == namespace {
 		return ""
