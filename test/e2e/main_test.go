@@ -111,8 +111,7 @@ func install(ctx context.Context) error {
 // installPresent installs or upgrades to the chart of this tree, with what the chart of the previous version does not
 // know, and with settings of a test.
 func installPresent(ctx context.Context, settings ...string) error {
-	pods := "environmentServers.shared=true,environmentServers.warmPools=true"
-	return installChart(ctx, ".", image, append([]string{"--set", pods}, settings...)...)
+	return installChart(ctx, ".", image, append([]string{"--set", "environmentServers.shared=true"}, settings...)...)
 }
 
 // installChart installs or upgrades to the chart of a working tree of the repository, with an image that is loaded.

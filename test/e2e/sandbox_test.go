@@ -38,6 +38,9 @@ func TestSandboxPool(t *testing.T) {
 	t.Cleanup(func() {
 		_ = command(context.Background(), filepath.Join(root, "hack", "agent-sandbox", "sandbox"), "uninstall")
 	})
+	if err := installPresent(t.Context(), "--set", "environmentServers.warmPools=true"); err != nil {
+		t.Fatal(err)
+	}
 	t.Cleanup(func() {
 		if output, err := kubectl("describe", sandboxDescription); t.Failed() {
 			t.Logf("kubectl describe: %v\n%s", err, output)
