@@ -168,6 +168,6 @@ var _ = Describe("kubectl", func() {
 		}
 		output, err := kubectl("default", "explain", "trun.spec.algorithm.lag")
 		Expect(err).NotTo(HaveOccurred(), output)
-		Expect(output).To(ContainSubstring("how many steps the policy that samples is behind"))
+		Expect(output).To(ContainSubstring("number of steps by which the sampling policy is older"))
 	})
 })

@@ -206,8 +206,8 @@ type Algorithm struct {
 	// +kubebuilder:default=1
 	// +optional
 	Substeps int32 `json:"substeps,omitempty"`
-	// lag is the number of steps by which the sampling policy is older than the trained one; above 0 sampling and training
-	// overlap. Needs the loss PPO, CISPO or GSPO.
+	// lag is the number of steps by which the sampling policy is older than the trained policy. Above 0, sampling and
+	// training overlap. Needs the loss PPO, CISPO or GSPO.
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=16
 	// +kubebuilder:default=0
