@@ -17,7 +17,8 @@ type CheckRequest struct {
 
 // CheckResponse is what a broker found, among it other features than those of the request.
 type CheckResponse struct {
-	// Pending says that the check goes on, and that the request is to be repeated at once. The other fields are empty then.
+	// Pending says that the check goes on, and that the request is to be repeated at once. The other fields are then
+	// empty.
 	Pending bool `json:"pending"`
 	// Endpoint is the name of the TinkerEndpoint.
 	Endpoint    string   `json:"endpoint,omitempty"`

@@ -75,8 +75,8 @@ func (b *brokered) checkUnprobed() {
 }
 
 // TestBrokerChecks has a learner that knows nothing of its endpoint ask the broker, which checks once: the learner
-// makes the models of its run alone, and its usage has nothing of the check. A second run is given what the first has had
-// found, by way of the endpoint's status.
+// makes the models of its run alone, and its usage has nothing of the check. A second run is given the results of the
+// first check, by way of the endpoint's status.
 func TestBrokerChecks(t *testing.T) {
 	t.Parallel()
 	b := newBrokered(t).withoutCheck()

@@ -14,7 +14,8 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/contract"
 )
 
-// TestCheckOf finds the broker's check for the model and the matrices of a run, at the present connection, within a day.
+// TestCheckOf finds the broker's check for the model and the matrices of a run, at the current connection, within a
+// day.
 func TestCheckOf(t *testing.T) {
 	base := platform()
 	base.Spec.APIKeySecretKeyRef = ref.SecretKey{Name: "tinker", Key: "k"}

@@ -1,8 +1,8 @@
 // Copyright 2026 The tinker-operator authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package metrics serves the statuses of TrainingRuns, RewardEnvironments and TinkerEndpoints as metrics for Prometheus,
-// to those whom the API server lets get /metrics. It keeps no state: each scrape reads the current statuses.
+// Package metrics serves the statuses of TrainingRuns, RewardEnvironments and TinkerEndpoints as metrics for
+// Prometheus, to those whom the API server lets get /metrics. It keeps no state: each scrape reads the current statuses.
 package metrics
 
 import (
