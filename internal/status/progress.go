@@ -283,8 +283,8 @@ func reportUsage(next *v1alpha1.TrainingRunStatus, p contract.Progress) {
 	used := p.Usage.Max(UsageOf(next.Usage))
 	used.UnconfirmedTokens = p.Usage.UnconfirmedTokens
 	usd := p.EstimatedUSD
-	if used != p.Usage && usd != nil && next.Usage.EstimatedUSD != nil {
-		usd = ptr.To(max(*usd, *next.Usage.EstimatedUSD))
+	if former := next.Usage; former != nil && former.EstimatedUSD != nil && usd != nil && used != p.Usage {
+		usd = ptr.To(max(*usd, *former.EstimatedUSD))
 	}
 	next.Usage = &v1alpha1.Usage{
 		PromptTokens:      ptr.To(used.PromptTokens),

@@ -326,6 +326,8 @@ func TestUsageDoesNotFall(t *testing.T) {
 		Report(&next, contract.Progress{Usage: used, EstimatedUSD: &usd}, time.Unix(0, 0))
 		return *next.Usage
 	}
+	// A hostile learner may report anything.
+	report(0, contract.Usage{PromptTokens: -1})
 	report(0.5, contract.Usage{PromptTokens: 100, SampledTokens: 50, TrainedTokens: 10, UnconfirmedTokens: 7})
 	want := v1alpha1.Usage{PromptTokens: new(int64(100)), SampledTokens: new(int64(50)), TrainedTokens: new(int64(20)),
 		BoughtTwiceTokens: new(int64(0)), EstimatedUSD: new(0.5)}

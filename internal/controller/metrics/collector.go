@@ -2,7 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package metrics serves the statuses of TrainingRuns, RewardEnvironments and TinkerEndpoints as metrics for
-// Prometheus, to those whom the API server lets get /metrics. It keeps no state: each scrape reads the current statuses.
+// Prometheus, to those whom the API server lets get /metrics. It keeps no state: each scrape reads the current
+// statuses.
 package metrics
 
 import (

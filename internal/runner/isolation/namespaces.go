@@ -36,8 +36,8 @@ func Separate(attributes *syscall.SysProcAttr) {
 }
 
 // Enter has this process, and the program that it becomes, see in /proc its own descendants alone. A program of a
-// policy writes below home and reads the installed files, as with ConfineFiles: nothing else has a name. No privilege is
-// left.
+// policy writes below home and reads the installed files, as with ConfineFiles: nothing else has a name. No privilege
+// is left.
 func Enter(ofPolicy bool, home string, env []string) error {
 	err := errors.Join(
 		unix.Prctl(unix.PR_SET_PDEATHSIG, uintptr(unix.SIGKILL), 0, 0, 0),
