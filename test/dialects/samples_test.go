@@ -189,8 +189,8 @@ func runSample(ctx context.Context, t *testing.T, name, python string, e *gatewa
 	return string(out), nil
 }
 
-// trySample plays two episodes of a manifest on this machine, with the packages of an interpreter and with variables. It
-// returns them, and what the command says of its progress.
+// trySample plays two episodes of a manifest on this machine, with the packages of an interpreter and with variables.
+// It returns the episodes, and the progress that the command prints.
 func trySample(t *testing.T, manifest []byte, python string, variables ...string) ([]transcript.Group, string) {
 	t.Helper()
 	tags, err := os.ReadFile("../../hack/build-tags")

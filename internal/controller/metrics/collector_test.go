@@ -60,7 +60,8 @@ func objects(t *testing.T, more ...client.Object) client.Reader {
 		WithObjects(more...).Build()
 }
 
-// endpoint is a TinkerEndpoint that the manager of a namespace serves, with budgets of which one began in another month.
+// endpoint is a TinkerEndpoint that the manager of a namespace serves, with budgets. One of them began in another
+// month.
 func endpoint(name, namespace string) *v1alpha1.TinkerEndpoint {
 	of := &v1alpha1.TinkerEndpoint{ObjectMeta: metav1.ObjectMeta{Name: name}}
 	of.Spec.Budgets = []v1alpha1.EndpointBudget{{Name: "all", Tokens: new(int64(1000)), Period: "Forever"},

@@ -12,8 +12,9 @@ import (
 )
 
 // CheckFeatures finds out whether the endpoint honours the run's settings. It keeps the results of an earlier attempt,
-// of another run or of the broker, unless the run was refused because of them, and checks only unknown features. Package
-// capability describes the cost. The error says why the endpoint cannot serve the run; the report is complete even then.
+// of another run or of the broker, unless the run was refused because of them, and checks only unknown features.
+// Package capability describes the cost. The error says why the endpoint cannot serve the run; the report is complete
+// even then.
 func (c *Checker) CheckFeatures(ctx context.Context) (capability.Report, error) {
 	needs := needsOf(c.File)
 	features := featuresOf(c.File, needs)
