@@ -180,8 +180,9 @@ var specTable = []entry{
 			"both models to the table of models of the chart."}},
 	{PriceUnknown, Row{
 		Conditions: accepted, Reason: specInvalid, NeedsAction: true,
-		Fact:   "budget.usd needs one price for each model of the run (%s).",
-		Repair: "Add the price to budget.prices, or set budget.tokens instead."}},
+		Fact: "budget.usd needs one price for each model of the run (%s).",
+		Repair: "Add the price to budget.prices or to the ConfigMap of the chart's value prices, or set budget.tokens " +
+			"instead."}},
 	{SettingsDiffer, Row{
 		Conditions: accepted, Reason: specInvalid, NeedsAction: true, Next: AtOnce,
 		Fact:   "A step was committed with other settings than the spec has now.",
