@@ -208,20 +208,27 @@ func (c *Checks) entryOf(r tinker.CheckRequest, now time.Time) (*entry, error) {
 		}
 		delete(c.known, *oldest)
 	}
-	e := &entry{Check: endpoint.Check{Model: r.BaseModel, TrainModules: modules(r.Lora), Connection: c.connection,
+	e := &entry{Check: endpoint.Check{Model: r.BaseModel, TrainModules: of.modules(), Connection: c.connection,
 		ClientVersion: c.config.ClientVersion}, asked: now}
 	c.known[of] = e
 	return e, nil
 }
 
-// modules returns the parts of the network that are trained, by the names of the TrainingRun's spec, sorted.
-func modules(lora tinker.LoraConfig) []string {
+// parts are the parts of the network, by the names of the TrainingRun's spec, sorted.
+var parts = []struct {
+	name   string
+	trains func(*key) *bool
+}{
+	{"Attention", func(k *key) *bool { return &k.attn }},
+	{"MLP", func(k *key) *bool { return &k.mlp }},
+	{"Unembed", func(k *key) *bool { return &k.unembed }},
+}
+
+// modules returns the parts of the network that are trained.
+func (k key) modules() []string {
 	var names []string
-	for _, part := range []struct {
-		name   string
-		trains bool
-	}{{"Attention", lora.TrainAttn}, {"MLP", lora.TrainMLP}, {"Unembed", lora.TrainUnembed}} {
-		if part.trains {
+	for _, part := range parts {
+		if *part.trains(&k) {
 			names = append(names, part.name)
 		}
 	}

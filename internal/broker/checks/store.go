@@ -10,6 +10,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"github.com/tinker-operator/tinker-operator/internal/atomicfile"
 	"github.com/tinker-operator/tinker-operator/internal/endpoint"
@@ -34,10 +35,8 @@ func (c *Checks) read() error {
 	}
 	for _, found := range all {
 		of := key{model: found.Model}
-		for _, name := range found.TrainModules {
-			of.attn = of.attn || name == "Attention"
-			of.mlp = of.mlp || name == "MLP"
-			of.unembed = of.unembed || name == "Unembed"
+		for _, part := range parts {
+			*part.trains(&of) = slices.Contains(found.TrainModules, part.name)
 		}
 		c.known[of] = &entry{Check: found, asked: found.CheckedAt}
 	}
