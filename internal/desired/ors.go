@@ -192,6 +192,7 @@ func RunServers(job *batchv1.Job, list, prefix string, settings Settings) error 
 		spec.Volumes = append(spec.Volumes, volume)
 		spec.InitContainers = append(spec.InitContainers, container)
 	}
+	shareSockets(&job.Spec.Template)
 	return nil
 }
 

@@ -6,6 +6,7 @@ package desired
 import (
 	"maps"
 	"slices"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -138,6 +139,25 @@ func runProgram(spec *corev1.PodSpec, n, name string, p program, settings Settin
 	main.VolumeMounts = append(main.VolumeMounts,
 		corev1.VolumeMount{Name: socket.Name, MountPath: contract.ProgramsDir + "/" + p.ID})
 	return nil
+}
+
+// gvisorMounts begins the names of the annotations by which gVisor knows a volume; the volume's name follows.
+const gvisorMounts = "dev.gvisor.spec.mount."
+
+// shareSockets lets the containers of a pod with a runtime class connect through the sockets of its runners. In gVisor
+// each container has its own view of a volume, in which the sockets of other containers do not exist, unless
+// annotations of the pod say that the pod alone uses the volume. Other runtimes ignore them.
+func shareSockets(made *corev1.PodTemplateSpec) {
+	if made.Spec.RuntimeClassName == nil {
+		return
+	}
+	shared := map[string]string{}
+	for _, volume := range made.Spec.Volumes {
+		if strings.HasPrefix(volume.Name, socketVolume+"-") {
+			shared[gvisorMounts+volume.Name+".share"], shared[gvisorMounts+volume.Name+".type"] = "pod", "bind"
+		}
+	}
+	made.Annotations = mergedMap(shared, made.Annotations)
 }
 
 // programContainer returns the container of a program, whose runner listens as its arguments say. It adds the

@@ -83,6 +83,38 @@ func TestSandboxSharesNothing(t *testing.T) {
 	}
 }
 
+// TestSocketsAreSharedInGVisor requires the annotations by which gVisor shows a socket to all containers of a pod, and
+// none on a pod of the node's own runtime.
+func TestSocketsAreSharedInGVisor(t *testing.T) {
+	env := pythonEnvironment("own", &v1alpha1.Execution{}, environment.Python{Source: inline(rewardCode)})
+	env.Spec.Reward.Python, env.Spec.Reward.Tests = nil, &environment.Tests{Language: environment.TestPython}
+	settings, list := Settings{PythonImage: "python:dev"}, Pins{"own": {Definition: Definition(env.Spec)}}.Servers()
+	annotations := func(class string) map[string]string {
+		run := testRun()
+		run.Spec.PodOverrides = nil
+		job := RolloutJob(run, 1, "credentials", settings)
+		job.Spec.Template.Annotations = map[string]string{"team": "a"}
+		if class != "" {
+			job.Spec.Template.Spec.RuntimeClassName = &class
+		}
+		if err := RunServers(job, list, "", settings); err != nil {
+			t.Fatal(err)
+		}
+		return job.Spec.Template.Annotations
+	}
+	if diff := cmp.Diff(map[string]string{"team": "a"}, annotations("")); diff != "" {
+		t.Errorf("annotations without a runtime class (-want +got):\n%s", diff)
+	}
+	want := map[string]string{
+		"team": "a",
+		"dev.gvisor.spec.mount.tinker-operator-program-0-sandbox.share": "pod",
+		"dev.gvisor.spec.mount.tinker-operator-program-0-sandbox.type":  "bind",
+	}
+	if diff := cmp.Diff(want, annotations("gvisor")); diff != "" {
+		t.Errorf("annotations in gVisor (-want +got):\n%s", diff)
+	}
+}
+
 // TestQuantitiesAreBytes requires one digest for one amount of memory, however it is written.
 func TestQuantitiesAreBytes(t *testing.T) {
 	for quantity, want := range map[string]string{"": "268435456", "512Mi": "536870912", "0.5Gi": "536870912", "x": "x"} {
