@@ -295,6 +295,10 @@ test-e2e-samples: $(GOTESTSUM) ## Apply the samples that `make test` leaves out 
 	$(call suite,-tags e2e$(comma)samples -count=1 -timeout 60m -run '^TestSamples$$' ./test/e2e/...,CGO_ENABLED=0)
 
 BUSY ?= 8
+.PHONY: test-e2e-gvisor
+test-e2e-gvisor: $(GOTESTSUM) ## Run programs of the policy in pods of gVisor on a local cluster that begins with it (10 minutes, of which five build gVisor and containerd once; not in `make test`).
+	$(call suite,-tags e2e$(comma)gvisor -count=1 -timeout 60m -run '^TestGVisor$$' ./test/e2e/...,CGO_ENABLED=0 GVISOR=1)
+
 .PHONY: test-busy
 test-busy: ## Run unit, survival and integration suites once each beside BUSY (8) processes that spin (hours; not in `make test`).
 	@hack/need-compiler.sh

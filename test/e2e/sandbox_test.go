@@ -99,15 +99,6 @@ func poolManifests(t *testing.T) string {
 	return strings.NewReplacer("OPERATOR_IMAGE", image, "PYTHON_IMAGE", pythonImage).Replace(string(manifests))
 }
 
-func writeFile(t *testing.T, name, text string) string {
-	t.Helper()
-	file := filepath.Join(t.TempDir(), name)
-	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	return file
-}
-
 func applyFile(t *testing.T, name, manifests string) {
 	t.Helper()
 	if output, err := kubectl("apply", "-f", writeFile(t, name, manifests)); err != nil {

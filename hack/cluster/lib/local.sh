@@ -14,6 +14,7 @@ dns_service=10.96.0.10
 link=tinker0         # this machine's end of the cable to the bridge
 cgroup=tinker-cluster # folder of the pods in each cgroup hierarchy
 fast_node_loss=${FAST_NODE_LOSS:-0}
+gvisor=${GVISOR:-0}
 PATH=$PATH:/usr/sbin:/sbin
 
 # shellcheck source=process.sh
@@ -43,6 +44,7 @@ cluster_require() {
 cluster_up() {
 	install_packages
 	build_cluster_binaries
+	[[ $gvisor != 1 ]] || "$here/../gvisor/gvisor" runtime >/dev/null
 	if ! booted; then
 		cluster_down
 		boot
@@ -119,10 +121,16 @@ keep_settings() {
 	if [[ ${NODES:-1} -gt $running ]]; then
 		printf '%s\n' "${NODES:-1}" >"$state/nodes"
 	fi
-	[[ -e $state/fast_node_loss ]] || printf '%s\n' "$fast_node_loss" >"$state/fast_node_loss"
-	[[ ${FAST_NODE_LOSS:-} == "" || $(cat "$state/fast_node_loss") == "$fast_node_loss" ]] ||
-		say "FAST_NODE_LOSS=$fast_node_loss takes effect after the next down"
-	fast_node_loss=$(cat "$state/fast_node_loss")
+	fast_node_loss=$(kept FAST_NODE_LOSS fast_node_loss)
+	gvisor=$(kept GVISOR gvisor)
+}
+
+# kept VARIABLE NAME prints the setting that the running cluster has, and writes it down for a new one.
+kept() {
+	local file=$state/$2
+	[[ -e $file ]] || printf '%s\n' "${!2}" >"$file"
+	[[ ${!1:-} == "" || $(cat "$file") == "${!2}" ]] || say "$1=${!2} takes effect after the next down"
+	cat "$file"
 }
 
 # inside runs a command in the cluster's namespaces, with a plain environment.
@@ -165,6 +173,7 @@ apply_objects() {
 	{
 		sed "s/DNS_SERVICE/$dns_service/" "$here/lib/objects.yaml"
 		volume_objects
+		[[ $gvisor != 1 ]] || cat "$here/../gvisor/runtimeclass.yaml"
 	} | kubectl apply --server-side --field-manager=cluster --filename - >"$state/log/apply.log"
 	free_released_volumes
 }
@@ -253,5 +262,6 @@ cluster_kill_kubelet() {
 
 cluster_start_kubelet() {
 	[[ -d $state/$1 ]] || die "there is no node $1"
+	keep_settings
 	start_node_kubelet "${1#node}"
 }

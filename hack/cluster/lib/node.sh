@@ -17,16 +17,26 @@ start_node_runtime() {
 	create_cgroups "$1"
 	write_network_config "$1" >"$state/$node/cni/10-cluster.conflist"
 	write_containerd_config "$1" >"$state/$node/containerd.toml"
+	[[ $gvisor != 1 ]] || write_gvisor_config "$1"
 	write_kubelet_config "$1" >"$state/$node/kubelet.yaml"
 	# The bridge's own address must stay the first: the CNI plugin compares that one.
 	[[ $1 == 1 ]] || inside ip address replace "$(node_address "$1")/32" dev cni0
-	start_server "$node-containerd" containerd --config "/run/cluster/$node/containerd.toml"
+	local path=$PATH
+	[[ $gvisor != 1 ]] || path=$bin/gvisor:$PATH # its containerd, which looks for shims in its PATH
+	start_server "$node-containerd" env PATH="$path" containerd --config "/run/cluster/$node/containerd.toml"
 }
 
 start_node_kubelet() {
 	local node=node$1
+	local folder=/run/cluster/$node/kubelet
+	if [[ $gvisor == 1 && $1 == 1 ]]; then
+		# gVisor's shim looks for the volumes of pods nowhere else.
+		mkdir -p "$state/$node/kubelet"
+		inside sh -c '[ "$1" -ef "$2" ] || mount --bind "$1" "$2"' - "$folder" /var/lib/kubelet
+		folder=/var/lib/kubelet
+	fi
 	start_server "$node-kubelet" "$bin/kubelet" --config="/run/cluster/$node/kubelet.yaml" \
-		--kubeconfig="/run/cluster/pki/$node.kubeconfig" --root-dir="/run/cluster/$node/kubelet" \
+		--kubeconfig="/run/cluster/pki/$node.kubeconfig" --root-dir="$folder" \
 		--hostname-override="$node" --node-ip="$(node_address "$1")"
 }
 
@@ -97,6 +107,22 @@ write_containerd_config() {
 		  snapshotter = "$snapshotter"
 		[plugins."io.containerd.grpc.v1.cri".containerd.runtimes.runc]
 		  runtime_type = "io.containerd.runc.v2"
+	END
+}
+
+# write_gvisor_config NUMBER adds gVisor to the runtimes of a node, whose pods give it annotations. Its platform needs no kvm.
+write_gvisor_config() {
+	cat >>"$state/node$1/containerd.toml" <<-END
+		[plugins."io.containerd.grpc.v1.cri".containerd.runtimes.runsc]
+		  runtime_type = "io.containerd.runsc.v1"
+		  pod_annotations = ["dev.gvisor.*"]
+		[plugins."io.containerd.grpc.v1.cri".containerd.runtimes.runsc.options]
+		  TypeUrl = "io.containerd.runsc.v1.options"
+		  ConfigPath = "/run/cluster/node$1/runsc.toml"
+	END
+	cat >"$state/node$1/runsc.toml" <<-END
+		[runsc_config]
+		  platform = "systrap"
 	END
 }
 
