@@ -229,11 +229,11 @@ func (e *episode) play(ctx context.Context, served *gateway.Episode, expired <-c
 		return nil, e.interrupted(ctx, served, ending)
 	}
 	switch {
-	case err != nil && limit != "": // It was told of a limit, and has ended for that reason or with the grace.
-		return nil, &environment.LimitError{Limit: limit}
-	case end == pythonreward.Lost:
+	case end == pythonreward.Lost && running.Err() == nil: // With it went what it would have made of a limit.
 		e.lose()
 		return nil, &environment.Fault{Interrupted: true, Err: err}
+	case err != nil && limit != "": // It was told of a limit, and has ended for that reason or with the grace.
+		return nil, &environment.LimitError{Limit: limit}
 	case err != nil:
 		return nil, fault(err)
 	}

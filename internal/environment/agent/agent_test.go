@@ -264,6 +264,9 @@ func TestEndings(t *testing.T) {
 	}{
 		"a failure":               {program: asks(pythonreward.Failed, broke), fault: "it broke"},
 		"a process that was lost": {program: asks(pythonreward.Lost, broke), interrupted: true, fault: "it broke"},
+		// What it would have made of the limit is not known: the next one has its process for itself alone.
+		"a process that was lost after a limit": {program: asks(pythonreward.Lost, broke),
+			policy: &environment.LimitError{Limit: "requests"}, interrupted: true, fault: "it broke"},
 		"a failure after a limit": {program: asks(pythonreward.Failed, broke),
 			policy: &environment.LimitError{Limit: "requests"}, limit: "requests"},
 		"a failure after a limit of tokens": {program: asks(pythonreward.Failed, broke),
