@@ -56,6 +56,7 @@ func startAgents(t *testing.T, c *client.Client, name string, network *protocol.
 	}
 	limits := sandboxLimits
 	limits.CPUSeconds, limits.AddressSpaceBytes, limits.CallSeconds, limits.Processes = 0, 4<<30, 60, 64
+	limits.OpenFiles = 1024
 	p, err := c.Start(t.Context(), name, protocol.Spec{
 		Kind: "command", Command: spawn.Command(), Config: config, Processes: 2, Limits: limits, Network: network,
 		Env: map[string]string{"PATH": "/usr/local/bin:/usr/bin:/bin"},

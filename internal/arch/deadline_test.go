@@ -56,7 +56,6 @@ var bounded = map[string]bound{
 	"internal/runner/spawn/prefork_linux.go exec.Command": {1,
 		"40 s for its imports; the runner ends it with the process above, and each fork with its call"},
 	"internal/runner/client/client.go net.Dialer":                         {2, "10 s, and the call's context"},
-	"internal/runner/client/client.go tls.Dialer":                         {1, "10 s with the handshake"},
 	"internal/controller/poller/post.go http.Client":                      {1, "the poller's Timeout of a heartbeat"},
 	"internal/controller/poller/post.go http.Transport":                   {1, "the poller's Timeout of a heartbeat"},
 	"internal/controller/poller/post.go net.Dialer":                       {1, "2 s"},

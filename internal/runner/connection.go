@@ -28,6 +28,9 @@ type connection struct {
 	last   int64 // the largest id of a request
 	// caller has the programs of a caller over TCP. It is nil for a caller at the Unix socket, whose programs are its own.
 	caller *caller
+	// rest has the bytes of a connection that carries those of a program, and carried is closed once it has ended.
+	rest    io.Reader
+	carried chan struct{}
 	// deliver takes the messages of programs to the connection; nil writes them to conn.
 	deliver func(*protocol.Message)
 
@@ -146,8 +149,12 @@ func (c *connection) read() error {
 	}
 	reader := protocol.NewReader(c.conn, bounds, protocol.FromCaller)
 	_ = c.conn.SetReadDeadline(time.Now().Add(helloTimeout))
-	if err := c.greet(reader); err != nil {
+	hello, err := c.greet(reader)
+	if err != nil {
 		return err
+	}
+	if hello.Stream != "" {
+		return c.serveStream(reader, hello)
 	}
 	_ = c.conn.SetReadDeadline(time.Time{})
 	for {
@@ -172,11 +179,11 @@ func (c *connection) read() error {
 	}
 }
 
-// greet takes the caller's hello and answers it.
-func (c *connection) greet(reader *protocol.Reader) error {
+// greet takes the caller's hello and answers it, unless it takes a stream.
+func (c *connection) greet(reader *protocol.Reader) (*protocol.Message, error) {
 	message, err := reader.Read()
 	if err != nil {
-		return err
+		return nil, err
 	}
 	version := protocol.Negotiate(message.Versions)
 	if message.Type != protocol.TypeHello || version == 0 {
@@ -185,18 +192,22 @@ func (c *connection) greet(reader *protocol.Reader) error {
 		if message.Type != protocol.TypeHello {
 			wrong = &protocol.Error{Code: protocol.CodeBadRequest, Field: "type", Message: "The first message is no hello."}
 		}
-		c.send(&protocol.Message{Type: protocol.TypeError, ID: message.ID, Versions: []int{protocol.Version}, Error: wrong})
-		return wrong
+		c.send(&protocol.Message{Type: protocol.TypeError, ID: message.ID, Versions: protocol.CallerVersions(),
+			Error: wrong})
+		return nil, wrong
 	}
 	if wrong := c.identify(reader, message); wrong != nil {
 		c.send(&protocol.Message{Type: protocol.TypeError, ID: message.ID, Error: wrong})
-		return wrong
+		return nil, wrong
+	}
+	if message.Stream != "" {
+		return message, nil
 	}
 	bounds := protocol.DefaultLines
 	c.send(&protocol.Message{Type: protocol.TypeHello, ID: message.ID, Version: version, Bounds: &bounds,
 		Runner:    c.server.Version,
 		Isolation: &protocol.Isolation{Level: c.server.Isolation.Level(), Landlock: c.server.Isolation.ABI}})
-	return nil
+	return message, nil
 }
 
 // handle gives a message to its program. It returns why it cannot.
@@ -214,6 +225,9 @@ func (c *connection) handle(m *protocol.Message) *protocol.Error {
 	}
 	if wrong := protocol.ValidateRequest(m); wrong != nil {
 		return wrong
+	}
+	if m.Gateway != "" && c.caller == nil {
+		return noStreams("gateway")
 	}
 	if m.ID <= c.last {
 		return &protocol.Error{Code: protocol.CodeDuplicateID, Message: "The id is not above the ids of earlier requests."}

@@ -22,6 +22,12 @@ func (s *slot) assign(r *request) {
 	}
 	s.wire++
 	r.slot, r.wire, r.running = s, s.wire, time.Now()
+	params, err := s.openGateway(r)
+	if err != nil { // for example too many open files
+		s.requests[r.wire] = r
+		s.running.watch.kill(&doom{err: &protocol.Error{Code: protocol.CodeBusy, Message: err.Error() + "."}})
+		return
+	}
 	if err := s.giveDir(r); err != nil {
 		// The process is not to blame, and cannot work without a directory. Its disk may be full.
 		s.requests[r.wire] = r
@@ -32,7 +38,7 @@ func (s *slot) assign(r *request) {
 	r.cpu = s.cpu()
 	s.requests[r.wire] = r
 	s.send(&protocol.Message{
-		Type: r.Type, ID: r.wire, Session: r.Session, Seed: r.Seed, Method: r.Method, Params: r.Params,
+		Type: r.Type, ID: r.wire, Session: r.Session, Seed: r.Seed, Method: r.Method, Params: params,
 		Scratch: s.program.conn.server.Scratch.Path(r.dir),
 	})
 }

@@ -62,6 +62,10 @@ type request struct {
 	spent     time.Duration
 	questions int
 	cpu       time.Duration // of the process, at the begin
+
+	// gateway is the gateway of the call while it runs, and forget has its process no longer connect to it.
+	gateway *callGateway
+	forget  func()
 }
 
 // question is one that the caller has not answered.
@@ -250,7 +254,7 @@ func (p *program) dispatch() {
 func (p *program) reply(m *protocol.Message) {
 	if m.Type == protocol.TypeCancel {
 		if r := p.requests[m.ID]; r != nil {
-			p.cancel(r)
+			p.end(r, &protocol.Error{Code: protocol.CodeCancelled, Message: "The caller has cancelled the request."})
 		}
 		return
 	}
@@ -262,13 +266,17 @@ func (p *program) reply(m *protocol.Message) {
 	q.request.slot.answered(q, m)
 }
 
-func (p *program) cancel(r *request) {
+// end ends a request that its process has not answered.
+func (p *program) end(r *request, reason *protocol.Error) {
+	if p.requests[r.ID] != r {
+		return
+	}
 	p.queue = slices.DeleteFunc(p.queue, func(other *request) bool { return other == r })
 	s := r.slot
 	if r.session != nil && r.session.opening && s == nil {
 		delete(p.sessions, r.session.name)
 	}
-	p.fail(r, &protocol.Error{Code: protocol.CodeCancelled, Message: "The caller has cancelled the request."}, nil)
+	p.fail(r, reason, nil)
 	if s != nil {
 		s.cancel(r)
 		return
@@ -286,6 +294,7 @@ func (p *program) answer(r *request, m *protocol.Message) {
 		return
 	}
 	delete(p.requests, r.ID)
+	r.closeGateway()
 	m.ID, m.Program = r.ID, p.name
 	p.conn.send(m)
 }

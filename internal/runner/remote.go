@@ -28,6 +28,10 @@ import (
 // maxRemote is how many callers are connected over TCP at once.
 const maxRemote = 512
 
+// maxStrangers is how many connections come from the runner's own machine, where its programs are, without having shown
+// the token yet.
+const maxStrangers = maxRemote / 2
+
 // unanswered is how long a caller may acknowledge nothing that it is sent.
 const unanswered = 30 * time.Second
 
@@ -95,7 +99,7 @@ func (r *Remote) listen(ctx context.Context) (net.Listener, error) {
 	if err != nil {
 		return nil, fmt.Errorf("listening at %s: %w", r.Address, err)
 	}
-	return tls.NewListener(listener, &tls.Config{
+	return tls.NewListener(protocol.WholeListener{Listener: listener}, &tls.Config{
 		MinVersion: tls.VersionTLS13, Certificates: []tls.Certificate{r.Certificate},
 	}), nil
 }
@@ -116,8 +120,46 @@ func (r *Remote) authorize(token string) *protocol.Error {
 // admitRemote serves a connection over TCP. What it may do depends on the token of its hello.
 func (s *Server) admitRemote(ctx context.Context, conn net.Conn) {
 	c := newConnection(s, conn)
+	if isInside(conn) && !s.strangers.add(c) {
+		s.Log.Warn("A connection from the runner's own pod was refused. There are too many.", "limit", maxStrangers)
+		_ = conn.Close()
+		return
+	}
 	c.caller = s.shared.newCaller(c)
 	s.admit(ctx, c, maxRemote)
+}
+
+// isInside reports whether a connection comes from the runner's own machine, by any of the addresses that lead to it.
+func isInside(conn net.Conn) bool {
+	here, isHere := conn.LocalAddr().(*net.TCPAddr)
+	there, isThere := conn.RemoteAddr().(*net.TCPAddr)
+	return isHere && isThere && (there.IP.IsLoopback() || here.IP.Equal(there.IP))
+}
+
+// strangers are the connections from the runner's own machine without a token.
+type strangers struct {
+	mu    sync.Mutex
+	known map[*connection]bool
+}
+
+// add adds a connection, unless there are too many.
+func (s *strangers) add(c *connection) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.known) >= maxStrangers {
+		return false
+	}
+	if s.known == nil {
+		s.known = map[*connection]bool{}
+	}
+	s.known[c] = true
+	return true
+}
+
+func (s *strangers) remove(c *connection) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.known, c)
 }
 
 // identify checks the token of a hello over TCP, and permits longer lines after it. Those that connect and close, as
@@ -129,6 +171,7 @@ func (c *connection) identify(reader *protocol.Reader, hello *protocol.Message) 
 	if refused := c.server.Remote.authorize(hello.Token); refused != nil {
 		return refused
 	}
+	c.server.strangers.remove(c)
 	reader.Bound(protocol.DefaultLines)
 	return nil
 }

@@ -8,6 +8,7 @@ package runner
 import (
 	"fmt"
 	"maps"
+	"net/netip"
 	"os"
 	"path/filepath"
 	"slices"
@@ -45,6 +46,8 @@ type running struct {
 	mu     sync.Mutex
 	tail   []byte
 	stdout []byte // of a plain process
+	// gateways are those of the calls that the process has.
+	gateways map[netip.AddrPort]bool
 }
 
 // pythonPath is the variable with the directories of Python's modules.
@@ -89,7 +92,8 @@ func begin(server *Server, spec protocol.Spec) (*running, error) {
 		}
 		return nil, err
 	}
-	r := &running{server: server, child: child, home: home, spec: spec, out: make(chan *protocol.Message, unreadLines)}
+	r := &running{server: server, child: child, home: home, spec: spec, out: make(chan *protocol.Message, unreadLines),
+		gateways: map[netip.AddrPort]bool{}}
 	r.watch = &watch{children: server.Children, child: child, limits: spec.Limits}
 	r.watch.setDir(home, true)
 	if child.Connections != nil {

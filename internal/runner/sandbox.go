@@ -7,6 +7,8 @@ package runner
 
 import (
 	"encoding/json"
+	"net/netip"
+	"slices"
 	"time"
 
 	"github.com/tinker-operator/tinker-operator/internal/runner/isolation"
@@ -50,11 +52,11 @@ func (p *program) networkIsConfined() bool {
 	if network == nil {
 		return true
 	}
-	if err := server.Isolation.CheckNetwork(network.Minimum); err != nil {
+	if err := server.Isolation.CheckNetwork(network.Minimum, network.Closed); err != nil {
 		p.failStart(&protocol.Error{Code: protocol.CodeIsolation, Message: err.Error()}, nil)
 		return false
 	}
-	if !server.Isolation.Notifies {
+	if !server.Isolation.Notifies && !network.Closed {
 		server.Log.Warn("The kernel cannot confine the network of a program, which reaches what its pod reaches.",
 			"program", p.name)
 	}
@@ -65,7 +67,11 @@ func (p *program) networkIsConfined() bool {
 func (r *running) connect() {
 	addresses, err := r.spec.Network.Addresses()
 	if err == nil {
-		err = isolation.Connect(r.child.Connections, addresses)
+		err = isolation.Connect(r.child.Connections, func(to netip.AddrPort) bool {
+			r.mu.Lock()
+			defer r.mu.Unlock()
+			return slices.Contains(addresses, to) || r.spec.Network.Gateway && r.gateways[to]
+		})
 	}
 	if err != nil {
 		r.server.Log.Error("The connections of a program cannot be made.", "err", err)

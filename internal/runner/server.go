@@ -59,6 +59,8 @@ type Server struct {
 	left        chan struct{} // something when a connection has ended
 	exclusive   atomic.Bool   // a program runs that could read or end others
 	shared      *sharing      // the programs of callers over TCP
+	strangers   strangers
+	offers      *offers // the connections of programs to gateways
 }
 
 // Serve serves until leave is closed and no caller is connected. A program can only make it leave when there is nobody
@@ -68,7 +70,7 @@ func (s *Server) Serve(ctx context.Context, leave <-chan os.Signal) error {
 	s.left = make(chan struct{}, 1)
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	s.shared = newSharing(s)
+	s.shared, s.offers = newSharing(s), newOffers()
 	var socket *socket
 	if s.Remote != nil {
 		listener, err := s.Remote.listen(ctx)
@@ -149,6 +151,7 @@ func (s *Server) admit(ctx context.Context, c *connection, limit int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if len(s.connections) >= limit {
+		s.strangers.remove(c)
 		s.Log.Warn("A connection was refused. There are too many.", "limit", limit)
 		_ = c.conn.Close()
 		return
@@ -156,14 +159,20 @@ func (s *Server) admit(ctx context.Context, c *connection, limit int) {
 	s.connections[c] = true
 	go func() {
 		c.serve(ctx)
-		s.mu.Lock()
-		delete(s.connections, c)
-		s.mu.Unlock()
-		select {
-		case s.left <- struct{}{}:
-		default:
-		}
+		s.forget(c)
 	}()
+}
+
+// forget no longer counts a connection as a caller.
+func (s *Server) forget(c *connection) {
+	s.strangers.remove(c)
+	s.mu.Lock()
+	delete(s.connections, c)
+	s.mu.Unlock()
+	select {
+	case s.left <- struct{}{}:
+	default:
+	}
 }
 
 // peer returns the process that has made a connection, as seen from here. It is 0 for a process of another container.

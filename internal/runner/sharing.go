@@ -210,6 +210,14 @@ func (s *sharing) deliver(m *protocol.Message) {
 		}
 		return
 	}
+	if m.Type == protocol.TypeConnected {
+		if r := s.requests[m.Call]; r != nil {
+			offer := *m
+			offer.Call, offer.Program = r.message.ID, r.message.Program
+			r.caller.conn.send(&offer)
+		}
+		return
+	}
 	if left, ok := s.closes[m.ID]; ok {
 		delete(s.closes, m.ID)
 		if m.Error != nil && m.Error.Code == protocol.CodeSessionBusy { // its request is being cancelled

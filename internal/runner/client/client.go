@@ -13,6 +13,7 @@ import (
 	"fmt"
 	"io/fs"
 	"net"
+	"slices"
 	"sync"
 	"syscall"
 	"time"
@@ -53,6 +54,10 @@ type Call struct {
 	Alone bool
 	// Ask answers the questions of the call. Without it they fail.
 	Ask Asker
+	// Gateway stands for the address of a gateway in Params. The runner puts one of its own in its place, and each
+	// connection that a program makes to it is given to Serve, which closes it.
+	Gateway string
+	Serve   func(net.Conn)
 	// Answers are those that earlier calls of the same have had to their questions, if there were any. They have an Asker
 	// of their own.
 	Answers *Answers
@@ -80,7 +85,9 @@ var silence = net.KeepAliveConfig{Enable: true, Idle: 10 * time.Second, Interval
 
 // Client is a connection to a runner. It is safe for concurrent use.
 type Client struct {
-	conn net.Conn
+	conn    net.Conn
+	at      Address
+	version int
 	// Runner is the version of the runner's program, and Isolation is how it can confine programs.
 	Runner    string
 	Isolation protocol.Isolation
@@ -98,7 +105,9 @@ type Client struct {
 type pending struct {
 	answer chan *protocol.Message
 	ask    Asker
-	ctx    context.Context // of its questions
+	ctx    context.Context // of its questions and streams
+	// streams are its connections to a gateway; nil for a request without one.
+	streams *streams
 	// questions are those that are being answered.
 	questions sync.WaitGroup
 }
@@ -111,6 +120,8 @@ type Address struct {
 	TCP   string
 	TLS   *tls.Config
 	Token string
+	// unbounded waits as long as it takes for bytes to be acknowledged.
+	unbounded bool
 }
 
 // Dial connects to the runner at a Unix socket.
@@ -124,11 +135,17 @@ func DialAddress(ctx context.Context, at Address) (*Client, error) {
 	if err != nil {
 		return nil, fmt.Errorf("connecting to the runner: %w", err)
 	}
-	c := &Client{conn: conn, pending: map[int64]*pending{}, ended: make(chan struct{})}
+	c := &Client{conn: conn, at: at, pending: map[int64]*pending{}, ended: make(chan struct{})}
 	reader := protocol.NewReader(conn, protocol.DefaultLines, protocol.ToCaller)
-	if err := c.greet(reader, at.Token); err != nil {
+	hello, err := greet(conn, reader, &protocol.Message{Type: protocol.TypeHello, Versions: protocol.CallerVersions(),
+		Token: at.Token})
+	if err != nil {
 		_ = conn.Close()
 		return nil, fmt.Errorf("connecting to the runner: %w", err)
+	}
+	c.version, c.Runner = hello.Version, hello.Runner
+	if hello.Isolation != nil {
+		c.Isolation = *hello.Isolation
 	}
 	go c.read(reader)
 	return c, nil
@@ -139,9 +156,22 @@ func (a Address) dial(ctx context.Context) (net.Conn, error) {
 		dialer := net.Dialer{Timeout: dialTimeout}
 		return dialer.DialContext(ctx, "unix", a.Socket)
 	}
-	dialer := &tls.Dialer{NetDialer: &net.Dialer{Timeout: dialTimeout, KeepAliveConfig: silence, Control: control},
-		Config: a.TLS}
-	return dialer.DialContext(ctx, "tcp", a.TCP)
+	direct := &net.Dialer{Timeout: dialTimeout, KeepAliveConfig: silence, Control: control}
+	if a.unbounded {
+		direct.Control = nil
+	}
+	conn, err := direct.DialContext(ctx, "tcp", a.TCP)
+	if err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, dialTimeout)
+	defer cancel()
+	secured := tls.Client(protocol.Whole{TCPConn: conn.(*net.TCPConn)}, a.TLS)
+	if err := secured.HandshakeContext(ctx); err != nil {
+		_ = conn.Close()
+		return nil, err
+	}
+	return secured, nil
 }
 
 // Await connects to a runner that may be about to start. It waits for it to listen for a while.
@@ -160,27 +190,23 @@ func Await(ctx context.Context, at Address, patience time.Duration) (*Client, er
 	}
 }
 
-func (c *Client) greet(reader *protocol.Reader, token string) error {
-	_ = c.conn.SetReadDeadline(time.Now().Add(dialTimeout))
-	if err := c.write(&protocol.Message{Type: protocol.TypeHello, Versions: []int{protocol.Version},
-		Token: token}); err != nil {
-		return err
+// greet sends a hello and returns the runner's.
+func greet(conn net.Conn, reader *protocol.Reader, hello *protocol.Message) (*protocol.Message, error) {
+	_ = conn.SetReadDeadline(time.Now().Add(dialTimeout))
+	if err := write(conn, hello); err != nil {
+		return nil, err
 	}
-	hello, err := reader.Read()
+	answer, err := reader.Read()
 	if err != nil {
-		return err
+		return nil, err
 	}
-	if hello.Error != nil {
-		return hello.Error
+	if answer.Error != nil {
+		return nil, answer.Error
 	}
-	if hello.Type != protocol.TypeHello || hello.Version != protocol.Version {
-		return fmt.Errorf("reading the runner's hello: it has chosen version %d", hello.Version)
+	if answer.Type != protocol.TypeHello || !slices.Contains(hello.Versions, answer.Version) {
+		return nil, fmt.Errorf("reading the runner's hello: it has chosen version %d", answer.Version)
 	}
-	c.Runner = hello.Runner
-	if hello.Isolation != nil {
-		c.Isolation = *hello.Isolation
-	}
-	return c.conn.SetReadDeadline(time.Time{})
+	return answer, errors.Join(conn.SetReadDeadline(time.Time{}), conn.SetWriteDeadline(time.Time{}))
 }
 
 // Close ends the connection, and with it its programs.
@@ -196,13 +222,15 @@ func (c *Client) end(err error) {
 	}
 }
 
-func (c *Client) write(m *protocol.Message) error {
+func (c *Client) write(m *protocol.Message) error { return write(c.conn, m) }
+
+func write(conn net.Conn, m *protocol.Message) error {
 	line, err := protocol.Encode(m)
 	if err != nil {
 		return err
 	}
-	_ = c.conn.SetWriteDeadline(time.Now().Add(writeTimeout))
-	_, err = c.conn.Write(line)
+	_ = conn.SetWriteDeadline(time.Now().Add(writeTimeout))
+	_, err = conn.Write(line)
 	return err
 }
 
@@ -231,6 +259,10 @@ func (c *Client) read(reader *protocol.Reader) {
 		}
 		if m.Type == protocol.TypeAsk {
 			c.asked(m)
+			continue
+		}
+		if m.Type == protocol.TypeConnected {
+			c.connected(m)
 			continue
 		}
 		c.mu.Lock()
@@ -277,9 +309,9 @@ func (c *Client) asked(m *protocol.Message) {
 
 // do sends a request and waits for its answer. A request whose context ends is cancelled. None of its questions is
 // being answered any more when it returns, so that a repetition finds the known answers.
-func (c *Client) do(ctx context.Context, m *protocol.Message, ask Asker) (Result, error) {
+func (c *Client) do(ctx context.Context, m *protocol.Message, ask Asker, through *streams) (Result, error) {
 	questions, cancel := context.WithCancel(ctx)
-	p := &pending{answer: make(chan *protocol.Message, 1), ask: ask, ctx: questions}
+	p := &pending{answer: make(chan *protocol.Message, 1), ask: ask, ctx: questions, streams: through}
 	defer func() {
 		cancel()
 		c.mu.Lock()
@@ -349,7 +381,7 @@ type Program struct {
 
 // Start starts a program under a name, and returns when it takes calls.
 func (c *Client) Start(ctx context.Context, name string, spec protocol.Spec) (*Program, error) {
-	started, err := c.do(ctx, &protocol.Message{Type: protocol.TypeStart, Program: name, Spec: &spec}, nil)
+	started, err := c.do(ctx, &protocol.Message{Type: protocol.TypeStart, Program: name, Spec: &spec}, nil, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -358,7 +390,7 @@ func (c *Client) Start(ctx context.Context, name string, spec protocol.Spec) (*P
 
 // Stop ends the program. Nothing is left of it then.
 func (p *Program) Stop(ctx context.Context) error {
-	_, err := p.client.do(ctx, &protocol.Message{Type: protocol.TypeStop, Program: p.name}, nil)
+	_, err := p.client.do(ctx, &protocol.Message{Type: protocol.TypeStop, Program: p.name}, nil, nil)
 	return err
 }
 
@@ -366,18 +398,25 @@ func (p *Program) Stop(ctx context.Context) error {
 func (p *Program) Open(ctx context.Context, session string, seed uint64) (Result, error) {
 	return p.client.do(ctx, &protocol.Message{
 		Type: protocol.TypeOpen, Program: p.name, Session: session, Seed: seed & protocol.MaxSeed,
-	}, nil)
+	}, nil, nil)
 }
 
 // CloseSession ends a session.
 func (p *Program) CloseSession(ctx context.Context, session string) (Result, error) {
-	return p.client.do(ctx, &protocol.Message{Type: protocol.TypeClose, Program: p.name, Session: session}, nil)
+	return p.client.do(ctx, &protocol.Message{Type: protocol.TypeClose, Program: p.name, Session: session}, nil, nil)
 }
 
 // Try calls the program once. Call repeats calls that were lost with a process.
 func (p *Program) Try(ctx context.Context, call Call) (Result, error) {
-	return p.client.do(ctx, &protocol.Message{
+	if call.Gateway != "" {
+		return p.tryThrough(ctx, call)
+	}
+	return p.client.do(ctx, p.message(call), call.Ask, nil)
+}
+
+func (p *Program) message(call Call) *protocol.Message {
+	return &protocol.Message{
 		Type: protocol.TypeCall, Program: p.name, Session: call.Session, Method: call.Method, Params: call.Params,
-		Seed: call.Seed & protocol.MaxSeed, Alone: call.Alone,
-	}, call.Ask)
+		Seed: call.Seed & protocol.MaxSeed, Alone: call.Alone, Gateway: call.Gateway,
+	}
 }

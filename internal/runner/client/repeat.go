@@ -47,7 +47,7 @@ func After(err error, alone bool) Next {
 		}
 		return RepeatAlone
 	case protocol.CodeStartFailed, protocol.CodeStartTimeout, protocol.CodeBusy, protocol.CodeCancelled,
-		protocol.CodeUnknownProgram,
+		protocol.CodeUnknownProgram, protocol.CodeGatewayLost,
 		protocol.CodeSyntaxError, protocol.CodeImportError, protocol.CodeMissingFunction, protocol.CodeWrongSignature:
 		return Unavailable // a program that was ready could not be started again
 	}

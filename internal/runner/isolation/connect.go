@@ -11,7 +11,6 @@ import (
 	"fmt"
 	"net/netip"
 	"os"
-	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -45,14 +44,18 @@ type (
 // connectSeconds bounds a connection to one of the permitted addresses, which are on this machine.
 const connectSeconds = 10
 
+// maxConnects is how many calls of connect of a program are answered at once.
+const maxConnects = 64
+
 // Connect answers the calls of connect of a program, until it has ended or the listener is closed. A program whose call
 // names a permitted address has a connection that was made here, in the place of its socket; every other call is
 // refused. The program cannot change the address in its memory meanwhile: it is read once.
-func Connect(listener *os.File, permitted []netip.AddrPort) error {
+func Connect(listener *os.File, permitted func(netip.AddrPort) bool) error {
 	raw, err := listener.SyscallConn()
 	if err != nil {
 		return fmt.Errorf("listening for connections: %w", err)
 	}
+	places := make(chan struct{}, maxConnects)
 	for {
 		var received notification
 		ended := false
@@ -65,7 +68,11 @@ func Connect(listener *os.File, permitted []netip.AddrPort) error {
 			return nil //nolint:nilerr // The listener was closed: the program has ended.
 		}
 		if received.id != 0 {
-			go serve(raw, received, permitted)
+			places <- struct{}{}
+			go func() {
+				defer func() { <-places }()
+				serve(raw, received, permitted)
+			}()
 		}
 	}
 }
@@ -92,7 +99,7 @@ func control(fd int, request uintptr, argument unsafe.Pointer) unix.Errno {
 }
 
 // serve answers one call. Calls of several threads are answered at once.
-func serve(raw syscall.RawConn, of notification, permitted []netip.AddrPort) {
+func serve(raw syscall.RawConn, of notification, permitted func(netip.AddrPort) bool) {
 	said := answer{id: of.id}
 	connection, flags, errno := connectFor(raw, of, permitted)
 	if errno == 0 {
@@ -112,7 +119,8 @@ func controlOf(raw syscall.RawConn, request uintptr, argument unsafe.Pointer) un
 }
 
 // connectFor returns a connection for a call, and the flag of its file descriptor; or the error that the program gets.
-func connectFor(raw syscall.RawConn, of notification, permitted []netip.AddrPort) (int, uint32, unix.Errno) {
+func connectFor(raw syscall.RawConn, of notification,
+	permitted func(netip.AddrPort) bool) (int, uint32, unix.Errno) {
 	address, errno := addressOf(of)
 	if errno != 0 {
 		return 0, 0, errno
@@ -125,7 +133,7 @@ func connectFor(raw syscall.RawConn, of notification, permitted []netip.AddrPort
 	if errno := controlOf(raw, unix.SECCOMP_IOCTL_NOTIF_ID_VALID, unsafe.Pointer(&of.id)); errno != 0 {
 		return 0, 0, errno
 	}
-	if !slices.Contains(permitted, address) {
+	if !permitted(address) {
 		return 0, 0, unix.EACCES
 	}
 	connection, err := dial(address, flags&unix.O_NONBLOCK != 0)

@@ -26,9 +26,25 @@ func TestCheckNetwork(t *testing.T) {
 	}
 	for name, tc := range cases {
 		for minimum, runs := range tc.runs {
-			if err := tc.found.CheckNetwork(minimum); (err == nil) != runs {
+			if err := tc.found.CheckNetwork(minimum, false); (err == nil) != runs {
 				t.Errorf("%s with the minimum %q: got %v, want a start: %v", name, minimum, err, runs)
 			}
+		}
+	}
+}
+
+// TestCheckNetworkOfClosedContainers lets gVisor, which cannot confine a network, run programs in a container that
+// reaches no other machine. Other kernels keep their conditions.
+func TestCheckNetworkOfClosedContainers(t *testing.T) {
+	gVisor := Found{OwnKernel: true, Namespaces: true}
+	for _, minimum := range []Level{Process, Landlock, RuntimeClass} {
+		if err := gVisor.CheckNetwork(minimum, true); err != nil {
+			t.Errorf("gVisor with the minimum %s: %v", minimum, err)
+		}
+	}
+	for name, found := range map[string]Found{"gVisor without namespaces": {OwnKernel: true}, "Landlock alone": {ABI: 7}} {
+		if found.CheckNetwork(Landlock, true) == nil {
+			t.Errorf("%s runs a program in a container that reaches no other machine", name)
 		}
 	}
 }

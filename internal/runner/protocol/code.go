@@ -23,7 +23,8 @@ const (
 	CodeUnknownID          Code = "unknown_id" // an answer without a question, or a second answer
 	CodeUnknownProgram     Code = "unknown_program"
 	CodeUnknownSession     Code = "unknown_session"
-	CodeSessionBusy        Code = "session_busy" // a session has one request at a time
+	CodeUnknownStream      Code = "unknown_stream" // nobody has offered it, or it has ended
+	CodeSessionBusy        Code = "session_busy"   // a session has one request at a time
 	CodeTooManyQuestions   Code = "too_many_questions"
 	CodeNotReading         Code = "not_reading" // a program does not read its input
 	CodeBusy               Code = "busy"        // too many requests wait
@@ -39,6 +40,7 @@ const (
 	CodeLimit        Code = "limit"         // Evidence.Limit names the limit
 	CodeProtocol     Code = "protocol"      // Evidence.Breach names the rule
 	CodeSessionLost  Code = "session_lost"  // the process of the session ended earlier
+	CodeGatewayLost  Code = "gateway_lost"  // a connection to the caller's gateway has broken between caller and runner
 )
 
 // Codes that a program may give: defects of the code that it runs.

@@ -43,6 +43,9 @@ func NewReader(in io.Reader, bounds Lines, types map[Type]bool) *Reader {
 // Bound gives the lines that follow other bounds.
 func (r *Reader) Bound(bounds Lines) { r.bounds = bounds }
 
+// Rest returns what follows the messages that were read.
+func (r *Reader) Rest() io.Reader { return r.in }
+
 // Read returns the next message. An error is io.EOF at the end, an *Error for a line that cannot be read, or the error
 // of the stream. After any error but an unknown type the rest of the stream means nothing.
 func (r *Reader) Read() (*Message, error) {

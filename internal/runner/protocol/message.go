@@ -8,8 +8,11 @@ package protocol
 
 import "encoding/json"
 
-// Version is the one version that there is.
+// Version is the one version between a runner and a program.
 const Version = 1
+
+// CallerVersion is the newest version between a caller and a runner. Version 1 has no gateways.
+const CallerVersion = 2
 
 // MaxSeed is the largest seed: every language reads an integer up to it exactly.
 const MaxSeed = 1<<53 - 1
@@ -24,6 +27,8 @@ const (
 	TypeStarted Type = "started" // the program's first process is ready
 	TypeStop    Type = "stop"    // end a program
 	TypeStopped Type = "stopped"
+	// A program has connected to the gateway of its call: the caller connects to the runner for it.
+	TypeConnected Type = "connected"
 
 	TypeReady  Type = "ready"  // a program has loaded and takes calls
 	TypeFailed Type = "failed" // a program cannot take calls; it ends
@@ -41,7 +46,7 @@ const (
 // The types that each direction has. Every other type is refused by its name.
 var (
 	FromCaller  = set(TypeHello, TypeStart, TypeStop, TypeOpen, TypeCall, TypeClose, TypeCancel, TypeAnswer)
-	ToCaller    = set(TypeHello, TypeStarted, TypeStopped, TypeAsk, TypeResult, TypeError)
+	ToCaller    = set(TypeHello, TypeStarted, TypeStopped, TypeAsk, TypeConnected, TypeResult, TypeError)
 	ToProgram   = set(TypeHello, TypeOpen, TypeCall, TypeClose, TypeCancel, TypeAnswer)
 	FromProgram = set(TypeReady, TypeFailed, TypeAsk, TypeResult, TypeError)
 )
@@ -66,6 +71,9 @@ type Message struct {
 	Bounds   *Lines `json:"bounds,omitempty"`
 	// Token is the token of a caller over TCP, in its hello.
 	Token string `json:"token,omitempty"`
+	// Stream is the key of a connection of a program, in a message that offers it and in the hello that takes it. After
+	// the runner's hello the bytes are those of the program's connection.
+	Stream string `json:"stream,omitempty"`
 	// Runner is the version of the runner's program, in its hello, and Isolation is how it can confine programs.
 	Runner    string     `json:"runner,omitempty"`
 	Isolation *Isolation `json:"isolation,omitempty"`
@@ -94,7 +102,10 @@ type Message struct {
 	Params  json.RawMessage `json:"params,omitempty"`
 	// Alone has a call run in a process that runs nothing else before or after it.
 	Alone bool `json:"alone,omitempty"`
-	// Call is the id of the call that a question is a part of.
+	// Gateway is, in a call, a text that stands for the address of the caller's gateway in Params. The runner puts an
+	// address of its own loopback interface in its place, and offers the caller each connection that is made there.
+	Gateway string `json:"gateway,omitempty"`
+	// Call is the id of the call that a question, or a connection, is a part of.
 	Call int64 `json:"call,omitempty"`
 
 	Value    json.RawMessage `json:"value,omitempty"`

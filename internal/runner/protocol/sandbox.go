@@ -23,6 +23,11 @@ type Sandbox struct {
 type Network struct {
 	// Connect are the addresses that they may connect to: an IPv4 address and a port each.
 	Connect []string `json:"connect,omitempty"`
+	// Gateway permits the gateways of the calls that a process has as well.
+	Gateway bool `json:"gateway,omitempty"`
+	// Closed says that the container reaches no other machine, for example by a NetworkPolicy. A kernel of its own then
+	// keeps the programs in it, also one that cannot have the runner connect in their place.
+	Closed bool `json:"closed,omitempty"`
 	// Minimum is the least isolation that there has to be; otherwise the program is not started. Process accepts any
 	// isolation.
 	Minimum isolation.Level `json:"minimum,omitempty"`

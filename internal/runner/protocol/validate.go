@@ -20,16 +20,37 @@ const (
 	maxName        = 128
 )
 
-// Negotiate returns the newest version that both ends speak, or 0.
+// CallerVersions are the versions between a caller and a runner that this program speaks.
+func CallerVersions() []int { return []int{Version, CallerVersion} }
+
+// Negotiate returns the newest version that a caller and a runner both speak, or 0.
 func Negotiate(versions []int) int {
-	if slices.Contains(versions, Version) {
-		return Version
+	newest := 0
+	for _, version := range CallerVersions() {
+		if slices.Contains(versions, version) {
+			newest = max(newest, version)
+		}
 	}
-	return 0
+	return newest
 }
 
 func bad(field, format string, args ...any) *Error {
 	return &Error{Code: CodeBadRequest, Field: field, Message: fmt.Sprintf(format, args...)}
+}
+
+// MaxStreams is how many connections a call has to its gateway at once.
+const MaxStreams = 256
+
+// leastPlaceholder is so long that no text has it by chance.
+const leastPlaceholder = 16
+
+func isPlaceholder(text string) bool {
+	for _, c := range []byte(text) {
+		if (c < '0' || c > '9') && (c < 'a' || c > 'z') && (c < 'A' || c > 'Z') {
+			return false
+		}
+	}
+	return len(text) >= leastPlaceholder && len(text) <= maxName
 }
 
 // WithDefaults returns the limits with the default of each that is 0, but for CPUSeconds.
@@ -148,6 +169,19 @@ func ValidateRequest(m *Message) *Error {
 		return bad("seed", "The seed is above 2^53-1.")
 	case m.Alone && m.Session != "":
 		return bad("alone", "A call of a session cannot run alone.")
+	}
+	return validateGateway(m)
+}
+
+// validateGateway returns an error for a request that can have no gateway, or an invalid text in its place.
+func validateGateway(m *Message) *Error {
+	switch {
+	case m.Gateway == "":
+	case m.Type != TypeCall || m.Session != "":
+		return bad("gateway", "A call without a session has a gateway, and no other request.")
+	case !isPlaceholder(m.Gateway):
+		return bad("gateway", "The text that stands for the gateway has from %d to %d letters and digits.", leastPlaceholder,
+			maxName)
 	}
 	return nil
 }
