@@ -37,16 +37,31 @@ func (d Definition) InPods() bool {
 // WarmPool returns the SandboxWarmPool from which the pods of a definition's programs come; "" for pods that the
 // manager makes, and for programs beside workers.
 func (d Definition) WarmPool() string {
-	if !d.InPods() {
-		return ""
-	}
-	var pods struct {
-		WarmPoolRef struct{ Name string } `json:"warmPoolRef"`
+	return d.pods().WarmPoolRef.Name
+}
+
+// PodsAreClosed reports whether a NetworkPolicy permits the pods of a definition's programs no connection. The template
+// of a warm pool may permit some.
+func (d Definition) PodsAreClosed() bool {
+	pods := d.pods()
+	return d.InPods() && pods.Network != environment.PodNetworkOpen && pods.WarmPoolRef.Name == ""
+}
+
+// podSettings are the settings of pods that workers read.
+type podSettings struct {
+	Network     environment.PodNetwork `json:"network"`
+	WarmPoolRef struct{ Name string }  `json:"warmPoolRef"`
+}
+
+func (d Definition) pods() podSettings {
+	var pods podSettings
+	if !d.InPods() || len(d.Execution.Pods) == 0 {
+		return pods
 	}
 	if err := json.Unmarshal(d.Execution.Pods, &pods); err != nil {
-		return "" // there are none, or the manager reports it
+		return podSettings{Network: environment.PodNetworkOpen} // the manager reports it
 	}
-	return pods.WarmPoolRef.Name
+	return pods
 }
 
 // Sources lists the sources of a definition's code, by the paths of its functions.

@@ -4,6 +4,7 @@
 package desired
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -14,6 +15,58 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/contract"
 	"github.com/tinker-operator/tinker-operator/test/admit"
 )
+
+// TestAgentsInPods requires pods of its own for an agent whose environment says so, beside the pods of the function
+// that scores it, without variables that come from Secrets. Workers have neither container.
+func TestAgentsInPods(t *testing.T) {
+	run := testRun()
+	for _, pool := range []string{"", "python"} {
+		execution := &v1alpha1.Execution{FunctionImage: environment.FunctionImage{Placement: environment.PlacementPods},
+			Pods: &v1alpha1.ExecutionPods{Replicas: 2}, Container: v1alpha1.Container{Env: []corev1.EnvVar{
+				{Name: "KEY", ValueFrom: &corev1.EnvVarSource{SecretKeyRef: &corev1.SecretKeySelector{Key: "k"}}},
+				{Name: "THRESHOLD", Value: "1"}}}}
+		if pool != "" {
+			execution.Env, execution.Pods.WarmPoolRef = nil, &v1alpha1.WarmPoolRef{Name: pool}
+		}
+		env := pythonEnvironment("own", execution, environment.Python{Source: inline(rewardCode)})
+		env.Spec.Interaction = &environment.Interaction{Agent: &environment.Agent{Command: []string{"x"}}}
+		admit.Default(env)
+		definition := Definition(env.Spec)
+		list, settings := Pins{"own": {Definition: definition}}.Servers(), Settings{Image: "operator:dev"}
+		made, err := ProgramPods(run, list, "suffix", settings)
+		if err != nil {
+			t.Fatal(err)
+		}
+		claimed, err := PoolPrograms(list)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ids := map[string]bool{}
+		for _, d := range made {
+			ids[d.Labels[v1alpha1.LabelProgram]] = true
+			container := d.Spec.Template.Spec.Containers[0]
+			isAgent := d.Labels[v1alpha1.LabelProgram] == definition.AgentID()
+			hasKey := slices.ContainsFunc(container.Env, func(v corev1.EnvVar) bool { return v.Name == "KEY" })
+			if hasKey == isAgent || *d.Spec.Replicas != 2 {
+				t.Errorf("%s (agent: %v) has %d replicas and the variables %v", d.Name, isAgent, *d.Spec.Replicas, container.Env)
+			}
+		}
+		for _, program := range claimed {
+			ids[program.ID] = true
+		}
+		want := map[string]bool{definition.AgentID(): true, definition.ProgramID(): true}
+		if diff := cmp.Diff(want, ids); diff != "" || (len(claimed) == 2) != (pool != "") {
+			t.Errorf("pool %q: programs in pods (-want +got):\n%s", pool, diff)
+		}
+		job := RolloutJob(run, 1, "credentials", settings)
+		if err := RunServers(job, list, "run", settings); err != nil {
+			t.Fatal(err)
+		}
+		if containers := job.Spec.Template.Spec.InitContainers; len(containers) > 0 {
+			t.Errorf("workers have the containers %v", containers)
+		}
+	}
+}
 
 // TestAgentSharesNothing requires a container of its own for an agent beside the function that scores it: they share
 // the runner's program, which is read-only, and no variable that comes from a Secret, unless the agent's network is

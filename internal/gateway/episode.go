@@ -4,6 +4,7 @@
 package gateway
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"maps"
@@ -24,6 +25,8 @@ const mostKept = 100_000
 
 // Options are the options of an episode.
 type Options struct {
+	// Address is the address, without a path, at which the agent reaches the server. Defaults to the server's own.
+	Address string
 	// Roles are the names of models. Without them there is one role, which has no name, and every name of a model is its.
 	Roles []string
 	// Frozen are the models beside the policy, which are asked as environment.FrozenPrefix with their names.
@@ -76,6 +79,7 @@ func newEpisode(ctx context.Context, s *Server, policy environment.AgentPolicy, 
 	e := &Episode{server: s, options: options, policy: policy, id: randomName(), token: randomName(),
 		calls: map[digest][]*call{}, counts: map[string]float64{}, responses: map[string]*response{},
 		limited: make(chan struct{}), changed: make(chan struct{})}
+	e.options.Address = cmp.Or(options.Address, s.address)
 	e.running, e.cancel = context.WithCancel(ctx)
 	return e
 }
@@ -84,13 +88,15 @@ func newEpisode(ctx context.Context, s *Server, policy environment.AgentPolicy, 
 // Anthropic add /v1 as well.
 func (e *Episode) URL(words dialect.Dialect) string {
 	if words == dialect.Anthropic {
-		return e.server.address + "/" + e.id
+		return e.options.Address + "/" + e.id
 	}
-	return e.server.address + "/" + e.id + "/v1"
+	return e.options.Address + "/" + e.id + "/v1"
 }
 
 // URLWithToken returns the base URL for clients of OpenAI that send any key: it has the token in it.
-func (e *Episode) URLWithToken() string { return e.server.address + "/" + e.id + "." + e.token + "/v1" }
+func (e *Episode) URLWithToken() string {
+	return e.options.Address + "/" + e.id + "." + e.token + "/v1"
+}
 
 // Token returns the token of the episode, which clients call an API key.
 func (e *Episode) Token() string { return e.token }

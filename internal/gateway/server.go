@@ -12,6 +12,7 @@ import (
 	"encoding/base64"
 	"encoding/hex"
 	"errors"
+	"io"
 	"log/slog"
 	"net"
 	"net/http"
@@ -97,6 +98,31 @@ func Listen(config Config) (*Server, error) {
 	}()
 	return s, nil
 }
+
+// ServeConn serves a connection that was made elsewhere. It does not wait for its end, and closes it.
+func (s *Server) ServeConn(conn net.Conn) {
+	if errors.Is(s.http.Serve(&single{conn: conn}), http.ErrServerClosed) {
+		_ = conn.Close()
+	}
+}
+
+// single is a listener to which one connection comes.
+type single struct{ conn net.Conn }
+
+// Accept implements net.Listener.
+func (s *single) Accept() (net.Conn, error) {
+	conn := s.conn
+	if s.conn = nil; conn == nil {
+		return nil, io.EOF
+	}
+	return conn, nil
+}
+
+// Close implements net.Listener. The connection stays.
+func (*single) Close() error { return nil }
+
+// Addr implements net.Listener.
+func (*single) Addr() net.Addr { return &net.TCPAddr{} }
 
 // HostPort returns the address at which the server is reached, without the scheme.
 func (s *Server) HostPort() string {

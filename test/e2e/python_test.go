@@ -198,12 +198,65 @@ spec:
   algorithm: {tasksPerStep: 8, steps: 12, optimizer: {learningRate: 3.0e-4}}
 `
 
+// agentPodsManifests are an environment whose agent runs in pods of its own, and a run that trains on it.
+const agentPodsManifests = `
+apiVersion: rl.tinker-operator.dev/v1alpha1
+kind: RewardEnvironment
+metadata: {name: agent-in-pods}
+spec:
+  dataset: {arithmetic: {maxOperand: 99}}
+  reward: {exactMatch: {}}
+  interaction:
+    agent:
+      reward: {from: Output}
+      command:
+      - python3
+      - -c
+      - |
+        import json, os, urllib.request
+        def ask(messages):
+            request = urllib.request.Request(os.environ["OPENAI_BASE_URL"] + "/chat/completions",
+                json.dumps({"model": "policy", "messages": messages}).encode(),
+                {"Content-Type": "application/json", "Authorization": "Bearer " + os.environ["OPENAI_API_KEY"]})
+            with urllib.request.urlopen(request, timeout=600) as response:
+                return json.load(response)["choices"][0]["message"]
+        messages = json.load(open(os.environ["TASK_FILE"]))["messages"]
+        messages.append(ask(messages))
+        messages.append({"role": "user", "content": "Are you sure?"})
+        print(ask(messages)["content"])
+        if os.environ["OPENAI_BASE_URL"].split(":")[1] != "//127.0.0.1":
+            raise SystemExit("the base URL is not the pod's own: " + os.environ["OPENAI_BASE_URL"])
+  execution:
+    placement: Pods
+    pods: {replicas: 2}
+---
+apiVersion: rl.tinker-operator.dev/v1alpha1
+kind: TrainingRun
+metadata: {name: agent-in-pods}
+spec:
+  model: {name: tinkersim/byte-136k, loraRank: 8}
+  tinker:
+    baseURL: http://tinkersim.tinker-operator-system
+    apiKeySecretKeyRef: {name: tinker, key: TINKER_API_KEY}
+  environments:
+  - {name: agent-in-pods, groupSize: 4, sampling: {maxTokens: 16}, limits: {turns: 2}}
+  algorithm: {tasksPerStep: 8, steps: 6, optimizer: {learningRate: 3.0e-4}}
+`
+
 // TestPodsPlacement trains with a reward in pods of its own, of which one is deleted meanwhile.
-func TestPodsPlacement(t *testing.T) {
+func TestPodsPlacement(t *testing.T) { trainInPods(t, "in-pods", podsManifests) }
+
+// TestAgentsInPods trains with an agent in pods of its own, of which one is deleted meanwhile. They may connect to
+// nothing, and the agent reaches the gateway of its worker.
+func TestAgentsInPods(t *testing.T) { trainInPods(t, "agent-in-pods", agentPodsManifests) }
+
+// trainInPods trains with programs in pods of their own, of which one is deleted meanwhile.
+func trainInPods(t *testing.T, name, manifests string) {
+	t.Helper()
 	prepare(t, namespace)
 	loadPython(t)
-	file := filepath.Join(t.TempDir(), "in-pods.yaml")
-	if err := os.WriteFile(file, []byte(podsManifests), 0o600); err != nil {
+	file := filepath.Join(t.TempDir(), name+".yaml")
+	if err := os.WriteFile(file, []byte(manifests), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	deleted := make(chan int, 1)
@@ -226,7 +279,7 @@ func TestPodsPlacement(t *testing.T) {
 		}
 		deleted <- killed
 	}()
-	run := applySample(t, file, "in-pods")
+	run := applySample(t, file, name)
 	if killed := <-deleted; killed != 1 {
 		t.Errorf("%d pods of the program were deleted, want 1", killed)
 	}

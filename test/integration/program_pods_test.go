@@ -112,8 +112,14 @@ var _ = Describe("A program with pods of its own", func() {
 		Entry("beside workers", func(env *v1alpha1.RewardEnvironment) {
 			env.Spec.Execution.Placement = environment.PlacementWorker
 		}, "pods needs placement: Pods"),
-		Entry("with an agent", func(env *v1alpha1.RewardEnvironment) {
-			env.Spec.Interaction = &environment.Interaction{Agent: &environment.Agent{Command: []string{"agent"}}}
-		}, "remove execution.placement: Pods, or interaction.agent"),
 	)
+
+	It("runs an agent", func() {
+		env := &v1alpha1.RewardEnvironment{}
+		env.Namespace, env.Name = "default", "agent-in-pods"
+		env.Spec.Dataset = &environment.Dataset{Arithmetic: &environment.ArithmeticData{}}
+		inPods(env)
+		env.Spec.Interaction = &environment.Interaction{Agent: &environment.Agent{Command: []string{"agent"}}}
+		Expect(kube.Create(context.Background(), env, client.DryRunAll)).To(Succeed())
+	})
 })

@@ -59,14 +59,41 @@ func researching(f *contract.RunFile) {
 	f.Evaluation = nil
 }
 
-// agentWorker is a worker whose agents run below a runner, in a pod with a disk.
+// agentWorker is a worker whose agents run below a runner, in a pod with a disk, or in pods of their own.
 type agentWorker struct {
 	name, disk string
 	runner     *runnerProcess
+	pods       *agentPods
 }
 
 func (w *fixture) newAgentWorker(name string) agentWorker {
 	return agentWorker{name: name, disk: w.t.TempDir(), runner: startRunner(w.t)}
+}
+
+// in returns a worker of the same kind in a new pod.
+func (a agentWorker) in(w *fixture, name string) agentWorker {
+	if a.pods != nil {
+		return agentWorker{name: name, disk: w.t.TempDir(), pods: a.pods}
+	}
+	return w.newAgentWorker(name)
+}
+
+// host is where its agents run.
+func (a agentWorker) host() *pythonreward.Host {
+	if a.pods != nil {
+		return &pythonreward.Host{InheritEnv: true, Pods: a.pods.asWorkersSee()}
+	}
+	return &pythonreward.Host{Socket: a.runner.socket(), InheritEnv: true}
+}
+
+// endAgents kills the agents with their runner, which another one replaces.
+func (a agentWorker) endAgents() {
+	if a.pods != nil {
+		a.pods.kill()
+		return
+	}
+	a.runner.kill()
+	a.runner.start()
 }
 
 // start starts the worker's process, which finds the files that an earlier one has left on the disk.
@@ -77,7 +104,8 @@ func (w *fixture) startAgentWorker(a agentWorker, reached func(n int64)) (kill f
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	host := &pythonreward.Host{Socket: a.runner.socket(), InheritEnv: true, Logger: w.logger()}
+	host := a.host()
+	host.Logger = w.logger()
 	w.t.Cleanup(host.Close)
 	return w.startRolloutWorkerWith(a.name, func(c *rollout.Config) {
 		c.Judges = teachersOf()
@@ -177,9 +205,11 @@ func TestAgentsSurvive(t *testing.T) {
 type agentDeaths struct {
 	*fixture
 	runner, worker, pod []int64
-	answered            atomic.Int64
-	deaths              atomic.Int64
-	dying               sync.WaitGroup
+	// cut breaks the connections between agents and gateway.
+	cut      []int64
+	answered atomic.Int64
+	deaths   atomic.Int64
+	dying    sync.WaitGroup
 
 	mu      sync.Mutex
 	current agentWorker
@@ -201,7 +231,7 @@ func (d *agentDeaths) begin(worker agentWorker) {
 		for _, deaths := range []struct {
 			at []int64
 			do func()
-		}{{d.runner, d.endRunner}, {d.worker, d.endWorker}, {d.pod, d.endPod}} {
+		}{{d.runner, d.endRunner}, {d.worker, d.endWorker}, {d.pod, d.endPod}, {d.cut, d.cutStreams}} {
 			for _, at := range deaths.at {
 				if at == n {
 					d.dying.Go(deaths.do) // The reply's own process ends as well.
@@ -222,10 +252,11 @@ func (d *agentDeaths) end(replace func()) {
 }
 
 func (d *agentDeaths) endRunner() {
-	d.end(func() {
-		d.current.runner.kill()
-		d.current.runner.start()
-	})
+	d.end(func() { d.current.endAgents() })
+}
+
+func (d *agentDeaths) cutStreams() {
+	d.end(func() { d.current.pods.cutStreams() })
 }
 
 func (d *agentDeaths) endWorker() {
@@ -238,7 +269,7 @@ func (d *agentDeaths) endWorker() {
 func (d *agentDeaths) endPod() {
 	d.end(func() {
 		d.kill()
-		d.begin(d.newAgentWorker(d.current.name + "x"))
+		d.begin(d.current.in(d.fixture, d.current.name+"x"))
 	})
 }
 

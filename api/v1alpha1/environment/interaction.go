@@ -22,7 +22,7 @@ type Interaction struct {
 	// +optional
 	Python *PythonEpisodes `json:"python,omitempty"`
 	// agent is a program that others wrote, which asks the policy as it asks a service of OpenAI or Anthropic. It runs
-	// beside each worker in a container of its own.
+	// beside each worker in a container of its own, or in pods of its own as execution.placement says.
 	// +optional
 	Agent *Agent `json:"agent,omitempty"`
 }

@@ -22,6 +22,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/environment/verify"
 	"github.com/tinker-operator/tinker-operator/internal/gateway"
 	"github.com/tinker-operator/tinker-operator/internal/gateway/dialect"
+	"github.com/tinker-operator/tinker-operator/internal/runner/client"
 	"github.com/tinker-operator/tinker-operator/internal/runner/spawn"
 	"github.com/tinker-operator/tinker-operator/internal/wait"
 )
@@ -85,8 +86,9 @@ type Options struct {
 // Program plays episodes, as a *pythonreward.Agent does.
 type Program interface {
 	Check(ctx context.Context) error
-	Play(ctx context.Context, params json.RawMessage, seed uint64,
-		alone bool) (json.RawMessage, pythonreward.Ending, error)
+	// InPods reports whether the program reaches the gateway through its runner.
+	InPods() bool
+	Play(ctx context.Context, played pythonreward.Episode) (json.RawMessage, pythonreward.Ending, error)
 }
 
 // Environment has the rows of a data set as tasks.
@@ -174,14 +176,18 @@ func (e *episode) Run(ctx context.Context, policy environment.Policy) (environme
 	if err != nil {
 		return environment.Turn{}, &environment.Fault{Unavailable: true, Err: fmt.Errorf("serving an agent: %w", err)}
 	}
-	served := server.Open(ctx, asked, gateway.Options{Roles: e.options.Roles, Frozen: e.options.Frozen,
-		Unsupported: e.options.Unsupported})
+	played := pythonreward.Episode{Seed: e.seed, Alone: e.losses() > 0}
+	options := gateway.Options{Roles: e.options.Roles, Frozen: e.options.Frozen, Unsupported: e.options.Unsupported}
+	if e.program.InPods() {
+		played.Gateway, played.Serve = client.NewGateway(), server.ServeConn
+		options.Address = "http://" + played.Gateway
+	}
+	served := server.Open(ctx, asked, options)
 	defer served.Close()
-	params, err := e.params(served)
-	if err != nil {
+	if played.Params, err = e.params(served); err != nil {
 		return environment.Turn{}, fault(err)
 	}
-	said, err := e.play(ctx, served, expiryOf(asked), params)
+	said, err := e.play(ctx, served, expiryOf(asked), played)
 	if err != nil {
 		return environment.Turn{}, err
 	}
@@ -212,11 +218,11 @@ func expiryOf(policy environment.AgentPolicy) <-chan struct{} {
 
 // play runs the agent to its end, and decides whether the end is a result, a limit or a fault.
 func (e *episode) play(ctx context.Context, served *gateway.Episode, expired <-chan struct{},
-	params json.RawMessage) (json.RawMessage, error) {
+	played pythonreward.Episode) (json.RawMessage, error) {
 	running, stop := context.WithCancel(ctx)
 	defer stop()
 	go e.endAfterLimit(running, served, expired, stop)
-	value, end, err := e.program.Play(running, params, e.seed, e.losses() > 0)
+	value, end, err := e.program.Play(running, played)
 	if ctx.Err() != nil {
 		return nil, ctx.Err()
 	}

@@ -11,6 +11,7 @@ import (
 	"io"
 	"log/slog"
 	"maps"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"slices"
@@ -35,9 +36,10 @@ type played func(ctx context.Context, params json.RawMessage, alone bool) (json.
 
 func (played) Check(context.Context) error { return nil }
 
-func (p played) Play(ctx context.Context, params json.RawMessage, _ uint64,
-	alone bool) (json.RawMessage, pythonreward.Ending, error) {
-	return p(ctx, params, alone)
+func (played) InPods() bool { return false }
+
+func (p played) Play(ctx context.Context, e pythonreward.Episode) (json.RawMessage, pythonreward.Ending, error) {
+	return p(ctx, e.Params, e.Alone)
 }
 
 // counting is a policy that answers with numbers.
@@ -349,6 +351,67 @@ func TestOutagesAreNotTheAgents(t *testing.T) {
 	}
 	if policy.said != 1 {
 		t.Errorf("the request was sampled %d times before the end, want once", policy.said)
+	}
+}
+
+// inPods is a program that reaches the gateway by connections that its runner carries.
+type inPods struct {
+	played func(e pythonreward.Episode) error
+}
+
+func (inPods) Check(context.Context) error { return nil }
+
+func (inPods) InPods() bool { return true }
+
+func (p inPods) Play(_ context.Context, e pythonreward.Episode) (json.RawMessage, pythonreward.Ending, error) {
+	return json.RawMessage(`{"output": "2"}`), pythonreward.Ended, p.played(e)
+}
+
+// TestAgentsInPods has the address of the gateway be open in the parameters of an agent, and serves the connections
+// that its runner carries. Each of them has the token of an episode, as any other has.
+func TestAgentsInPods(t *testing.T) {
+	server := gateway.New("http://192.0.2.1:9", gateway.Config{Logger: slog.New(slog.DiscardHandler)})
+	t.Cleanup(server.Close)
+	row := dataset.NewRow("1+1?", "2")
+	program := inPods{func(e pythonreward.Episode) error {
+		params := string(e.Params)
+		if len(e.Gateway) < 16 || strings.Count(params, "http://"+e.Gateway+"/") != 1 ||
+			strings.Contains(params, "192.0.2.1") {
+			return fmt.Errorf("the parameters are %s, want the gateway %q", params, e.Gateway)
+		}
+		carried := &http.Client{Transport: &http.Transport{DialContext: func(context.Context, string,
+			string) (net.Conn, error) {
+			agent, worker := net.Pipe()
+			go e.Serve(worker)
+			return agent, nil
+		}}}
+		for _, url := range []string{"", "http://" + e.Gateway + "/" + strings.Repeat("0", 48) + "/v1/models"} {
+			want := http.StatusUnauthorized
+			if url == "" {
+				_, after, _ := strings.Cut(params, "http://")
+				url, _, _ = strings.Cut(after, `"`)
+				url, want = "http://"+url+"/models", http.StatusOK
+			}
+			response, err := carried.Get(url)
+			if err != nil {
+				return err
+			}
+			_ = response.Body.Close()
+			if response.StatusCode != want {
+				return fmt.Errorf("%s: status %d, want %d", url, response.StatusCode, want)
+			}
+		}
+		return nil
+	}}
+	env := New(program, oneRow{row}, verify.ExactMatch{}, func() (*gateway.Server, error) { return server, nil },
+		Options{Source: Output})
+	episode, err := env.Start(t.Context(), environment.Task{Split: "train", Seed: 5})
+	if err != nil {
+		t.Fatal(err)
+	}
+	turn, err := episode.(environment.Program).Run(t.Context(), &counting{})
+	if err != nil || turn.Rewards[0].Value != 1 {
+		t.Errorf("got %+v, %v; want the reward 1", turn, err)
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"net"
 
 	"github.com/tinker-operator/tinker-operator/internal/runner/client"
 	"github.com/tinker-operator/tinker-operator/internal/runner/protocol"
@@ -71,8 +72,7 @@ func NewAgent(host *Host, o AgentOptions) (*Agent, error) {
 		if !spec.InheritEnv && spec.Env["PATH"] == "" {
 			spec.Env["PATH"] = "/usr/local/bin:/usr/bin:/bin"
 		}
-		f, err := newProgram(host, spec, "a program", spawn.Method)
-		return &Agent{function: f, method: spawn.Method}, err
+		return newAgent(host, spec, "a program", spawn.Method)
 	}
 	// The key is a part of the base URL. Clients want one all the same.
 	for _, name := range []string{"OPENAI_API_KEY", "ANTHROPIC_API_KEY"} {
@@ -83,8 +83,16 @@ func NewAgent(host *Host, o AgentOptions) (*Agent, error) {
 	if err != nil {
 		return nil, err
 	}
-	f, err := newProgram(host, spec, "async def agent(task, base_url)", methodAgent)
-	return &Agent{function: f, method: methodAgent}, err
+	return newAgent(host, spec, "async def agent(task, base_url)", methodAgent)
+}
+
+func newAgent(host *Host, spec protocol.Spec, wanted, method string) (*Agent, error) {
+	f, err := newProgram(host, spec, wanted, method)
+	if err != nil {
+		return nil, err
+	}
+	f.hasGateway = host.Pods != nil
+	return &Agent{function: f, method: method}, nil
 }
 
 // Check returns nil once the agent can be started. The error is a *CodeError if its code is wrong.
@@ -103,19 +111,33 @@ const (
 	Failed
 )
 
-// Play plays one episode. Alone has the agent have its process for itself alone. Nothing is repeated: an agent whose
-// process has ended begins anew with a policy that does.
-func (a *Agent) Play(ctx context.Context, params json.RawMessage, seed uint64,
-	alone bool) (json.RawMessage, Ending, error) {
-	s, err := a.function.ready(ctx, 0)
+// Episode is an episode that an agent plays.
+type Episode struct {
+	Params json.RawMessage
+	Seed   uint64
+	// Alone has the agent have its process for itself alone.
+	Alone bool
+	// Gateway stands for the address of the gateway in Params, if the agent runs in pods of its own. Serve serves the
+	// connections that it makes there.
+	Gateway string
+	Serve   func(net.Conn)
+}
+
+// InPods reports whether the agent runs in pods of its own, and needs the Gateway of an episode.
+func (a *Agent) InPods() bool { return a.function.host.Pods != nil }
+
+// Play plays one episode. Nothing is repeated: an agent whose process has ended begins anew with a policy that does.
+func (a *Agent) Play(ctx context.Context, e Episode) (json.RawMessage, Ending, error) {
+	s, err := a.function.ready(ctx, e.Seed)
 	if err != nil {
 		return nil, Lost, err
 	}
-	result, err := s.Try(ctx, client.Call{Method: a.method, Params: params, Seed: seed, Alone: alone})
+	result, err := s.Try(ctx, client.Call{Method: a.method, Params: e.Params, Seed: e.Seed, Alone: e.Alone,
+		Gateway: e.Gateway, Serve: e.Serve})
 	if client.IsUnknown(err) {
 		a.function.forget(s)
 	}
-	switch client.After(err, alone) {
+	switch client.After(err, e.Alone) {
 	case client.Done:
 		return result.Value, Ended, nil
 	case client.Permanent:

@@ -5,6 +5,7 @@ package pythonreward
 
 import (
 	"context"
+	"crypto/tls"
 	"encoding/json"
 	"net/http"
 	"net/http/httptest"
@@ -12,7 +13,9 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
+	"github.com/tinker-operator/tinker-operator/internal/contract"
 	"github.com/tinker-operator/tinker-operator/internal/runner/protocol"
 	"github.com/tinker-operator/tinker-operator/internal/runner/spawn"
 )
@@ -60,7 +63,7 @@ func TestAgentsInPython(t *testing.T) {
 				t.Fatal(err)
 			}
 			a := r.agent(t, AgentOptions{Code: "\nasync def agent(task, base_url):\n    " + tc.code})
-			value, end, err := a.Play(t.Context(), params, 7, tc.alone)
+			value, end, err := a.Play(t.Context(), Episode{Params: params, Seed: 7, Alone: tc.alone})
 			if string(value) != tc.want || end != tc.end || (err == nil) != (tc.end == Ended) {
 				t.Errorf("got %s, %v, %v; want %s, %v", value, end, err, tc.want, tc.end)
 			}
@@ -85,7 +88,7 @@ func TestAgentsThatAreCommands(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	value, end, err := a.Play(t.Context(), params, 7, false)
+	value, end, err := a.Play(t.Context(), Episode{Params: params, Seed: 7})
 	if err != nil || end != Ended {
 		t.Fatalf("Play: %v, %v", end, err)
 	}
@@ -99,7 +102,7 @@ func TestAgentsThatAreCommands(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, end, err := a.Play(ctx, params, 7, false); end != Lost || err == nil {
+	if _, end, err := a.Play(ctx, Episode{Params: params, Seed: 7}); end != Lost || err == nil {
 		t.Errorf("Play of a call that was given up: %v, %v", end, err)
 	}
 }
@@ -124,11 +127,44 @@ func TestCommandsInPythonAreForked(t *testing.T) {
 		a := r.agent(t, AgentOptions{Command: []string{"python3", filepath.Join(dir, "agent.py")}, Variables: variables})
 		for range 2 {
 			var left spawn.Result
-			value, end, err := a.Play(t.Context(), params, 7, false)
+			value, end, err := a.Play(t.Context(), Episode{Params: params, Seed: 7})
 			if err != nil || end != Ended || json.Unmarshal(value, &left) != nil || left.Output != want {
 				t.Errorf("with the variables %v: got %s, %v, %v; want %q", variables, value, end, err, want)
 			}
 		}
+	}
+}
+
+// TestAgentsNeedARunnerWithGateways has no agent start in a pod whose runner is of an earlier release.
+func TestAgentsNeedARunnerWithGateways(t *testing.T) {
+	credentials, err := contract.DeriveProgramCredentials("the run's", "0123456789abcdef")
+	if err != nil {
+		t.Fatal(err)
+	}
+	pair, err := tls.X509KeyPair(credentials.Certificate, credentials.PrivateKey)
+	if err != nil {
+		t.Fatal(err)
+	}
+	listener, err := tls.Listen("tcp", "127.0.0.1:0", &tls.Config{Certificates: []tls.Certificate{pair}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = listener.Close() })
+	go func() {
+		for conn, err := listener.Accept(); err == nil; conn, err = listener.Accept() {
+			_, _ = conn.Read(make([]byte, 4096))
+			_, _ = conn.Write([]byte(`{"type":"hello","version":1,"runner":"0.1.0"}` + "\n"))
+		}
+	}()
+	host := &Host{Pods: &Pods{Name: "pods", Now: time.Now, TLS: credentials.ClientTLS, Token: credentials.Token,
+		LookUp: func(context.Context, string) ([]string, error) { return []string{listener.Addr().String()}, nil }}}
+	t.Cleanup(host.Close)
+	a, err := NewAgent(host, AgentOptions{Command: []string{"agent"}, Processes: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := a.Check(t.Context()); err == nil || !strings.Contains(err.Error(), "0.1.0") {
+		t.Errorf("Check = %v, want an error with the runner's version", err)
 	}
 }
 
@@ -156,7 +192,7 @@ async def agent(task, base_url):
 		"open":        {nil, Ended},
 	} {
 		a := r.agent(t, AgentOptions{Code: code, Network: tc.network})
-		value, end, err := a.Play(t.Context(), params, 7, false)
+		value, end, err := a.Play(t.Context(), Episode{Params: params, Seed: 7})
 		if end != tc.end || end == Ended && string(value) != `{"output":"hi"}` ||
 			end == Failed && !strings.Contains(err.Error(), "Permission denied") {
 			t.Errorf("%s: got %s, %v, %v; want %v", name, value, end, err, tc.end)

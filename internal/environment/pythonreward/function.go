@@ -42,6 +42,8 @@ type function struct {
 	entries []string
 	// check is a call after each start of a program that does not report its entry; nil for other programs.
 	check *client.Call
+	// hasGateway says that its calls have a gateway.
+	hasGateway bool
 	// entry is the one that the program has found, a string.
 	entry atomic.Value
 
@@ -155,6 +157,11 @@ func (f *function) begin(ctx context.Context, s *start) {
 	defer cancel()
 	defer close(s.done)
 	if s.conn, s.err = f.host.connect(ctx, s.address); s.err != nil {
+		return
+	}
+	if f.hasGateway && !s.conn.HasGateways() {
+		s.err = fmt.Errorf("the runner at %s has version %q and carries no connections of agents to the gateway: give the "+
+			"pods, or the template of their warm pool, the operator's image of this release", s.address, s.conn.Runner)
 		return
 	}
 	if s.Program, s.err = s.conn.Start(ctx, f.name, f.spec); s.err != nil {

@@ -56,10 +56,10 @@ func (b Builder) newAgent(ctx context.Context, f *functions, definition contract
 	if agentOf.Python != nil {
 		program.Code, program.Module, program.Function = agentOf.Python.Code, agentOf.Python.Module, agentOf.Python.Function
 	}
-	if program.Network, err = b.networkOf(definition, agentOf); err != nil {
+	host := b.Agents(definition)
+	if program.Network, err = b.networkOf(definition, agentOf, host.Pods != nil); err != nil {
 		return nil, err
 	}
-	host := b.Agents(definition)
 	// A probe reports at once a problem for which a worker waits.
 	host.Wait, host.Logger = !b.CheckRows, b.Logger
 	played, err := pythonreward.NewAgent(host, program)
@@ -78,8 +78,10 @@ func (b Builder) newAgent(ctx context.Context, f *functions, definition contract
 	return env, nil
 }
 
-// networkOf returns the network of an agent's processes: the gateway alone, unless their network is open.
-func (b Builder) networkOf(definition contract.Definition, agentOf settings.Agent) (*protocol.Network, error) {
+// networkOf returns the network of an agent's processes: the gateway alone, unless their network is open. In pods of
+// their own it is the gateway of each call, so that the programs of all workers are equal.
+func (b Builder) networkOf(definition contract.Definition, agentOf settings.Agent,
+	inPods bool) (*protocol.Network, error) {
 	if agentOf.Network == settings.NetworkOpen {
 		return nil, nil
 	}
@@ -88,6 +90,10 @@ func (b Builder) networkOf(definition contract.Definition, agentOf settings.Agen
 		return nil, &environment.Fault{Unavailable: true, Err: fmt.Errorf("serving an agent: %w", err)}
 	}
 	network := &protocol.Network{Connect: []string{server.HostPort()}, Minimum: isolation.Landlock}
+	if inPods {
+		network.Connect, network.Gateway = nil, true
+	}
+	network.Closed = definition.PodsAreClosed() // A probe judges by the pods of runs.
 	if execution := definition.Execution; execution != nil {
 		network.Minimum = isolation.Level(execution.Isolation.Level())
 	}

@@ -44,6 +44,25 @@ func TestPlacementInWarmPool(t *testing.T) {
 	}
 }
 
+// TestPlacementOfAgents has an agent in pods of its own be apart from the functions of its environment, and an agent of
+// the placement Worker beside the worker.
+func TestPlacementOfAgents(t *testing.T) {
+	placement := Placement{Prefix: "run-12345", Token: "the token of the run"}
+	definition := definitionInPods(`{"replicas":2}`)
+	definition.Interaction = &environment.Interaction{Agent: &environment.Agent{Command: []string{"agent"}, Processes: 2}}
+	agents, functions := placement.Agents(definition).Pods, placement.Programs(definition).Pods
+	if want := contract.ProgramName("run-12345", definition.AgentID()); agents == nil || agents.Name != want {
+		t.Fatalf("the agent runs in %+v, want the pods %s", agents, want)
+	}
+	if agents.Name == functions.Name || agents.Token == functions.Token {
+		t.Errorf("the agent shares its pods %s or their token with the functions", agents.Name)
+	}
+	definition.Execution.Placement = environment.PlacementWorker
+	if host := placement.Agents(definition); host.Pods != nil || host.Socket != contract.SocketOf(definition.AgentID()) {
+		t.Errorf("beside workers: the agent runs at %+v", host)
+	}
+}
+
 // TestWarmPoolTLS connects to a server with the certificate of a pool, and to one with another.
 func TestWarmPoolTLS(t *testing.T) {
 	pool, err := contract.DeriveProgramCredentials("the pool's", "0123456789abcdef")

@@ -117,6 +117,11 @@ func (p Placement) Programs(definition contract.Definition) *pythonreward.Host {
 	return p.host(definition, definition.ProgramID(), Programs)
 }
 
+// Agents returns where the agent of a definition runs: in pods of its own, if it says so, or as Agents has it.
+func (p Placement) Agents(definition contract.Definition) *pythonreward.Host {
+	return p.host(definition, definition.AgentID(), Agents)
+}
+
 // Sandboxes returns the host of programs of a policy: in pods of their own, or as the function Sandboxes does.
 func (p Placement) Sandboxes(definition contract.Definition) *pythonreward.Host {
 	return p.host(definition, definition.SandboxID(), Sandboxes)
