@@ -12,6 +12,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"unicode/utf8"
 
 	"github.com/klauspost/compress/zstd"
 	"google.golang.org/protobuf/encoding/protowire"
@@ -36,21 +37,34 @@ func readObject(data []byte) (body, error) {
 // isForeignLetter reports whether the API has no name with a letter.
 func isForeignLetter(r rune) bool { return r != '_' && (r < 'a' || r > 'z') && (r < '0' || r > '9') }
 
+// notString is the error of a value that is not a string. Its value is the name.
+type notString string
+
+// Error implements error.
+func (e notString) Error() string { return string(e) + " is not a string" }
+
 // text returns the string of a name, or an empty one if it is null or missing.
 func (b body) text(name string) (string, error) {
-	var text *string
-	if value, ok := b.values[name]; ok {
-		if value[0] != '"' && string(value) != "null" {
-			return "", fmt.Errorf("%s is not a string", name)
-		}
-		if err := json.Unmarshal(value, &text); err != nil {
-			return "", fmt.Errorf("%s is not a string", name)
-		}
-	}
-	if text == nil {
+	value, ok := b.values[name]
+	if !ok || string(value) == "null" {
 		return "", nil
 	}
-	return *text, nil
+	var text string
+	if value[0] != '"' || unquote(value, &text) != nil {
+		return "", notString(name)
+	}
+	return text, nil
+}
+
+// unquote decodes a JSON string.
+func unquote(encoded []byte, text *string) error {
+	for _, c := range encoded[1 : len(encoded)-1] {
+		if c == '\\' || c >= utf8.RuneSelf {
+			return json.Unmarshal(encoded, text)
+		}
+	}
+	*text = string(encoded[1 : len(encoded)-1])
+	return nil
 }
 
 // set gives a name a value.

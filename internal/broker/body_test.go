@@ -19,16 +19,20 @@ import (
 
 func TestReadObjectRefusesWhatOthersReadDifferently(t *testing.T) {
 	for name, text := range map[string]string{
-		"a name twice":            `{"model_id":"a","model_id":"b"}`,
-		"a name twice, escaped":   `{"model_id":"a","model\u005fid":"b"}`,
-		"capitals":                `{"MODEL_ID":"a","model_id":"b"}`,
-		"a letter that folds":     "{\"\u017fession_id\":\"a\"}",
-		"something after":         `{"model_id":"a"} {"model_id":"b"}`,
-		"a list":                  `[{"model_id":"a"}]`,
-		"no end":                  `{"model_id":"a"`,
-		"a text":                  `"model_id"`,
-		"a comma before the end":  `{"model_id":"a",}`,
-		"no comma between fields": `{"model_id":"a" "seq_id":1}`,
+		"a name twice":                     `{"model_id":"a","model_id":"b"}`,
+		"a name twice, escaped":            `{"model_id":"a","model\u005fid":"b"}`,
+		"capitals":                         `{"MODEL_ID":"a","model_id":"b"}`,
+		"a letter that folds":              "{\"\u017fession_id\":\"a\"}",
+		"something after":                  `{"model_id":"a"} {"model_id":"b"}`,
+		"a list":                           `[{"model_id":"a"}]`,
+		"no end":                           `{"model_id":"a"`,
+		"a text":                           `"model_id"`,
+		"a comma before the end":           `{"model_id":"a",}`,
+		"no comma between fields":          `{"model_id":"a" "seq_id":1}`,
+		"a zero before a number":           `{"tokens":[1,02,3]}`,
+		"a comma before the end of a list": `{"tokens":[1,2,]}`,
+		"two commas":                       `{"tokens":[1,,2]}`,
+		"a list without its end":           `{"tokens":[1,2`,
 	} {
 		if got, err := readObject([]byte(text)); err == nil {
 			t.Errorf("%s: %s is read as %v, want an error", name, text, got.names)
@@ -125,7 +129,8 @@ func FuzzReadModelID(f *testing.F) {
 
 func FuzzReadObject(f *testing.F) {
 	for _, text := range []string{`{"a":[1,-0.5e+7,"\u00e9\n",true,false,null,{"b":{}}],"c":""}`, `{ } `, `{"a":01}`, `{"a":1.}`,
-		`{"a":-}`, `{"a":1e}`, `{"a":tru}`, `{"a":[1,]}`, `{"a":"` + "\x01" + `"}`, `{"a":"\x"}`, `{"a":1,"a":2}`, `{"a":1}x`} {
+		`{"a":-}`, `{"a":1e}`, `{"a":tru}`, `{"a":[1,]}`, `{"a":"` + "\x01" + `"}`, `{"a":"\x"}`, `{"a":1,"a":2}`, `{"a":1}x`,
+		`{"a":[1,20, 3,-4,5.5,6],"b":7}`, `{"a":[1,02,3]}`, `{"a":[1,2,]}`, `{"a":[1,,2]}`, `{"a":[1, 2, ]}`, `{"a":[1,2`} {
 		f.Add([]byte(text))
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {

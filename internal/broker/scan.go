@@ -68,7 +68,7 @@ func (s *scanner) member(read *body, limit, depth int) error {
 		return err
 	}
 	var name string
-	if encoded == nil || json.Unmarshal(encoded, &name) != nil {
+	if encoded == nil || unquote(encoded, &name) != nil {
 		return errors.New("the body has a name that is too long")
 	}
 	if strings.ContainsFunc(name, isForeignLetter) {
@@ -238,6 +238,13 @@ func (s *scanner) elements(depth int) error {
 		return failed(err)
 	}
 	for {
+		if isDigit(c) {
+			s.back()
+			s.integers()
+			if c, err = s.afterSpace(); err != nil {
+				return failing(err)
+			}
+		}
 		if err := s.value(c, depth); err != nil {
 			return err
 		}
@@ -250,6 +257,26 @@ func (s *scanner) elements(depth int) error {
 		if c, err = s.afterSpace(); err != nil {
 			return failing(err)
 		}
+	}
+}
+
+// integers reads the integers that come next, each with its comma, as far as data has them. Most of a large body are
+// tokens, for which value would take several times as long.
+func (s *scanner) integers() {
+	data := s.data
+	for at := s.at; ; {
+		end := at
+		for end < len(data) && isDigit(data[end]) {
+			end++
+		}
+		if end == at || end == len(data) || data[end] != ',' || data[at] == '0' && end > at+1 {
+			return
+		}
+		at = end + 1
+		if at < len(data) && data[at] == ' ' {
+			at++
+		}
+		s.at = at
 	}
 }
 

@@ -85,14 +85,37 @@ func TestPrompt(t *testing.T) {
 		`{"chunks":[{"Tokens":[1,2]},{"\u0074okens":[1]}]}`:                                                      3,
 		`{"chunks":[{"tokens":[[1,2],[3]]}],"other":[1,2,3],"expected_tokens":-5}`:                               3,
 		`{"a":{"tokens":{"b":[1]}},"tokens":[{"tokens":[1]},5]}`:                                                 2,
+		`{"tokens":[10, 20,30,-4,5e1,6.5,[7,8],9],"seq_id":10,"expected_tokens":11,"other":[12,13]}`:             20,
 	} {
 		if !json.Valid([]byte(text)) {
 			t.Fatalf("%s is not JSON", text)
 		}
-		if got := Prompt([]byte(text)); got != want {
-			t.Errorf("%s has %d tokens, want %d", text, got, want)
+		for size := 1; size <= len(text); size++ {
+			got := NewText()
+			pieces(got, []byte(text), size)
+			if got.Tokens() != want {
+				t.Errorf("%s in pieces of %d bytes has %d tokens, want %d", text, size, got.Tokens(), want)
+			}
 		}
 	}
+}
+
+// FuzzPrompt compares the count of a whole body with its count byte by byte, which knows no shorter way for lists of
+// integers.
+func FuzzPrompt(f *testing.F) {
+	for _, text := range []string{`{"tokens":[1,2, 3,-4,5.5,[6,7],{"tokens":[8]},9]}`, `{"expected_tokens":12,"tokens":[0]}`} {
+		f.Add([]byte(text))
+	}
+	f.Fuzz(func(t *testing.T, body []byte) {
+		if !json.Valid(body) {
+			return
+		}
+		slow := NewText()
+		pieces(slow, body, 1)
+		if got := Prompt(body); got != slow.Tokens() {
+			t.Errorf("%q has %d tokens, and %d byte by byte", body, got, slow.Tokens())
+		}
+	})
 }
 
 func TestResult(t *testing.T) {

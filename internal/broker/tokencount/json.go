@@ -42,11 +42,18 @@ const longestWord = 128
 
 // Write reads a piece.
 func (s *jsonScan) Write(p []byte) (int, error) {
-	for _, c := range p {
+	for at := 0; at < len(p); at++ {
+		c := p[at]
 		switch {
 		case s.inString:
 			s.readString(c)
-		case c == '-' || c >= '0' && c <= '9' || s.inNumber && (c == '.' || c == 'e' || c == 'E' || c == '+'):
+		case isDigit(c) && !s.inNumber && s.inList():
+			if end := s.integers(p, at); end > at {
+				at = end - 1
+				continue
+			}
+			fallthrough
+		case c == '-' || isDigit(c) || s.inNumber && (c == '.' || c == 'e' || c == 'E' || c == '+'):
 			s.inNumber = true
 			s.keep(c)
 		default:
@@ -55,6 +62,33 @@ func (s *jsonScan) Write(p []byte) (int, error) {
 		}
 	}
 	return len(p), nil
+}
+
+func isDigit(c byte) bool { return c >= '0' && c <= '9' }
+
+func (s *jsonScan) inList() bool { return len(s.within) > 0 && s.within[len(s.within)-1].list }
+
+// integers counts the integers of a list that begin at a place of p, each with its comma, as far as p has them, and
+// returns the place after them: most of a prompt are such integers.
+func (s *jsonScan) integers(p []byte, at int) int {
+	count := int64(0)
+	for end := at; ; count++ {
+		for end < len(p) && isDigit(p[end]) {
+			end++
+		}
+		if end == at || end == len(p) || p[end] != ',' {
+			break
+		}
+		end++
+		if end < len(p) && p[end] == ' ' {
+			end++
+		}
+		at = end
+	}
+	if s.within[len(s.within)-1].name == nameTokens {
+		s.text += count
+	}
+	return at
 }
 
 func (s *jsonScan) keep(c byte) {
@@ -99,7 +133,7 @@ func (s *jsonScan) endNumber() {
 		return
 	}
 	s.inNumber = false
-	list := len(s.within) > 0 && s.within[len(s.within)-1].list
+	list := s.inList()
 	switch {
 	case list && s.within[len(s.within)-1].name == nameTokens:
 		s.text++
@@ -136,6 +170,6 @@ func (s *jsonScan) readMark(c byte) {
 		}
 		s.key = false
 	case ',':
-		s.name, s.key = "", len(s.within) > 0 && !s.within[len(s.within)-1].list
+		s.name, s.key = "", len(s.within) > 0 && !s.inList()
 	}
 }
