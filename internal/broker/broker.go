@@ -87,6 +87,8 @@ type Broker struct {
 	// held limits a body that is held: maxHeld, or less in tests. bodyBytes is how much of bodies is acquired.
 	held      int64
 	bodyBytes atomic.Int64
+	// patience is how long a client may take to send a body that is held: bodyPatience, or less in tests.
+	patience time.Duration
 	// drained ends with Drain.
 	drained context.Context
 	drain   func()
@@ -121,6 +123,7 @@ func Open(config Config) (*Broker, error) {
 	}
 	b := &Broker{
 		config: config, owners: known, bodies: semaphore.NewWeighted(maxBodies), held: maxHeld,
+		patience: bodyPatience,
 	}
 	b.drained, b.drain = context.WithCancel(context.Background())
 	err = b.Update(Settings{BaseURL: config.BaseURL, APIKey: config.APIKey, TokenKey: config.TokenKey,

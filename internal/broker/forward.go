@@ -11,6 +11,7 @@ import (
 	"mime"
 	"net/http"
 	"net/url"
+	"os"
 	"strings"
 	"time"
 
@@ -202,8 +203,7 @@ func (b *Broker) read(w http.ResponseWriter, r *http.Request, c *call) error {
 	if r.ContentLength > b.held {
 		return b.passLarge(r.Context(), c, paced{r.Body, control}, r.ContentLength)
 	}
-	// A client that sends its body slowly must not hold the shared memory for long. Not every writer has deadlines.
-	_ = control.SetReadDeadline(time.Now().Add(bodyPatience))
+	inTime := b.limitReading(control)
 	var err error
 	if r.ContentLength > 0 {
 		c.body = make([]byte, r.ContentLength)
@@ -211,7 +211,9 @@ func (b *Broker) read(w http.ResponseWriter, r *http.Request, c *call) error {
 	} else {
 		c.body, err = io.ReadAll(io.LimitReader(r.Body, b.held+1))
 	}
-	_ = control.SetReadDeadline(time.Time{})
+	if !inTime() {
+		err = os.ErrDeadlineExceeded
+	}
 	switch {
 	case err != nil:
 		return refuse(http.StatusBadRequest, problem.RequestInvalid, "reading the body: %s", err)
@@ -221,6 +223,24 @@ func (b *Broker) read(w http.ResponseWriter, r *http.Request, c *call) error {
 		return b.passLarge(r.Context(), c, io.MultiReader(start, paced{r.Body, control}), -1)
 	}
 	return b.readHeld(r.Context(), c)
+}
+
+// limitReading ends the reading of a body after some time: a client that sends slowly must not hold the shared memory
+// for long. The caller calls inTime once it has read. The deadline is set once the time is over and not before, since it is a
+// message to the connection, which a body that is here already does not need. Not every writer has deadlines.
+func (b *Broker) limitReading(control *http.ResponseController) (inTime func() bool) {
+	over := make(chan struct{})
+	timer := time.AfterFunc(b.patience, func() {
+		defer close(over)
+		_ = control.SetReadDeadline(time.Now())
+	})
+	return func() bool {
+		if timer.Stop() {
+			return true
+		}
+		<-over // the writer is not used after its request
+		return false
+	}
 }
 
 // passLarge has a body go on while it is parsed.

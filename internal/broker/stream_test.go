@@ -216,6 +216,52 @@ func TestLargeBodiesThatBreakOffReachNoServerWhole(t *testing.T) {
 	}
 }
 
+// pausing is a body that has no more bytes until the request ends.
+type pausing struct {
+	io.Reader
+	ended <-chan struct{}
+}
+
+func (p pausing) Read(out []byte) (int, error) {
+	n, err := p.Reader.Read(out)
+	if err != nil {
+		<-p.ended
+	}
+	return n, err
+}
+
+func TestClientsThatSendSlowlyHoldNoMemory(t *testing.T) {
+	f, s := newSink(t)
+	f.broker.ReadFor(100 * time.Millisecond)
+	secure := httptest.NewUnstartedServer(f.broker)
+	secure.EnableHTTP2 = true
+	secure.StartTLS()
+	defer secure.Close()
+	defer secure.CloseClientConnections()
+	for protocol, base := range map[string]string{"HTTP/1.1": f.url, "HTTP/2.0": secure.URL} {
+		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+		r, err := http.NewRequestWithContext(ctx, http.MethodPost, base+"/api/v1/forward_backward",
+			pausing{strings.NewReader(`{"model_id":"m1"`), ctx.Done()})
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.ContentLength = 1000
+		r.Header.Set(tinker.HeaderAPIKey, contract.RunToken(tokenKey, first.UID))
+		resp, err := secure.Client().Do(r)
+		if err != nil {
+			t.Fatalf("%s: %v", protocol, err)
+		}
+		_ = resp.Body.Close()
+		cancel()
+		if resp.Proto != protocol || resp.StatusCode != http.StatusBadRequest || s.whole.Load() != 0 {
+			t.Errorf("%s: answer = %s %d, and %d whole requests", protocol, resp.Proto, resp.StatusCode, s.whole.Load())
+		}
+		if held := f.broker.Stats().BodyBytes; held != 0 {
+			t.Errorf("%s: %d bytes are reserved, want none", protocol, held)
+		}
+	}
+}
+
 func TestWaitingPollsReserveTheirBodyAlone(t *testing.T) {
 	f, s := scripted(t)
 	f.callAs(first, http.MethodPost, "/api/v1/optim_step", step)
