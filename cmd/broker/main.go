@@ -31,6 +31,7 @@ import (
 )
 
 func main() {
+	broker.ReserveHeap()
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, os.Interrupt)
 	err := run(ctx, os.Args[1:])
 	stop()

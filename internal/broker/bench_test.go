@@ -15,6 +15,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"os/exec"
+	"runtime/pprof"
 	"slices"
 	"strconv"
 	"strings"
@@ -35,6 +36,9 @@ import (
 // upstreamVariable has the address of the server for which a process of the tests is a broker.
 const upstreamVariable = "BROKER_BENCH_UPSTREAM"
 
+// profileVariable has the file to which such a process writes its CPU profile, or is not set.
+const profileVariable = "BROKER_BENCH_CPUPROFILE"
+
 func TestMain(m *testing.M) {
 	if upstream := os.Getenv(upstreamVariable); upstream != "" {
 		serveBench(upstream)
@@ -45,6 +49,7 @@ func TestMain(m *testing.M) {
 
 // serveBench is the process of a broker until its standard input ends.
 func serveBench(upstream string) {
+	broker.ReserveHeap()
 	dir, err := os.MkdirTemp("", "broker")
 	if err != nil {
 		panic(err)
@@ -66,6 +71,17 @@ func serveBench(upstream string) {
 		panic(err)
 	}
 	server := secureServer(passing)
+	if name := os.Getenv(profileVariable); name != "" {
+		file, err := os.Create(name)
+		if err != nil {
+			panic(err)
+		}
+		defer file.Close()
+		if err := pprof.StartCPUProfile(file); err != nil {
+			panic(err)
+		}
+		defer pprof.StopCPUProfile()
+	}
 	_, _ = fmt.Fprintln(os.Stdout, server.URL)
 	_, _ = io.Copy(io.Discard, os.Stdin)
 }
