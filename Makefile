@@ -72,6 +72,7 @@ generate: ## Generate Go: protobuf, deep copies.
 manifests: ## Generate manifests: CRDs and RBAC, the chart's copy of the rules, docs/api.md, docs/troubleshooting.md and docs/metrics.md.
 	@$(TOOLS) controller-gen crd:allowDangerousTypes=true,maxDescLen=400 paths=./api/... output:crd:artifacts:config=config/crd/bases
 	@cd hack/tools && go run ./crdtrim ../../config/crd/bases/*.yaml
+	@cd hack/tools && go run ./chartschema ../../config/crd/bases/rl.tinker-operator.dev_trainingruns.yaml ../../charts/tinker-operator/values.schema.json
 	@$(TOOLS) controller-gen rbac:roleName=manager-role paths=./internal/controller/... output:rbac:artifacts:config=config/rbac
 	@hack/chart.sh
 	@$(TOOLS) crd-ref-docs --log-level=ERROR --source-path=api/v1alpha1 --config=hack/api-docs.yaml --renderer=markdown --output-path=docs/api.md

@@ -42,19 +42,47 @@ shapes=(
   "--set networkPolicies.enabled=true,tinkersim.enabled=true --set networkPolicies.namespaces={a,b}"
   "--set serviceAccount.create=false,serviceAccount.name=mine,rbac.create=false"
   "--set pods.volumes[0].name=ca,pods.volumes[0].configMap.name=ca,pods.volumeMounts[0].name=ca,pods.volumeMounts[0].mountPath=/ca"
+  "--set pods.resources.limits.nvidia\\.com/gpu=1,pods.resources.requests.hugepages-2Mi=2Mi,pods.resources.requests.cpu=0.5"
+  "--set endpoints.broker.resources.limits.memory=2Gi,endpoints.broker.nodeSelector.pool=a,manager.tolerations[0].operator=Exists"
+  "--set manager.affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution.nodeSelectorTerms[0].matchExpressions[0].key=a,manager.affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution.nodeSelectorTerms[0].matchExpressions[0].operator=Exists"
+  "--set networkPolicies.enabled=true,networkPolicies.scrapers[0].namespaceSelector.matchLabels.a=b,networkPolicies.egress[0].to[0].ipBlock.cidr=10.0.0.0/8,networkPolicies.egress[0].ports[0].port=443"
+  "--set pods.env[0].name=A,pods.env[0].valueFrom.secretKeyRef.name=a,pods.env[0].valueFrom.secretKeyRef.key=b,pods.envFrom[0].secretRef.name=a"
   "--set managerKey.existingSecret=mine --set defaultBaseURL=https://tinker.example.com --set crds.install=false"
 )
 for shape in "${shapes[@]}"; do
   # shellcheck disable=SC2086 # the flags are words
   helm template demo "$chart" $shape >/dev/null
 done
-for wrong in manager.replica=2 imagePullSecrets={foo} pods.nodeSelectors.a=b pods.image=own pods.securityContext.privileged=true \
-  serviceAccount.create=false commonLabels.app\\.kubernetes\\.io/name=other; do
-  if helm template demo "$chart" --set "$wrong" >/dev/null 2>&1; then
+# Each differs from a right value above, or from a default, by a typing error.
+wrongs=(
+  manager.replica=2 imagePullSecrets={foo} pods.nodeSelectors.a=b pods.image=own pods.securityContext.privileged=true
+  commonLabels.app\\.kubernetes\\.io/name=other
+  manager.tolerations[0].foo=bar pods.tolerations[0].efect=NoSchedule endpoints.broker.tolerations[0].foo=bar
+  manager.resources.requests.cpuu=1 pods.resources.requests.cpuu=1 tinkersim.resources.limit.cpu=1
+  pods.resources.limits.cpu=abc manager.resources.limits.memory=1Gb endpoints.records.size=1GB
+  endpoints.broker.nodeSelectr.a=b endpoints.broker.image=own endpoints.policy.namespaceSelector.matchLabel.team=a
+  manager.nodeSelector.gpu=true manager.affinity.nodeAfinity.weight=1 manager.podLabels.on=true
+  pods.affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution.nodeSelectorTerm=a
+  pods.env[0].name=A,pods.env[0].val=b pods.envFrom[0].secret.name=a pods.dnsConfig.nameserver={1.1.1.1}
+  pods.volumes[0].name=ca,pods.volumes[0].configMaps.name=ca pods.volumeMounts[0].name=ca,pods.volumeMounts[0].path=/ca
+  manager.topologySpreadConstraints[0].topologyKey=zone tinkersim.persistence.size=big
+  networkPolicies.egress[0].port=443 networkPolicies.egress[0].ports[0].protocol=tcp
+  networkPolicies.scrapers[0].namespaces.matchLabels.a=b serviceAccount.annotations.on=true
+)
+for wrong in "${wrongs[@]}"; do
+  if text=$(helm template demo "$chart" --set "$wrong" 2>&1 >/dev/null); then
     echo "lint-chart: $wrong, which does not exist, was accepted: complete values.schema.json" >&2
     exit 1
   fi
+  [[ $text == *"values don't meet the specifications of the schema"* ]] || {
+    echo "lint-chart: $wrong was refused by something other than values.schema.json: $text" >&2
+    exit 1
+  }
 done
+if helm template demo "$chart" --set serviceAccount.create=false >/dev/null 2>&1; then
+  echo "lint-chart: serviceAccount.create=false without a name was accepted" >&2
+  exit 1
+fi
 if helm template demo "$chart" | grep -q '^kind: CustomResourceDefinition'; then
   echo "lint-chart: a CRD is part of the release, so that a rollback would take it back" >&2
   exit 1

@@ -7,7 +7,7 @@ cd "$(dirname "$0")/.."
 hack/need-python.sh
 
 generated=(api/v1alpha1 internal/tinker/tinkerpb internal/exchange/exchangepb config/crd config/rbac
-  charts/tinker-operator/files docs/api.md docs/troubleshooting.md docs/metrics.md)
+  charts/tinker-operator/files charts/tinker-operator/values.schema.json docs/api.md docs/troubleshooting.md docs/metrics.md)
 before=$(mktemp -d)
 trap 'rm -rf "$before"' EXIT
 tar -cf "$before/tree.tar" "${generated[@]}"
