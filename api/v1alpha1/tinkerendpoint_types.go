@@ -257,6 +257,14 @@ type TinkerEndpointStatus struct {
 	// +kubebuilder:validation:MaxLength=63
 	// +optional
 	Namespace string `json:"namespace,omitempty"`
+	// renewTime is when the manager of that namespace last said that it serves the endpoint. Another release of the
+	// operator takes the endpoint over if the time does not change for two minutes.
+	// +optional
+	RenewTime *metav1.Time `json:"renewTime,omitempty"`
+	// takeoverTime is when that manager took the endpoint over from another release. It makes its broker 30 seconds later,
+	// when the broker of the other release serves no more.
+	// +optional
+	TakeoverTime *metav1.Time `json:"takeoverTime,omitempty"`
 	// runs is the number of unfinished runs that name the endpoint and may use it.
 	// +optional
 	Runs *int32 `json:"runs,omitempty"`

@@ -1921,6 +1921,14 @@ func (in *TinkerEndpointStatus) DeepCopyInto(out *TinkerEndpointStatus) {
 		*out = new(int64)
 		**out = **in
 	}
+	if in.RenewTime != nil {
+		in, out := &in.RenewTime, &out.RenewTime
+		*out = (*in).DeepCopy()
+	}
+	if in.TakeoverTime != nil {
+		in, out := &in.TakeoverTime, &out.TakeoverTime
+		*out = (*in).DeepCopy()
+	}
 	if in.Runs != nil {
 		in, out := &in.Runs, &out.Runs
 		*out = new(int32)

@@ -127,7 +127,7 @@ func (t *term) open() error {
 		Endpoint: t.process.endpoint, BaseURL: settings.BaseURL, APIKey: k.api, TokenKey: k.token, Dir: t.process.dir,
 		HTTP: client, Namespace: t.process.namespace, ClientVersion: version.String(),
 		Meter: t.meter, Gate: share.New(share.Config{Limits: settings.Limits}),
-		Lease: t.process.lease.valid, Observe: t.process.metrics.observe, Logger: t.process.log,
+		Lease: t.process.holds, Observe: t.process.metrics.observe, Logger: t.process.log,
 	})
 	if err != nil {
 		t.meter.Close()

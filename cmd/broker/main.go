@@ -17,6 +17,7 @@ import (
 	"path/filepath"
 	"sync/atomic"
 	"syscall"
+	"time"
 
 	// The CA certificates are built in, since images contain only the programs.
 	_ "golang.org/x/crypto/x509roots/fallback"
@@ -62,6 +63,7 @@ type process struct {
 	log      *slog.Logger
 	core     corev1client.CoreV1Interface
 	lease    *lease
+	claim    *claim
 	settings *settingsStore
 	metrics  *metrics
 	// current is the open broker, ready says that it serves, and draining that it admits nothing more.
@@ -90,8 +92,23 @@ func newProcess(o options, log *slog.Logger) (*process, error) {
 	if p.lease, err = newLease(o, leases); err != nil {
 		return nil, err
 	}
+	p.claim = &claim{endpoint: o.endpoint, namespace: o.namespace, now: time.Now,
+		read: func(ctx context.Context) ([]byte, error) {
+			return p.core.RESTClient().Get().AbsPath(endpointsPath, o.endpoint).DoRaw(ctx)
+		}}
 	p.metrics = newMetrics(p)
 	return p, nil
+}
+
+// endpointsPath is the path of the TinkerEndpoints at the API server.
+const endpointsPath = "/apis/rl.tinker-operator.dev/v1alpha1/tinkerendpoints"
+
+// holds returns why the broker may not act, or nil: it has to hold the Lease, and its release the endpoint.
+func (p *process) holds() error {
+	if err := p.lease.valid(); err != nil {
+		return err
+	}
+	return p.claim.valid()
 }
 
 func restConfig(kubeconfig string) (*rest.Config, error) {
@@ -111,6 +128,7 @@ func (p *process) run(ctx context.Context) error {
 	}
 	defer closeServers()
 	go p.settings.watch(following, p.core, p.namespace)
+	go p.claim.follow(following, p.log)
 	select {
 	case <-p.settings.known:
 	case <-ctx.Done():

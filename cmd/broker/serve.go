@@ -81,7 +81,7 @@ func shutDown(servers []*http.Server) {
 
 // isReady reports whether runs shall be led to this process.
 func (p *process) isReady() bool {
-	return p.ready.Load() && !p.draining.Load() && p.lease.valid() == nil
+	return p.ready.Load() && !p.draining.Load() && p.holds() == nil
 }
 
 // handler has the broker answer, or a refusal while the process is a standby.

@@ -21,6 +21,15 @@ const (
 	UsageKey = "usage.jsonl"
 )
 
+// A release serves an endpoint if the status of the TinkerEndpoint has its namespace. Another one takes the endpoint over
+// once it has seen no renewal for ClaimDuration. The brokers of the former release act for no more than ClaimUse after
+// they began to read that they may, and the brokers of the new one are made TakeoverDelay after the takeover.
+const (
+	ClaimDuration = 2 * time.Minute
+	ClaimUse      = 15 * time.Second
+	TakeoverDelay = 30 * time.Second
+)
+
 // dayLayout is the form of the day in the name of a day's usage, in UTC.
 const dayLayout = "20060102"
 

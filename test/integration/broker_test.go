@@ -32,7 +32,9 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/yaml"
 
+	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
 	"github.com/tinker-operator/tinker-operator/internal/broker/meter"
 	"github.com/tinker-operator/tinker-operator/internal/contract"
 	"github.com/tinker-operator/tinker-operator/internal/endpoint"
@@ -49,8 +51,10 @@ const brokerAPIKey = "tml-platform"
 type brokers struct {
 	namespace, folder, program, upstream string
 	tokenKey                             []byte
-	mu                                   sync.Mutex
-	running                              []*brokerProcess
+	// claim is the TinkerEndpoint.
+	claim   *v1alpha1.TinkerEndpoint
+	mu      sync.Mutex
+	running []*brokerProcess
 	// address is the Service's.
 	address string
 	// serving is the address of the process that was ready at the last probe.
@@ -81,6 +85,12 @@ func newBrokers(namespace string) *brokers {
 	b.writeCertificate()
 	made := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}}
 	Expect(kube.Create(context.Background(), made)).To(Succeed())
+	b.claim = &v1alpha1.TinkerEndpoint{}
+	Expect(yaml.UnmarshalStrict([]byte(smallestEndpoint), b.claim)).To(Succeed())
+	b.claim.Name = namespace
+	Expect(kube.Create(context.Background(), b.claim)).To(Succeed())
+	DeferCleanup(func() { Expect(kube.Delete(context.Background(), b.claim)).To(Succeed()) })
+	b.claimFor(namespace)
 	b.serveFront()
 	return b
 }
@@ -107,17 +117,24 @@ func (b *brokers) writeCertificate() {
 	b.write("tls/tls.key", pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: encoded}))
 }
 
+// claimFor has the release of a namespace serve the endpoint, which has the name of the namespace.
+func (b *brokers) claimFor(namespace string) {
+	GinkgoHelper()
+	b.claim.Status.Namespace = namespace
+	Expect(kube.Status().Update(context.Background(), b.claim)).To(Succeed())
+}
+
 // settle writes the settings, as the manager does.
 func (b *brokers) settle(generation int64, runs ...string) {
 	GinkgoHelper()
-	settings := endpoint.Settings{Endpoint: "shared", Generation: generation, BaseURL: b.upstream}
+	settings := endpoint.Settings{Endpoint: b.namespace, Generation: generation, BaseURL: b.upstream}
 	for _, uid := range runs {
 		settings.Runs = append(settings.Runs, endpoint.Run{UID: uid, Namespace: "team", Name: uid, Weight: 1})
 	}
 	encoded, err := json.Marshal(settings)
 	Expect(err).NotTo(HaveOccurred())
 	stored := &corev1.ConfigMap{
-		ObjectMeta: metav1.ObjectMeta{Namespace: b.namespace, Name: endpoint.SettingsName("shared")},
+		ObjectMeta: metav1.ObjectMeta{Namespace: b.namespace, Name: endpoint.SettingsName(b.namespace)},
 		Data:       map[string]string{endpoint.SettingsKey: string(encoded)}}
 	err = kube.Create(context.Background(), stored)
 	if client.IgnoreAlreadyExists(err) == nil && err != nil {
@@ -130,7 +147,7 @@ func (b *brokers) settle(generation int64, runs ...string) {
 func (b *brokers) start() *brokerProcess {
 	GinkgoHelper()
 	p := &brokerProcess{address: freeAddress(), probe: freeAddress(), exited: make(chan struct{}), log: &bytes.Buffer{}}
-	p.command = exec.Command(b.program, "--endpoint=shared", "--namespace="+b.namespace, "--listen="+p.address,
+	p.command = exec.Command(b.program, "--endpoint="+b.namespace, "--namespace="+b.namespace, "--listen="+p.address,
 		"--health-listen="+p.probe, "--dir="+filepath.Join(b.folder, "records"), "--tls-dir="+filepath.Join(b.folder, "tls"),
 		"--key-dir="+filepath.Join(b.folder, "key"), "--kubeconfig="+kubeconfig)
 	p.command.Stdout, p.command.Stderr = p.log, p.log
@@ -266,7 +283,7 @@ func (b *brokers) trained(g Gomega, uid string) (tokens int64) {
 // report returns the newest report.
 func (b *brokers) report(g Gomega) endpoint.Report {
 	var stored corev1.ConfigMap
-	key := client.ObjectKey{Namespace: b.namespace, Name: endpoint.ReportName("shared")}
+	key := client.ObjectKey{Namespace: b.namespace, Name: endpoint.ReportName(b.namespace)}
 	g.Expect(kube.Get(context.Background(), key, &stored)).To(Succeed())
 	var report endpoint.Report
 	g.Expect(json.Unmarshal([]byte(stored.Data[endpoint.ReportKey]), &report)).To(Succeed())
@@ -403,7 +420,7 @@ var _ = Describe("The broker of a TinkerEndpoint", Label("broker"), func() {
 			}
 		}
 		ask := capabilities("late")
-		Expect(ask()).To(MatchError(ContainSubstring("no run of TinkerEndpoint shared has this token")))
+		Expect(ask()).To(MatchError(ContainSubstring("has this token")))
 		b.settle(2, "late")
 		Eventually(ask, 10*time.Second).Should(Succeed())
 		Eventually(func(g Gomega) { g.Expect(b.report(g).Generation).To(Equal(int64(2))) }).Should(Succeed())
@@ -419,6 +436,13 @@ var _ = Describe("The broker of a TinkerEndpoint", Label("broker"), func() {
 		Eventually(func(g Gomega) {
 			g.Expect(b.report(g).Time).To(BeTemporally(">", earlier.Time), "an unchanged report grows old")
 		}, 20*time.Second).Should(Succeed())
+
+		By("having another release take the endpoint over")
+		b.claimFor("another")
+		Eventually(ask, endpoint.ClaimUse).Should(MatchError(ContainSubstring(`the release in namespace "another" serves`)))
+		Eventually(b.leader).Should(BeNil())
+		b.claimFor(b.namespace)
+		Eventually(ask, 10*time.Second).Should(Succeed())
 
 		b.writeCertificate()
 		Eventually(func() error { return capabilities("late")() }, 30*time.Second, time.Second).Should(Succeed())

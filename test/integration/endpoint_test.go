@@ -344,6 +344,26 @@ var _ = Describe("The manager of an endpoint", func() {
 		w.attempt(run, 1, progress(3))
 	})
 
+	It("takes an endpoint over whose release is gone, and makes its broker once the other one's has ended", func() {
+		w := emptyEnv()
+		of := w.endpointOf()
+		of.Status.Namespace, of.Status.RenewTime = "another", new(metav1.NewTime(w.clock.now().Truncate(time.Second)))
+		Expect(kube.Status().Update(context.Background(), of)).To(Succeed())
+		w.startManager(&managerOptions{as: w.managerOfEndpoints(), endpoints: []string{w.namespace}})
+		Eventually(func() []string { return w.eventReasons(of) }).Should(ContainElement("ManagedByOtherManager"))
+		w.advance(endpoint.ClaimDuration - time.Second)
+		Expect(kube.Get(context.Background(), client.ObjectKeyFromObject(of), of)).To(Succeed())
+		Expect(of.Status.Namespace).To(Equal("another"))
+		w.awaitEndpoint(of, func(g Gomega) { g.Expect(of.Status.Namespace).To(Equal(w.namespace)) })
+		Expect(w.eventReasons(of)).To(ContainElement("TakenOver"))
+		broker := client.ObjectKey{Namespace: w.namespace, Name: endpoint.ObjectName(of.Name)}
+		Eventually(func(g Gomega) {
+			w.advance(time.Second)
+			g.Expect(kube.Get(context.Background(), broker, &appsv1.Deployment{})).To(Succeed())
+		}).Should(Succeed())
+		Expect(w.clock.now()).To(BeTemporally(">=", of.Status.TakeoverTime.Add(endpoint.TakeoverDelay)))
+	})
+
 	It("says that it serves no endpoints where that is so", func() {
 		w := newEnv()
 		w.environment()

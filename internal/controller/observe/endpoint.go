@@ -69,8 +69,8 @@ func (o *Observer) observeEndpoint(ctx context.Context, run *v1alpha1.TrainingRu
 func servedElsewhere(name, namespace string) endpoint.Use {
 	return endpoint.Use{Problem: &problem.Problem{Code: problem.EndpointsDisabled,
 		Evidence: fmt.Sprintf("the release in namespace %q serves %q", namespace, name),
-		Repair: "Name a TinkerEndpoint of this release, or have that release watch the namespace of the run. If that " +
-			"release is gone, delete the TinkerEndpoint and create it again."}}
+		Repair: "Name a TinkerEndpoint of this release, or have that release watch the namespace of the run. " +
+			endpoint.Succession}}
 }
 
 // namespaceLabels has the labels of namespaces as they were a moment ago. Its zero value is ready.

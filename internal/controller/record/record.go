@@ -29,6 +29,9 @@ type Event struct {
 // ManagedByOtherManager is the reason of the event at an object that the manager of another release reconciles.
 const ManagedByOtherManager = "ManagedByOtherManager"
 
+// TakenOver is the reason of the event at a TinkerEndpoint that a manager takes over from one that is gone.
+const TakenOver = "TakenOver"
+
 // Normal makes an event of the type Normal.
 func Normal(reason, action, note string) Event {
 	return Event{corev1.EventTypeNormal, reason, action, note}

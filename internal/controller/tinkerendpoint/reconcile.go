@@ -47,6 +47,8 @@ type Reconciler struct {
 	TrustCreators bool
 
 	created, pruned *objectmap.Map[time.Time]
+	// claims has the newest claim of another manager that was seen, and when it was seen first.
+	claims *objectmap.Map[seenClaim]
 	// told has the namespace of the manager that the newest event at an endpoint names.
 	told *objectmap.Map[string]
 }
@@ -54,7 +56,7 @@ type Reconciler struct {
 // New completes a Reconciler.
 func New(r Reconciler) *Reconciler {
 	r.created, r.pruned = &objectmap.Map[time.Time]{}, &objectmap.Map[time.Time]{}
-	r.told = &objectmap.Map[string]{}
+	r.told, r.claims = &objectmap.Map[string]{}, &objectmap.Map[seenClaim]{}
 	return &r
 }
 
@@ -73,11 +75,20 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 		r.created.Forget(request.NamespacedName)
 		r.pruned.Forget(request.NamespacedName)
 		r.told.Forget(request.NamespacedName)
+		r.claims.Forget(request.NamespacedName)
 		return ctrl.Result{}, nil
 	}
 	if other := rules.ServedElsewhere(of, r.Settings.Namespace); other != "" {
+		if r.isGone(of) {
+			return r.takeOver(ctx, of, other)
+		}
 		r.leave(ctx, of, other)
 		return ctrl.Result{RequeueAfter: lookInterval}, nil
+	}
+	if err := r.renew(ctx, of); apierrors.IsConflict(err) {
+		return ctrl.Result{RequeueAfter: time.Second}, nil
+	} else if err != nil {
+		return ctrl.Result{}, err
 	}
 	seen, err := r.observe(ctx, of)
 	if err != nil {
@@ -92,25 +103,13 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 	} else if err != nil {
 		return ctrl.Result{}, err
 	}
+	if wait := untilBroker(of, r.Now()); wait > 0 {
+		return ctrl.Result{RequeueAfter: min(wait, lookInterval)}, nil
+	}
 	if err := r.apply(ctx, of, seen, p); err != nil {
 		return ctrl.Result{}, err
 	}
 	return ctrl.Result{RequeueAfter: lookInterval}, r.prune(ctx, of)
-}
-
-// leave says once that the manager in another namespace serves an endpoint. Two brokers would each count what their own
-// runs use, so that budgets and limits permitted twice as much. The namespace in the status is the claim: it is written
-// before the broker is made.
-func (r *Reconciler) leave(ctx context.Context, of *v1alpha1.TinkerEndpoint, namespace string) {
-	if r.told.Get(of) == namespace {
-		return
-	}
-	r.told.Set(of, namespace)
-	ctrl.LoggerFrom(ctx).Info("another manager serves this endpoint", "namespace", namespace)
-	record.Events(r.Recorder, of, record.Warning(record.ManagedByOtherManager, "Leave", fmt.Sprintf(
-		"The manager in namespace %s leaves this endpoint alone: the manager in namespace %s serves it. Let only one "+
-			"release of the operator serve an endpoint. If the other one is gone, delete the endpoint and create it again.",
-		r.Settings.Namespace, namespace)))
 }
 
 // apply makes the objects of a broker as they are to be.
