@@ -83,6 +83,12 @@ if helm template demo "$chart" --set serviceAccount.create=false >/dev/null 2>&1
   echo "lint-chart: serviceAccount.create=false without a name was accepted" >&2
   exit 1
 fi
+# Prometheus renames the labels namespace and endpoint of metrics otherwise, which alerts and dashboard need.
+monitors=$(helm template demo "$chart" --set metrics.serviceMonitor.enabled=true)
+[[ $(grep -cE '^kind: (Service|Pod)Monitor$' <<<"$monitors") == $(grep -c '^ *honorLabels: true$' <<<"$monitors") ]] || {
+  echo "lint-chart: a monitor of metrics has no honorLabels: true" >&2
+  exit 1
+}
 if helm template demo "$chart" | grep -q '^kind: CustomResourceDefinition'; then
   echo "lint-chart: a CRD is part of the release, so that a rollback would take it back" >&2
   exit 1

@@ -5,6 +5,7 @@ package main
 
 import (
 	"strconv"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 
@@ -43,6 +44,12 @@ func newMetrics(p *process) *metrics {
 	m.billDifference = bill("bill_difference_tokens",
 		"How many tokens more the Tinker endpoint bills for the last full hour than the broker counted, by kind.")
 	m.registry.MustRegister(m.requests, m.seconds, m.billed, m.billDifference)
+	m.registry.MustRegister(newSpent(p.endpoint, func(day time.Time) []endpoint.Usage {
+		if b := p.current.Load(); b != nil {
+			return b.Usage(day)
+		}
+		return nil
+	}, time.Now))
 	for _, gauge := range []struct {
 		name, help string
 		value      func() float64

@@ -6,6 +6,7 @@ package broker
 import (
 	"time"
 
+	"github.com/tinker-operator/tinker-operator/internal/endpoint"
 	"github.com/tinker-operator/tinker-operator/internal/problem"
 )
 
@@ -28,6 +29,14 @@ type Stats struct {
 	Sessions, Models, Samplers, Futures int
 	// BodyBytes is the memory that is reserved for the bodies of requests.
 	BodyBytes int64
+}
+
+// Usage returns what the broker counted on a day, by run and model; nil if it counts nothing.
+func (b *Broker) Usage(day time.Time) []endpoint.Usage {
+	if b.config.Meter == nil {
+		return nil
+	}
+	return b.config.Meter.Usage(day)
 }
 
 // Stats returns the sizes of what the broker holds.

@@ -131,7 +131,10 @@ func queries(t *testing.T) []string {
 	var all []string
 	for _, panel := range dashboard.Panels {
 		for _, target := range panel.Targets {
-			all = append(all, target.Expr)
+			// There is no TinkerEndpoint here. Tests of cmd/broker and of the manager's metrics compare the names of these.
+			if !regexp.MustCompile("tinker_operator_(broker|endpoint)_").MatchString(target.Expr) {
+				all = append(all, target.Expr)
+			}
 		}
 	}
 	listed := regexp.MustCompile(`^label_values\((.*), (\w+)\)$`)

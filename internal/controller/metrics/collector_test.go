@@ -114,12 +114,9 @@ func TestCollectNamedEndpoints(t *testing.T) {
 	}
 }
 
-// TestDocumentedMetrics makes sure that docs/monitoring.md has each metric with its labels and help.
-func TestDocumentedMetrics(t *testing.T) {
-	docs, err := os.ReadFile("../../../docs/monitoring.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+// describedMetrics returns the help of each metric in the source, by name.
+func describedMetrics(t *testing.T) map[string]string {
+	t.Helper()
 	var source []byte
 	for _, file := range []string{"samples.go", "endpoints.go"} {
 		text, err := os.ReadFile(file)
@@ -128,23 +125,56 @@ func TestDocumentedMetrics(t *testing.T) {
 		}
 		source = append(source, text...)
 	}
-	found := regexp.MustCompile(`describe(Run)?\("(\w+)",\s+"([^"]+)"`).FindAllStringSubmatch(string(source), -1)
+	helps := map[string]string{}
+	for _, m := range regexp.MustCompile(`describe(Run)?\("(\w+)",\s+"([^"]+)"`).FindAllStringSubmatch(string(source), -1) {
+		name := prefix + m[2]
+		if m[1] != "" {
+			name = prefix + "run_" + m[2]
+		}
+		helps[name] = m[3]
+	}
 	for _, m := range contract.Metrics {
 		if m.Gauge != "" {
-			found = append(found, []string{"", "Run", m.Gauge, m.Help})
+			helps[prefix+"run_"+m.Gauge] = m.Help
 		}
 	}
-	if len(found) < 20 {
-		t.Fatalf("found %d metrics in the source", len(found))
+	if len(helps) < 20 {
+		t.Fatalf("found %d metrics in the source", len(helps))
 	}
-	for _, metric := range found {
-		name := prefix + metric[2]
-		if metric[1] != "" {
-			name = prefix + "run_" + metric[2]
-		}
-		row := regexp.MustCompile("\\| `" + name + "` \\| [^|]+ \\| " + regexp.QuoteMeta(metric[3]) + " \\|")
+	return helps
+}
+
+// TestDocumentedMetrics makes sure that docs/monitoring.md has each metric with its labels and help.
+func TestDocumentedMetrics(t *testing.T) {
+	docs, err := os.ReadFile("../../../docs/monitoring.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, help := range describedMetrics(t) {
+		row := regexp.MustCompile("\\| `" + name + "` \\| [^|]+ \\| " + regexp.QuoteMeta(help) + " \\|")
 		if !row.Match(docs) {
-			t.Errorf("docs/monitoring.md has no row for %s with the help %q", name, metric[3])
+			t.Errorf("docs/monitoring.md has no row for %s with the help %q", name, help)
 		}
+	}
+}
+
+// TestDashboardNamesMetrics makes sure that the dashboard names no metric that the manager does not have. A test of
+// cmd/broker does so for the metrics of brokers.
+func TestDashboardNamesMetrics(t *testing.T) {
+	text, err := os.ReadFile("../../../charts/tinker-operator/files/dashboard.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	described, named := describedMetrics(t), map[string]bool{}
+	for _, name := range regexp.MustCompile(prefix+`\w+`).FindAllString(string(text), -1) {
+		if strings.HasPrefix(name, prefix+"broker_") {
+			continue
+		}
+		if named[name] = true; described[name] == "" {
+			t.Errorf("the dashboard names %s, which the manager does not have", name)
+		}
+	}
+	if !named[prefix+"endpoint_budget_used_usd"] || !named[prefix+"endpoint_budget_usd"] {
+		t.Error("the dashboard does not show budgets beside what is used of them")
 	}
 }
