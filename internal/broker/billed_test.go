@@ -6,9 +6,11 @@ package broker_test
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -197,6 +199,27 @@ func TestForwardCountsApart(t *testing.T) {
 	m.checkBilled("first")
 	if len(m.meter.Unfinished()) != 0 {
 		t.Error("a result that was fetched is open")
+	}
+}
+
+func TestABrokerWithoutItsLeaseFetchesNothing(t *testing.T) {
+	var ended atomic.Bool
+	m := newMetered(t, func(_ *metered, c *broker.Config) {
+		c.Lease = func() error {
+			if ended.Load() {
+				return errors.New("another release serves the endpoint")
+			}
+			return nil
+		}
+	})
+	m.make(first)
+	m.advance(5 * time.Minute)
+	for _, lost := range []bool{true, false} {
+		ended.Store(lost)
+		m.broker.FetchUnpolled(t.Context())
+		if open := len(m.meter.Unfinished()) > 0; open != lost {
+			t.Errorf("the lease lost: %t, a result open: %t", lost, open)
+		}
 	}
 }
 

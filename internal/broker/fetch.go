@@ -53,6 +53,9 @@ func (b *Broker) Count(ctx context.Context) {
 
 // FetchUnpolled asks for the results for which no run has asked for five minutes, and counts those that there are.
 func (b *Broker) FetchUnpolled(ctx context.Context) {
+	if b.config.Lease() != nil {
+		return
+	}
 	var fetches errgroup.Group
 	fetches.SetLimit(maxFetches)
 	for _, unpolled := range b.config.Meter.Unpolled(fetchPatience) {

@@ -117,6 +117,7 @@ var _ = Describe("config/default", func() {
 				"tinker-operator-metrics-auth": "metrics-auth", "tinker-operator-metrics-reader": "metrics-reader",
 				"tinker-operator-admin": "admin", "tinker-operator-edit": "edit", "tinker-operator-view": "view",
 				"tinker-operator-endpoints": "endpoints", "tinker-operator-endpoints-view": "endpoints-view",
+				"tinker-operator-default-brokers": "brokers",
 			})
 		kustomization := readInstallation(command(filepath.Join(binaries, "kubectl"), "kustomize", "config/default"),
 			map[string]string{
@@ -124,9 +125,10 @@ var _ = Describe("config/default", func() {
 				"tinker-operator-metrics-auth-role": "metrics-auth", "tinker-operator-metrics-reader": "metrics-reader",
 				"tinker-operator-admin": "admin", "tinker-operator-edit": "edit", "tinker-operator-view": "view",
 				"tinker-operator-endpoints-role": "endpoints", "tinker-operator-endpoints-view": "endpoints-view",
+				"tinker-operator-brokers-role": "brokers",
 			})
 		Expect(kustomization.pod).To(Equal(chart.pod))
-		Expect(kustomization.rules).To(HaveLen(9))
+		Expect(kustomization.rules).To(HaveLen(10))
 		Expect(kustomization.rules).To(Equal(chart.rules))
 	})
 

@@ -349,7 +349,7 @@ var _ = Describe("The manager of an endpoint", func() {
 		of := w.endpointOf()
 		of.Status.Namespace, of.Status.RenewTime = "another", new(metav1.NewTime(w.clock.now().Truncate(time.Second)))
 		Expect(kube.Status().Update(context.Background(), of)).To(Succeed())
-		w.startManager(&managerOptions{as: w.managerOfEndpoints(), endpoints: []string{w.namespace}})
+		w.startManager(&managerOptions{endpoints: []string{w.namespace}})
 		Eventually(func() []string { return w.eventReasons(of) }).Should(ContainElement("ManagedByOtherManager"))
 		w.advance(endpoint.ClaimDuration - time.Second)
 		Expect(kube.Get(context.Background(), client.ObjectKeyFromObject(of), of)).To(Succeed())
