@@ -231,6 +231,7 @@ func (r *Reconciler) writeStatus(ctx context.Context, of *v1alpha1.TinkerEndpoin
 	if err := record.Status(ctx, r.Client, before, of); err != nil {
 		return err
 	}
+	record.Events(r.Recorder, of, budgetEvents(before, of, r.Now())...)
 	_, is, changed := record.Transition(before.Status.Conditions, next.Conditions, v1alpha1.ConditionReady)
 	if changed && is != nil {
 		event := record.Normal(is.Reason, "Broker", is.Message)
