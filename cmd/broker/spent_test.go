@@ -51,8 +51,8 @@ tinker_operator_broker_day_usd{endpoint="shared",model="m",namespace="b",user=""
 	}
 }
 
-// TestDashboardNamesMetricsOfBrokers looks for the metrics of brokers in the queries of the dashboard, with the labels by
-// which they are summed and selected.
+// TestDashboardNamesMetricsOfBrokers looks for the metrics of brokers in the queries of the dashboard, with the labels
+// by which they are summed and selected.
 func TestDashboardNamesMetricsOfBrokers(t *testing.T) {
 	text, err := os.ReadFile("../../charts/tinker-operator/files/dashboard.json")
 	if err != nil {

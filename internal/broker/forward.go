@@ -226,7 +226,7 @@ func (b *Broker) read(w http.ResponseWriter, r *http.Request, c *call) error {
 }
 
 // limitReading ends the reading of a body after some time: a client that sends slowly must not hold the shared memory
-// for long. The caller calls inTime once it has read. The deadline is set once the time is over and not before, since it is a
+// for long. The caller calls inTime once it has read. The deadline is set once the time is over and not before: it is a
 // message to the connection, which a body that is here already does not need. Not every writer has deadlines.
 func (b *Broker) limitReading(control *http.ResponseController) (inTime func() bool) {
 	over := make(chan struct{})

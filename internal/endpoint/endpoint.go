@@ -21,9 +21,9 @@ const (
 	UsageKey = "usage.jsonl"
 )
 
-// A release serves an endpoint if the status of the TinkerEndpoint has its namespace. Another one takes the endpoint over
-// once it has seen no renewal for ClaimDuration. The brokers of the former release act for no more than ClaimUse after
-// they began to read that they may, and the brokers of the new one are made TakeoverDelay after the takeover.
+// A release serves an endpoint if the status of the TinkerEndpoint has its namespace. Another one takes the endpoint
+// over once it has seen no renewal for ClaimDuration. The brokers of the former release act for no more than ClaimUse
+// after they began to read that they may, and the brokers of the new one are made TakeoverDelay after the takeover.
 const (
 	ClaimDuration = 2 * time.Minute
 	ClaimUse      = 15 * time.Second

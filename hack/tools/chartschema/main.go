@@ -17,17 +17,17 @@ import (
 )
 
 // fields are the fields of podOverrides that become definitions of their names.
-var fields = []string{"affinity", "dnsConfig", "env", "envFrom", "resources", "tolerations", "topologySpreadConstraints",
-	"volumeMounts", "volumes"}
+var fields = []string{"affinity", "dnsConfig", "env", "envFrom", "resources", "tolerations",
+	"topologySpreadConstraints", "volumeMounts", "volumes"}
 
 // keywords are what a definition keeps of a schema. The rest are descriptions, and extensions of Kubernetes.
-var keywords = []string{"type", "enum", "pattern", "minimum", "maximum", "minLength", "maxLength", "minItems", "maxItems",
-	"required"}
+var keywords = []string{"type", "enum", "pattern", "minimum", "maximum", "minLength", "maxLength", "minItems",
+	"maxItems", "required"}
 
 const (
 	// quantity is a quantity of a resource. Kubernetes takes numbers, too.
 	quantity = `^([0-9]+(\.[0-9]*)?|\.[0-9]+)([KMGTPE]i|[numkMGTPE]|[eE][-+]?[0-9]+)?$`
-	// resource is the name of a resource of containers: one of Kubernetes' own, or an extended resource, which has a domain.
+	// resource is the name of a resource of containers: one of Kubernetes' own, or an extended one, which has a domain.
 	resource = `^(cpu|memory|ephemeral-storage|hugepages-[0-9]+[KMGTPE]i` +
 		`|[a-z0-9]([-a-z0-9.]*[a-z0-9])?/[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?)$`
 )

@@ -103,7 +103,9 @@ func TestPrompt(t *testing.T) {
 // FuzzPrompt compares the count of a whole body with its count byte by byte, which knows no shorter way for lists of
 // integers.
 func FuzzPrompt(f *testing.F) {
-	for _, text := range []string{`{"tokens":[1,2, 3,-4,5.5,[6,7],{"tokens":[8]},9]}`, `{"expected_tokens":12,"tokens":[0]}`} {
+	for _, text := range []string{
+		`{"tokens":[1,2, 3,-4,5.5,[6,7],{"tokens":[8]},9]}`, `{"expected_tokens":12,"tokens":[0]}`,
+	} {
 		f.Add([]byte(text))
 	}
 	f.Fuzz(func(t *testing.T, body []byte) {

@@ -53,8 +53,8 @@ func UseOf(run *v1alpha1.TrainingRun, found *v1alpha1.TinkerEndpoint, namespace 
 }
 
 // Succession says how another release comes to serve an endpoint.
-const Succession = "If that release is gone, another one takes over within three minutes. If that release was of a version " +
-	"that did not renew its claim (status.renewTime), delete the TinkerEndpoint and create it again."
+const Succession = "If that release is gone, another one takes over within three minutes. If that release was of a " +
+	"version that did not renew its claim (status.renewTime), delete the TinkerEndpoint and create it again."
 
 // ServedElsewhere returns the namespace of another manager, which serves an endpoint; empty if no other does. namespace
 // is the namespace of the manager that asks.

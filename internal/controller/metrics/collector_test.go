@@ -126,7 +126,8 @@ func describedMetrics(t *testing.T) map[string]string {
 		source = append(source, text...)
 	}
 	helps := map[string]string{}
-	for _, m := range regexp.MustCompile(`describe(Run)?\("(\w+)",\s+"([^"]+)"`).FindAllStringSubmatch(string(source), -1) {
+	described := regexp.MustCompile(`describe(Run)?\("(\w+)",\s+"([^"]+)"`)
+	for _, m := range described.FindAllStringSubmatch(string(source), -1) {
 		name := prefix + m[2]
 		if m[1] != "" {
 			name = prefix + "run_" + m[2]

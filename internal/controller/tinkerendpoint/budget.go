@@ -24,8 +24,8 @@ func budgetEvents(before, after *v1alpha1.TinkerEndpoint, now time.Time) []recor
 	for _, budget := range after.Spec.Budgets {
 		was, is := usedPart(before, budget, now), usedPart(after, budget, now)
 		tokens, usd := rules.UsageOf(after, budget, now)
-		used := fmt.Sprintf("Of budget %q, %d tokens and %.2f USD are used in the present period: %.0f%%.", budget.Name, tokens,
-			usd, 100*is)
+		used := fmt.Sprintf("Of budget %q, %d tokens and %.2f USD are used in the present period: %.0f%%.", budget.Name,
+			tokens, usd, 100*is)
 		switch {
 		case is >= 1 && was < 1:
 			all = append(all, record.Warning(v1alpha1.ReasonBudgetReached, "Count", used+" Its runs stop at a saved state. Raise "+
