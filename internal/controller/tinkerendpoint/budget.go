@@ -28,8 +28,8 @@ func budgetEvents(before, after *v1alpha1.TinkerEndpoint, now time.Time) []recor
 			tokens, usd, 100*is)
 		switch {
 		case is >= 1 && was < 1:
-			all = append(all, record.Warning(v1alpha1.ReasonBudgetReached, "Count", used+" Its runs stop at a saved state. Raise "+
-				"the budget, or wait for its next period."))
+			all = append(all, record.Warning(v1alpha1.ReasonBudgetReached, "Count", used+" Its runs stop at a saved state. "+
+				"Raise the budget, or wait for its next period."))
 		case is >= nearly && was < nearly:
 			all = append(all, record.Warning(record.BudgetNearlyReached, "Count", used+" Its runs stop when all is used."))
 		}

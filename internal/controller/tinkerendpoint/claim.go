@@ -66,8 +66,8 @@ func (r *Reconciler) takeOver(ctx context.Context, of *v1alpha1.TinkerEndpoint, 
 	}
 	r.claims.Set(of, seenClaim{})
 	ctrl.LoggerFrom(ctx).Info("taking over the endpoint of a manager that is gone", "namespace", former)
-	record.Events(r.Recorder, of, record.Normal(record.TakenOver, "Claim", fmt.Sprintf("The manager in namespace %s serves "+
-		"this endpoint from now on: the manager in namespace %s has not renewed its claim for %.0f minutes.",
+	record.Events(r.Recorder, of, record.Normal(record.TakenOver, "Claim", fmt.Sprintf("The manager in namespace %s "+
+		"serves this endpoint from now on: the manager in namespace %s has not renewed its claim for %.0f minutes.",
 		r.Settings.Namespace, former, endpoint.ClaimDuration.Minutes())))
 	return ctrl.Result{RequeueAfter: time.Second}, nil
 }
