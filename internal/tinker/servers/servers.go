@@ -107,7 +107,8 @@ var marks = map[capability.Support]string{
 	capability.Unknown: "unknown",
 }
 
-// FeatureTable returns the features of the tested servers as a table of Markdown.
+// FeatureTable returns the features of the tested servers in Markdown: the features that all of them honour in a
+// sentence, and a table of the others.
 func FeatureTable() string {
 	head, rule := []string{"feature"}, []string{"---"}
 	var found []map[capability.Feature]capability.Support
@@ -116,14 +117,20 @@ func FeatureTable() string {
 			head, rule, found = append(head, s.title()), append(rule, "---"), append(found, features)
 		}
 	}
-	var out strings.Builder
-	fmt.Fprintf(&out, "| %s |\n|%s|\n", strings.Join(head, " | "), strings.Join(rule, "|"))
+	var honoured []string
+	var rows strings.Builder
 	for _, f := range capability.All() {
-		row := []string{"`" + string(f) + "`"}
+		name, row, differs := "`"+string(f)+"`", "", false
 		for _, features := range found {
-			row = append(row, marks[features[f]])
+			row += " | " + marks[features[f]]
+			differs = differs || features[f] != capability.Supported
 		}
-		fmt.Fprintf(&out, "| %s |\n", strings.Join(row, " | "))
+		if differs {
+			fmt.Fprintf(&rows, "| %s%s |\n", name, row)
+		} else {
+			honoured = append(honoured, name)
+		}
 	}
-	return out.String()
+	return fmt.Sprintf("All of them honour %s.\n\n| %s |\n|%s|\n%s", strings.Join(honoured, ", "), strings.Join(head, " | "),
+		strings.Join(rule, "|"), rows.String())
 }

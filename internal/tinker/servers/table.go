@@ -29,7 +29,7 @@ var tested = []Server{
 		Tested: "JAX, CPU, Python 3.12, on 2026-11-27: every feature with our own client, and three steps of a learner " +
 			"that died while the state of a step was saved and while it loaded one",
 		Known: "the run completes, and the final weights have three steps; no TrainingRun of a cluster was trained at it. " +
-			"[Below](#skyrl-040) is what differs from 0.3.0",
+			"[Differences from 0.3.0](#skyrl-040)",
 	},
 }
 
@@ -37,14 +37,13 @@ var tested = []Server{
 var untested = []Server{
 	{
 		Name: "hosted Tinker", SDK: "0.38.0",
-		Known: "it needs an account: run the command above with your key. The client is written against the published " +
-			"API and SDK; stable_reinforce, which has no published formula, is not offered",
+		Known: "run the command above with your key. The client is written against the published API and SDK; " +
+			"stable_reinforce, which has no published formula, is not offered",
 	},
 	{
 		Name: "OpenRL", SDK: "0.22.7",
-		Known: "by its documentation and source of April 2026 (bfc0f09), and its compatibility file of August 2026, " +
-			"which states 41 of 82 methods, and no durable checkpoints: without states that can be loaded, a run " +
-			"cannot resume",
+		Known: "by its source of April 2026 (bfc0f09) and its compatibility file of August 2026: 41 of 82 methods, and " +
+			"no durable checkpoints, without which a run cannot resume",
 	},
 	{
 		Name: "TuFT", SDK: "0.32",
@@ -54,18 +53,17 @@ var untested = []Server{
 	{
 		Name: "Miles", Version: "0.2.0", SDK: "0.26.2",
 		Known: "by its roadmap of 2026-09-15 (radixark/miles, issue 3284): it has states, snapshots to sample from and " +
-			"repeats that are recognised, and neither TTLs and user metadata of checkpoints nor seeds of adapters, " +
-			"`train_*` flags and calls that publish or fetch checkpoints. Without metadata a run resumes from its " +
-			"rows",
+			"repeats that are recognised, but no TTLs and user metadata of checkpoints, seeds of adapters, `train_*` " +
+			"flags and calls that publish or fetch checkpoints. Without metadata a run resumes from its rows",
 	},
 	{
 		Name: "VeRL-Tinker", SDK: "0.19.0",
 		Known: "by the source of verl-recipe of 2026-08-05 (48ea0a7): its SDK sends JSON, and it serves one client at a " +
-			"time; a run's workers and learner are several",
+			"time, but a run has several",
 	},
 	{
 		Name: "TCRL of Tencent", SDK: "0.12.0",
-		Known: "by a survey of November 2026, which tells no more than the SDK that it pins, which sends JSON",
+		Known: "by a survey of November 2026: it pins this SDK, which sends JSON",
 	},
 	{
 		Name: "tinker-cloud",
@@ -74,13 +72,13 @@ var untested = []Server{
 	},
 	{
 		Name: "Twinkle",
-		Known: "by its source of 2026-07-22 (1a1d884): it needs the official SDK patched, so that its wire format may " +
-			"differ from the one that this client speaks",
+		Known: "by its source of 2026-07-22 (1a1d884): it needs a patched SDK, so that its wire format may differ from " +
+			"this client's",
 	},
 	{
 		Name: "Baseten Loops",
-		Known: "by its documentation: the package baseten-loops-tinker replaces the Python package tinker by Baseten's " +
-			"own client; whether its servers read this client's requests is not documented",
+		Known: "by its documentation: the package baseten-loops-tinker replaces the Python package tinker; whether its " +
+			"servers read this client's requests is not documented",
 	},
 	{
 		Name:  "Modal Spindle, Fireworks, MinT",
