@@ -131,6 +131,6 @@ func FeatureTable() string {
 			honoured = append(honoured, name)
 		}
 	}
-	return fmt.Sprintf("All of them honour %s.\n\n| %s |\n|%s|\n%s", strings.Join(honoured, ", "), strings.Join(head, " | "),
-		strings.Join(rule, "|"), rows.String())
+	return fmt.Sprintf("All of them honour %s.\n\n| %s |\n|%s|\n%s", strings.Join(honoured, ", "),
+		strings.Join(head, " | "), strings.Join(rule, "|"), rows.String())
 }
