@@ -109,6 +109,32 @@ func TestUnusableTemplatesOfARepository(t *testing.T) {
 	}
 }
 
+// TestTemplatesHaveTheDateOfTheRun renders a template that writes the date. The clock has no part in it.
+func TestTemplatesHaveTheDateOfTheRun(t *testing.T) {
+	const dated = `{{ strftime_now('%d %B %Y') }}{% for m in messages %} {{ m.content }}{{ eos_token }}{% endfor %}`
+	template := contract.Template{Text: dated, Names: map[string]string{"eos_token": "<|end|>"}}
+	for date, want := range map[string]string{"2026-11-27": "27 November 2026 q<|end|>", "2019-02-01": "01 February 2019 q<|end|>"} {
+		model := templatedModel(template)
+		model.Date = date
+		r, err := ForModel(t.Context(), repository(t, http.StatusNotFound, nil), model)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ids, err := r.Prompt(renderer.Conversation{Messages: []chat.Message{{Role: chat.RoleUser, Content: "q"}}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, err := r.Tokens.Decode(ids); err != nil || got != want {
+			t.Errorf("date %s: got %q, %v, want %q", date, got, err, want)
+		}
+	}
+	model := templatedModel(template)
+	model.Date = "27 November"
+	if _, err := ForModel(t.Context(), repository(t, http.StatusNotFound, nil), model); err == nil {
+		t.Error("a date of another form is taken")
+	}
+}
+
 func TestCheckComparesTemplates(t *testing.T) {
 	sent := contract.Template{Text: short, Names: map[string]string{"eos_token": "<|end|>"}}
 	r, err := ForModel(t.Context(), repository(t, http.StatusNotFound, nil), templatedModel(sent))
