@@ -23,6 +23,7 @@ func TestRenderCheck(t *testing.T) {
 	qwen, template := file(t, "tokenizer.json", vocabulary), file(t, "chatml.jinja", text)
 	changed := file(t, "changed.jinja", []byte(strings.Replace(string(text), `'<|im_start|>' + m.role + '\n'`,
 		`'<|im_start|>' + m.role + ' '`, 1)))
+	dated := file(t, "dated.jinja", []byte("{{ strftime_now('%d %B %Y') }}{% for m in messages %} {{ m.content }}<|im_end|>{% endfor %}"))
 	hub := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch path.Base(r.URL.Path) {
 		case "tokenizer.json":
@@ -71,6 +72,10 @@ func TestRenderCheck(t *testing.T) {
 			want: []string{`{"same":true,"tokens":10}`}},
 		"a template that cannot be used": {args: "--template " + file(t, "broken.jinja", []byte("\n{% nosuch %}")) +
 			" --tokenizer " + qwen, stdin: hello, code: cli.ExitFailure, want: []string{"line 2"}},
+		"a template with a date": {args: "--date 2026-11-27 --template " + dated + " --tokenizer " + qwen, stdin: hello,
+			want: []string{`"text":"27 November 2026 Hello!<|im_end|>`}},
+		"a template with a date that is not given": {args: "--template " + dated + " --tokenizer " + qwen, stdin: hello,
+			code: cli.ExitUsage, want: []string{"--date is required"}},
 		"check and parse": {args: "--check --parse --renderer qwen3 --tokenizer " + qwen, code: cli.ExitUsage,
 			want: []string{"--check", "--parse"}},
 		"renderer and template": {args: "--renderer qwen3 --template " + template + " --tokenizer " + qwen,

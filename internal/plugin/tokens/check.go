@@ -51,13 +51,26 @@ func (f *renderFlags) byTemplate(ctx context.Context, env cli.IO, from source) (
 	if err != nil {
 		return nil, err
 	}
-	date := time.Time{}
-	if f.options.Date != "" {
-		if date, err = time.Parse(time.DateOnly, f.options.Date); err != nil {
-			return nil, cli.Misused("--date %q is not YEAR-MONTH-DAY", f.options.Date)
-		}
+	date, err := f.dateFor(read.Text)
+	if err != nil {
+		return nil, err
 	}
 	return templated.New(templated.Config{Template: read.Text, Tokens: from.tokens, Names: read.Names, Date: date})
+}
+
+// dateFor returns the date that a template writes into prompts. A run has one; the clock's would differ from it.
+func (f *renderFlags) dateFor(template string) (time.Time, error) {
+	if f.options.Date == "" {
+		if strings.Contains(template, "strftime_now") {
+			return time.Time{}, cli.Misused("--date is required: the chat template writes the date. A run has model.date")
+		}
+		return time.Time{}, nil
+	}
+	date, err := time.Parse(time.DateOnly, f.options.Date)
+	if err != nil {
+		return time.Time{}, cli.Misused("--date %q is not YEAR-MONTH-DAY", f.options.Date)
+	}
+	return date, nil
 }
 
 // checker compares the prompts of a renderer with the prompts of a template or of another program.

@@ -79,7 +79,7 @@ func NewRender(env cli.IO) *cobra.Command {
 	flags.BoolVar(&f.check, "check", false,
 		"compare the prompts with those of the chat template, or with the field expected")
 	flags.BoolVar(&f.parse, "parse", false, "read the ids of replies and write messages")
-	flags.StringVar(&f.options.Date, "date", "", "`YEAR-MONTH-DAY` that gpt_oss writes into prompts")
+	flags.StringVar(&f.options.Date, "date", "", "`YEAR-MONTH-DAY` that gpt_oss, or a chat template, writes into prompts")
 	flags.StringVar(&f.options.Begin, "begin", "",
 		"`TOKEN` that begins texts, for role_colon with a file; a model has its own")
 	flags.StringVar(&f.options.End, "end", "", "`TOKEN` that ends texts, for role_colon with a file; a model has its own")
