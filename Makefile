@@ -230,14 +230,14 @@ conformance-agents: $(GOTESTSUM) ## Have agents of openai-agents, litellm, mini-
 	@sort $(CACHE)/conformance-agents.txt
 
 .PHONY: conformance-models
-conformance-models: $(GOTESTSUM) ## Compare tokenizers with the reference packages (MODELS_TEXTS=2000 texts a family).
+conformance-models: $(GOTESTSUM) ## Compare tokenizers with the reference packages (MODELS_TEXTS=2000 texts a family), and made chat templates with jinja2.
 	@hack/need-python.sh
 	$(call suite,-tags models -count=1 -timeout 60m ./test/models/...,CGO_ENABLED=0)
 
 .PHONY: conformance-templates
-conformance-templates: $(GOTESTSUM) ## Compare chat templates with jinja2: those of trl and llama.cpp, edits of them, and made ones (10 minutes; not in `make test`).
+conformance-templates: $(GOTESTSUM) ## Compare chat templates with jinja2: those of trl and llama.cpp with their turns, edits of them, and MODELS_TEXTS made ones (10 minutes; not in `make test`).
 	@hack/need-python.sh
-	$(call suite,-tags models$(comma)templates -count=1 -timeout 60m -run 'Template|Recorded' ./test/models,CGO_ENABLED=0)
+	$(call suite,-tags models$(comma)templates -count=1 -timeout 200m -run 'Template|Recorded' ./test/models,CGO_ENABLED=0)
 
 .PHONY: conformance-observe
 conformance-observe: ## Compare with the official packages of tracking services, with peft, headless Chromium, and with Prometheus on the local cluster (installs 8 GB; not in `make test`).

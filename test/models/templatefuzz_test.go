@@ -1,16 +1,14 @@
 // Copyright 2026 The tinker-operator authors.
 // SPDX-License-Identifier: Apache-2.0
 
-//go:build models && templates
+//go:build models
 
 package models
 
 import (
 	"fmt"
-	"maps"
 	"math/rand/v2"
 	"regexp"
-	"slices"
 	"strings"
 	"testing"
 )
@@ -180,6 +178,7 @@ var addresses = regexp.MustCompile(
 
 // TestMadeTemplates compares the interpreter with jinja2 on MODELS_TEXTS (2000) templates made by chance.
 func TestMadeTemplates(t *testing.T) {
+	t.Parallel()
 	count, seed := number(t, "MODELS_TEXTS", 2000), number(t, "MODELS_SEED", 1)
 	g := &snippets{Rand: rand.New(rand.NewPCG(seed, 1))}
 	compareTemplates(t, seed, func(yield func(templateQuestion) bool) {
@@ -192,10 +191,13 @@ func TestMadeTemplates(t *testing.T) {
 	})
 }
 
+// uncalled are methods of dicts as values. Their text has an address, also where a loop takes it apart.
+var uncalled = regexp.MustCompile(`\.(items|keys|values)([^\w(]|$)`)
+
 // compareTemplates prints the first differences.
 func compareTemplates(t *testing.T, seed uint64, questions func(yield func(templateQuestion) bool)) {
 	t.Helper()
-	wrong, compared, texts := 0, 0, 0
+	wrong, compared, texts, skipped := 0, 0, 0, 0
 	askProgram(t, []string{"templates.py"}, questions, func(q templateQuestion, want templateAnswer) {
 		compared++
 		if want.Text != nil {
@@ -204,14 +206,17 @@ func compareTemplates(t *testing.T, seed uint64, questions func(yield func(templ
 				return
 			}
 		}
-		if d := templateDifference(q, want); d != "" {
+		switch d := templateDifference(q, want); {
+		case d != "" && want.Text != nil && uncalled.MatchString(q.Source):
+			skipped++
+		case d != "":
 			if wrong++; wrong <= 40 {
 				t.Errorf("%s: %q: %.600s", q.Name, last(q.Source, 3000), d)
 			}
 		}
 	})
-	t.Logf("MODELS_SEED=%d: %d differences in %d renderings, of which jinja2 refuses %d", seed, wrong, compared,
-		compared-texts)
+	t.Logf("MODELS_SEED=%d: %d differences in %d renderings, of which jinja2 refuses %d; %d more print an address", seed,
+		wrong, compared, compared-texts, skipped)
 }
 
 func last(text string, most int) string {
@@ -219,53 +224,4 @@ func last(text string, most int) string {
 		return "..." + text[:most]
 	}
 	return text
-}
-
-var pieces = regexp.MustCompile(`\{[%{#][-+]?|[-+]?[%}#]\}|\w+|'[^'\n]*'|\s+|.`)
-
-// edited changes a template in a few places.
-func (g *snippets) edited(source string) string {
-	parts := pieces.FindAllString(source, -1)
-	for range 1 + g.IntN(3) {
-		i, j := g.IntN(len(parts)), g.IntN(len(parts))
-		switch g.IntN(7) {
-		case 0:
-			parts = slices.Delete(parts, i, i+1)
-		case 1:
-			parts = slices.Insert(parts, i, parts[j])
-		case 2:
-			parts[i], parts[j] = parts[j], parts[i]
-		case 3:
-			parts[i] = parts[j]
-		case 4:
-			parts[i] = g.one("not", "none", "true", "''", "[]", "0", "-1", "messages", "loop", "|trim", "|length", "|tojson",
-				"is defined", "[0]", "[-1:]", " or ", " and ")
-		case 5:
-			parts[i] = strings.NewReplacer("{%", "{%-", "%}", "-%}", "{{", "{{-", "}}", "-}}", "-", "").Replace(parts[i])
-		default:
-			parts = slices.Insert(parts, i, g.one("\n", " ", "  {# c #}\n", "{{ loop }}", "{% set content = 1 %}",
-				"{{ messages|length }}", "{%- if true %}x{% endif %}"))
-		}
-	}
-	return strings.Join(parts, "")
-}
-
-// TestEditedTemplates compares on edits of the templates of models: one in ten of MODELS_TEXTS.
-func TestEditedTemplates(t *testing.T) {
-	count, seed := number(t, "MODELS_TEXTS", 2000)/10, number(t, "MODELS_SEED", 1)
-	all, talks := templates(t), conversations(t)
-	names := slices.Sorted(maps.Keys(all))
-	g := &snippets{Rand: rand.New(rand.NewPCG(seed, 2))}
-	compareTemplates(t, seed, func(yield func(templateQuestion) bool) {
-		for range count {
-			name := g.one(names...)
-			source := g.edited(all[name])
-			for range 3 {
-				c := talks[g.IntN(len(talks))]
-				if !yield(templateQuestion{name + ": " + c.Name, source, string(c.Variables)}) {
-					return
-				}
-			}
-		}
-	})
 }

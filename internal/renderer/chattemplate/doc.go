@@ -19,7 +19,8 @@
 //
 //   - Expressions of constants alone are computed when they run. jinja2 folds them when it compiles, so that a few
 //     senseless ones differ: a slice of a number is undefined there, and {[]: 1} fails where it is never reached.
-//   - The names self and lipsum do not exist.
+//   - The names self and lipsum do not exist, and neither do sets: subtracting the keys or items of a
+//     dict, and ordering them, is refused.
 //   - include, import, extends, block and autoescape are refused when a template is parsed, because a chat template
 //     is one text.
 //   - The filters random, urlize, xmlattr, pprint, striptags, wordwrap and filesizeformat are refused by name, and
