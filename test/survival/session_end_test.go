@@ -22,8 +22,8 @@ func TestSessionsAreFinishedOnceTheRunIs(t *testing.T) {
 		t.Errorf("%d sessions are finished by a learner that died, want none", n)
 	}
 	w.checkSame(w.waitFor(w.startLearner(2, nil), contract.CauseCompleted))
-	if n := w.sim.Stats().Calls["finish_session"]; n != 2 {
-		t.Errorf("%d sessions are finished, want 2: those of the models and of the samples", n)
+	if n := w.sim.Stats().Calls["finish_session"]; n != 3 {
+		t.Errorf("%d sessions are finished, want 3: those of the models, of the samples, and of the optimizer's check", n)
 	}
 }
 

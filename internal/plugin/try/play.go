@@ -8,6 +8,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"golang.org/x/sync/errgroup"
 
@@ -51,10 +52,19 @@ func (t *trial) play(ctx context.Context, file contract.RunFile) error {
 		client.SessionRequest{Tags: []string{"kubectl-tinker-try"}}); err != nil {
 		return t.explain(err)
 	}
+	defer finish(ctx, endpoint, lessor.session)
 	if err := lessor.play(ctx, worker.Run); err != nil {
 		return t.explain(err)
 	}
 	return t.printGroups(lessor.results())
+}
+
+// finish tells the endpoint that a session is over. It expires otherwise.
+func finish(ctx context.Context, endpoint *client.Client, session string) {
+	const patience = 5 * time.Second
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), patience)
+	defer cancel()
+	_ = endpoint.FinishSession(ctx, session)
 }
 
 // leases returns a lease for each episode.

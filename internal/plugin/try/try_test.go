@@ -128,6 +128,13 @@ func TestTryTrainsStepsOfARun(t *testing.T) {
 // endpoint serves a simulator that accepts the key tml-right, and returns its URL.
 func endpoint(t *testing.T) string {
 	t.Helper()
+	_, url := simulator(t)
+	return url
+}
+
+// simulator serves a simulator as endpoint does, and returns it with its URL.
+func simulator(t *testing.T) (*tinkersim.Server, string) {
+	t.Helper()
 	sim, err := tinkersim.New(tinkersim.Options{Dir: t.TempDir(), APIKey: "tml-right"})
 	if err != nil {
 		t.Fatal(err)
@@ -138,14 +145,18 @@ func endpoint(t *testing.T) string {
 		server.CloseClientConnections()
 		server.Close()
 	})
-	return server.URL
+	return sim, server.URL
 }
 
 func TestTryOnAnEndpoint(t *testing.T) {
-	args := []string{"-f", "-", "--url", endpoint(t), "--episodes", "1", "--max-tokens", "16"}
+	sim, url := simulator(t)
+	args := []string{"-f", "-", "--url", url, "--episodes", "1", "--max-tokens", "16"}
 	if stdout, stderr, err := call(t, map[string]string{"TINKER_API_KEY": "tml-right"}, environment(t),
 		args...); err != nil || !strings.Contains(stdout, "assistant:") {
 		t.Errorf("with the right key: %v\n%s%s", err, stdout, stderr)
+	}
+	if calls := sim.Stats().Calls; calls["create_session"] != 1 || calls["finish_session"] != 1 {
+		t.Errorf("%d sessions are created and %d finished, want one", calls["create_session"], calls["finish_session"])
 	}
 	if _, _, err := call(t, map[string]string{"TINKER_API_KEY": "tml-wrong"}, environment(t), args...); err == nil ||
 		!strings.Contains(err.Error(), "TINKER_API_KEY") {

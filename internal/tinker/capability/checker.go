@@ -249,8 +249,11 @@ func (k *check) cleanUp(ctx context.Context) {
 	}
 	for _, id := range k.trainer.left() {
 		if k.findings.support(UnloadModel) == Unsupported || ctx.Err() != nil {
-			return
+			break
 		}
 		_ = k.trainer.API.UnloadModel(ctx, id)
+	}
+	for _, session := range k.trainer.sessions {
+		_ = k.trainer.API.FinishSession(ctx, session) // It expires at a server that cannot finish it.
 	}
 }

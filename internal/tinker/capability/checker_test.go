@@ -103,6 +103,18 @@ func lacks(report capability.Report, features []capability.Feature) map[capabili
 
 type supports map[capability.Feature]capability.Support
 
+// TestSessionsOfTheCheckAreFinished has the check end its sessions, also those whose model could not be made at first.
+func TestSessionsOfTheCheckAreFinished(t *testing.T) {
+	sim, checker := server(t, chain())
+	checker.Features = listings
+	addFaults(t, sim, fault.Rule{Op: "forward_backward", Do: fault.LoseFuture, Count: 1})
+	run(t, checker)
+	calls := sim.Stats().Calls
+	if calls["create_session"] == 0 || calls["finish_session"] != calls["create_session"] {
+		t.Errorf("%d of %d sessions are finished", calls["finish_session"], calls["create_session"])
+	}
+}
+
 func TestSimulatorSupportsEverything(t *testing.T) {
 	sim, checker := server(t, chain())
 	report := run(t, checker)

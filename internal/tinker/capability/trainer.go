@@ -91,6 +91,8 @@ type trainer struct {
 	// nextModel is the number of the next model in the session; created are the ids of all.
 	nextModel int
 	created   []string
+	// sessions are all sessions of the check: another try makes another one.
+	sessions []string
 }
 
 // createSession creates the session of further models.
@@ -100,6 +102,7 @@ func (t *trainer) createSession(ctx context.Context) error {
 		return fmt.Errorf("creating a session: %w", err)
 	}
 	t.session, t.nextModel = session, 0
+	t.sessions = append(t.sessions, session)
 	t.keepAlive.Go(func() { t.API.KeepAlive(ctx, session, nil) })
 	return nil
 }
