@@ -81,6 +81,7 @@ var bounded = map[string]bound{
 		"tinker/client: a minute a request; package stall for archives"},
 	"internal/plugin/runpod/runpod.go context.WithoutCancel":         {1, "10 s"},
 	"internal/plugin/checkpoints/export.go context.WithoutCancel":    {1, "10 s"},
+	"internal/plugin/try/play.go context.WithoutCancel":              {1, "5 s"},
 	"internal/plugin/try/prompts.go context.WithoutCancel":           {1, "10 s"},
 	"internal/plugin/transcripts/transcripts.go exec.CommandContext": {1, "the command: SIGINT"},
 	"internal/plugin/runpod/forward.go http.Client":                  {1, "30 s"},
