@@ -319,7 +319,8 @@ func (*pauses) CountJudge(environment.JudgeUsage)        {}
 func (*pauses) RecordJudgements([]environment.Judgement) {}
 func (p *pauses) Pause() func()                          { p.began++; return func() { p.ended++ } }
 
-// TestNothingBeginsWithoutItsReward starts episodes of code that cannot be loaded. Nothing is sampled for them.
+// TestNothingBeginsWithoutItsReward starts episodes of code that cannot be loaded. Nothing is sampled for them, and a
+// person is told within 15 seconds.
 func TestNothingBeginsWithoutItsReward(t *testing.T) {
 	cases := map[string]struct {
 		code, want string
@@ -341,7 +342,11 @@ func TestNothingBeginsWithoutItsReward(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			g := r.grader(t, Options{Code: tc.code})
 			env := Serve(nil, nil, []*Grader{g}, true)
+			began := time.Now()
 			_, err := env.Start(t.Context(), environment.Task{})
+			if took := time.Since(began); took > 15*time.Second {
+				t.Errorf("the error was told after %s", took)
+			}
 			var fault *environment.Fault
 			var code *CodeError
 			if !errors.As(err, &fault) || !fault.Unavailable || fault.Permanent || !errors.As(err, &code) ||
