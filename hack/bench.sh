@@ -32,6 +32,9 @@ echo "== what config/samples/solver-judge.yaml and rlvr.yaml learn on held-out t
 bench '^Benchmark(SolverJudge|Rubrics)$' 1x -timeout 3h ./test/survival
 echo "== the same of config/samples/python-reward.yaml, python-environment.yaml and self-play.yaml, whose code is Python"
 bench '^Benchmark(PythonReward|PythonEnvironment|SelfPlay)$' 1x -timeout 3h ./test/survival
+echo "== the same of config/samples/cookbook.yaml, whose environment is the cookbook's own"
+COOKBOOK_BENCH_PYTHON=$(test/conformance/venv "$PWD/config/samples/environments/cookbook/requirements.txt")/bin/python \
+  bench '^BenchmarkCookbookSample$' 1x -timeout 3h ./test/survival
 echo "== the gain of half of config/samples/distillation.yaml on held-out tasks with three seeds (goal: 0.1 with each), and with a teacher that knows no more (0.05)"
 bench '^BenchmarkDistillation$' 1x -timeout 1h ./test/survival
 echo "== the same of config/samples/sft.yaml, also of the negative log-likelihood of held-out rows (goal: 0.1 of each), and with the answers of other rows (0.05)"

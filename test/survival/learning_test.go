@@ -9,7 +9,9 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"os"
 	"path"
+	"path/filepath"
 	"testing"
 
 	"github.com/tinker-operator/tinker-operator/internal/contract"
@@ -67,6 +69,26 @@ func BenchmarkPythonEnvironment(b *testing.B) {
 // BenchmarkSelfPlay measures the learning of the sample self-play.yaml, whose policy plays against itself.
 func BenchmarkSelfPlay(b *testing.B) {
 	learningSample{file: "self-play.yaml", metrics: []string{"pass@1"}, tasks: 64, samples: 8, python: true}.measure(b)
+}
+
+// BenchmarkCookbookSample measures the learning of the sample cookbook.yaml, whose environment is the cookbook's own.
+// The variable COOKBOOK_BENCH_PYTHON names a Python that has the packages of the sample's image.
+func BenchmarkCookbookSample(b *testing.B) {
+	python := os.Getenv("COOKBOOK_BENCH_PYTHON")
+	if python == "" {
+		b.Skip("COOKBOOK_BENCH_PYTHON is not set")
+	}
+	folder, err := filepath.Abs("../../config/samples/environments/cookbook")
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.Setenv("PATH", filepath.Dir(python)+":"+os.Getenv("PATH"))
+	b.Setenv("PYTHONPATH", folder)
+	b.Setenv("PYTHONDONTWRITEBYTECODE", "1")
+	b.Setenv("HF_HUB_OFFLINE", "1")
+	learningSample{
+		file: "cookbook.yaml", metrics: []string{"env/cookbook/cookbook_correct"}, tasks: 8, samples: 8, python: true,
+	}.measure(b)
 }
 
 // BenchmarkDistillation measures the gain of half the steps of the sample distillation.yaml, with three seeds, and as a
@@ -150,7 +172,7 @@ func (l learningSample) train(b *testing.B, seed int64, shuffled bool) map[strin
 	s.WriteConfigMaps(b, root)
 	builder := registry.Builder{Data: source.New(source.Config{Root: root, Dir: b.TempDir(), Space: 1 << 24}).Open}
 	if l.python {
-		host := &pythonreward.Host{Socket: startRunner(b).socket(), InheritEnv: true}
+		host := &pythonreward.Host{Socket: startRunner(b).socket(), InheritEnv: true, Env: variablesOf(s)}
 		b.Cleanup(host.Close)
 		builder.Programs = func(contract.Definition) *pythonreward.Host { return host }
 	}
@@ -190,6 +212,17 @@ func (l learningSample) train(b *testing.B, seed int64, shuffled bool) map[strin
 		changes[name] = c
 	}
 	return changes
+}
+
+// variablesOf returns the variables of the programs of a sample's environment.
+func variablesOf(s sample.Sample) map[string]string {
+	variables := map[string]string{}
+	if execution := s.Environments[0].Spec.Execution; execution != nil {
+		for _, v := range execution.Env {
+			variables[v.Name] = v.Value
+		}
+	}
+	return variables
 }
 
 // halfWidth returns half the width of the confidence interval of a metric of an evaluation; 0 for one of rows, which
