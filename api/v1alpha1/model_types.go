@@ -61,6 +61,7 @@ type Model struct {
 // +kubebuilder:validation:XValidation:rule="has(self.repository) != has(self.url)",message="give exactly one of repository and url"
 // +kubebuilder:validation:XValidation:rule="!has(self.url) || has(self.sha256)",message="url needs sha256, the digest of the file there: sha256sum prints it"
 // +kubebuilder:validation:XValidation:rule="!has(self.revision) || has(self.repository)",message="revision needs repository: give repository, or remove revision"
+// +kubebuilder:validation:XValidation:rule="!has(self.tokenSecretKeyRef) || has(self.repository)",message="tokenSecretKeyRef is a token for repository: give repository, or remove tokenSecretKeyRef"
 type Tokenizer struct {
 	// repository is a repository on the Hugging Face hub.
 	// +kubebuilder:validation:MaxLength=256
@@ -83,6 +84,11 @@ type Tokenizer struct {
 	// +kubebuilder:validation:XValidation:rule="self.matches('^[0-9a-f]{64}$')",message="sha256 must be 64 hexadecimal digits in lower case"
 	// +optional
 	SHA256 string `json:"sha256,omitempty"`
+	// tokenSecretKeyRef is the Secret key that holds a token for a private or gated repository. Only the learner and the
+	// workers of the run receive it, which download the tokenizer and the chat template with it. It may be changed at any
+	// time; the learner is restarted at a saved state.
+	// +optional
+	TokenSecretKeyRef *ref.SecretKey `json:"tokenSecretKeyRef,omitempty"`
 }
 
 // Tinker is the endpoint that samples and trains: an endpoint of the platform, or a server with a key of your own.

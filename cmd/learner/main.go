@@ -113,7 +113,8 @@ func configure(o options, logger *slog.Logger) (learner.Config, error) {
 	config := learner.Config{
 		APIKey: os.Getenv("TINKER_API_KEY"), UserAgent: version.UserAgent("tinker-operator-learner"),
 		Identity: os.Getenv("POD_NAME") + "/" + rand.Text(), Drain: drainOnSignal(),
-		Hub:        &fetch.Fetcher{Endpoint: os.Getenv("HF_ENDPOINT"), Token: os.Getenv("HF_TOKEN"), Logger: logger},
+		Hub: &fetch.Fetcher{Endpoint: os.Getenv("HF_ENDPOINT"), Token: os.Getenv("HF_TOKEN"),
+			TokenFile: os.Getenv(contract.TokenizerTokenVariable), Logger: logger},
 		OpenBucket: openBucket, Endpoint: os.Getenv(contract.EndpointVariable),
 	}
 	endpoint, err := transport.New(transport.FromEnvironment(os.Getenv))

@@ -39,8 +39,10 @@ type options struct {
 	connection                        transport.Options
 	// sharedServers is the prefix of the names of environment servers that the run has once.
 	sharedServers string
-	// hub fetches tokenizers.
-	hub fetch.Fetcher
+	// hub fetches the tokenizers of judges, and tokenFile is the file with the token for the tokenizer of the run's model;
+	// "" for the token of the hub.
+	hub       fetch.Fetcher
+	tokenFile string
 	// data is where data sets are read from and stored.
 	data source.Config
 }
@@ -50,6 +52,7 @@ func parseWorker(env environ) (options, error) {
 		connection: transport.FromEnvironment(env.getenv)}
 	o.sharedServers = env.getenv(contract.SharedServersVariable)
 	o.hub.Endpoint, o.hub.Token = env.getenv("HF_ENDPOINT"), env.getenv("HF_TOKEN")
+	o.tokenFile = env.getenv(contract.TokenizerTokenVariable)
 	flags := flag.NewFlagSet("rollout", flag.ContinueOnError)
 	flags.StringVar(&o.runFile, "run-file", "/etc/tinker-operator/run/"+contract.RunFileName,
 		"`file` that says which run this is")
@@ -183,6 +186,8 @@ func build(o options, logger *slog.Logger) (parts, error) {
 
 // rendererOf returns what loads the renderer of the run's model.
 func rendererOf(o options, file contract.RunFile) func(context.Context, *contract.Template) (*load.Renderer, error) {
+	hub := o.hub
+	hub.TokenFile = o.tokenFile
 	model := file.Fixed.Model
 	if t := model.Tokenizer; t != nil {
 		pinned := *t
@@ -192,7 +197,7 @@ func rendererOf(o options, file contract.RunFile) func(context.Context, *contrac
 	return func(ctx context.Context, template *contract.Template) (*load.Renderer, error) {
 		model := model
 		model.Template = template
-		return load.ForModel(ctx, &o.hub, model)
+		return load.ForModel(ctx, &hub, model)
 	}
 }
 

@@ -158,6 +158,10 @@ type Model struct {
 	Tokenizer *Tokenizer `json:"tokenizer,omitempty"`
 }
 
+// TokenizerTokenVariable is the environment variable of learners and workers with the file that has the token of
+// model.tokenizer.tokenSecretKeyRef. The run file has nothing of it: the token decides nothing, and may change.
+const TokenizerTokenVariable = "TOKENIZER_TOKEN_FILE"
+
 // Tokenizer is the source of a vocabulary's file: a repository of a Hugging Face hub, or a URL.
 type Tokenizer struct {
 	Repository string `json:"repository,omitempty"`

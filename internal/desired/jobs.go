@@ -152,8 +152,10 @@ func RolloutTemplateDigest(run *v1alpha1.TrainingRun) string {
 
 		Connection *connection   `json:",omitempty"`
 		Endpoint   *ref.Endpoint `json:",omitempty"`
+
+		TokenizerToken *ref.SecretKey `json:",omitempty"`
 	}{PodOverrides(run, v1alpha1.TargetWorkers), run.Spec.Tinker.APIKeySecretKeyRef, connectionOf(run.Spec.Tinker),
-		run.Spec.Tinker.EndpointRef})
+		run.Spec.Tinker.EndpointRef, tokenizerToken(run)})
 }
 
 // ProbeTemplateDigest digests the settings of a probe's pod that a user can change.

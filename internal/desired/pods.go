@@ -28,6 +28,7 @@ const (
 	spillDir       = "/var/spill"
 	tokenizerDir   = "/var/tokenizers"
 	dataDir        = "/var/data"
+	tokenDir       = "/etc/tinker-operator/tokenizer"
 
 	runVolume         = "tinker-operator-run"
 	credentialsVolume = "tinker-operator-link"
@@ -40,6 +41,7 @@ const (
 	wandbVolume       = "tinker-operator-wandb"
 	mlflowVolume      = "tinker-operator-mlflow"
 	openRewardVolume  = "tinker-operator-openreward"
+	tokenVolume       = "tinker-operator-tokenizer-token"
 
 	healthPort = 8081
 
@@ -107,6 +109,7 @@ func learnerTemplate(run *v1alpha1.TrainingRun, attempt int32, linkName string,
 	if named := run.Spec.Tinker.EndpointRef; named != nil {
 		p.container.Env = append(p.container.Env, corev1.EnvVar{Name: contract.EndpointVariable, Value: named.Name})
 	}
+	p.mountTokenizerToken(run.Spec.Model.Tokenizer)
 	p.keepArtifacts(run.Spec.Artifacts)
 	p.mountTrackingKeys(run.Spec.Tracking)
 	return p.template(LearnerLabels(run, attempt), userLabels(run), PodOverrides(run, v1alpha1.TargetLearner), settings)
@@ -149,6 +152,7 @@ func rolloutTemplate(run *v1alpha1.TrainingRun, attempt int32, linkName string,
 	p.connect(run, attempt)
 	p.mount(emptyVolume(spillVolume, spillLimit), spillDir)
 	p.mount(emptyVolume(tokenizerVolume, tokenizerLimit), tokenizerDir)
+	p.mountTokenizerToken(run.Spec.Model.Tokenizer)
 	return p.template(labels, userLabels(run), PodOverrides(run, v1alpha1.TargetWorkers), settings)
 }
 

@@ -13,6 +13,7 @@ import (
 
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1/algorithm"
+	"github.com/tinker-operator/tinker-operator/api/v1alpha1/ref"
 )
 
 // fieldResumeFrom is the field that names the run to continue.
@@ -24,8 +25,11 @@ const fieldSupervised = "supervised"
 // fieldEndpointRef is the field of the endpoint of the platform.
 const fieldEndpointRef = "tinker.endpointRef"
 
-// settingAPIKey is the field of the API key.
-const settingAPIKey = "tinker.apiKeySecretKeyRef"
+// settingAPIKey and FieldTokenizerToken are the fields of the API key and of the token for the tokenizer's repository.
+const (
+	settingAPIKey       = "tinker.apiKeySecretKeyRef"
+	FieldTokenizerToken = "model.tokenizer.tokenSecretKeyRef"
+)
 
 // fieldAlgorithm is the field of the algorithm, and FieldSteps and FieldEpochs are the fields of its length, which may
 // be raised if the learning rate does not depend on it.
@@ -50,9 +54,34 @@ func Raised(run *v1alpha1.TrainingRun) bool {
 	return is.Steps != nil && wanted.Steps > *is.Steps || is.Epochs != nil && wanted.Epochs > *is.Epochs
 }
 
-// APIKeyChanged reports whether the spec names another API key than a learner's Job was created with.
-func APIKeyChanged(run *v1alpha1.TrainingRun, job *batchv1.Job) bool {
-	return slices.Contains(PendingChanges(run, job), settingAPIKey)
+// ChangedKey returns the field of a key or token that differs from the one that a learner's Job was created with; "" for
+// none. The learner is restarted for it: it may wait because the former one is refused.
+func ChangedKey(run *v1alpha1.TrainingRun, job *batchv1.Job) string {
+	changed := PendingChanges(run, job)
+	for _, field := range []string{settingAPIKey, FieldTokenizerToken} {
+		if slices.Contains(changed, field) {
+			return field
+		}
+	}
+	return ""
+}
+
+// tokenizerToken returns the token for the tokenizer's repository; nil for none.
+func tokenizerToken(run *v1alpha1.TrainingRun) *ref.SecretKey {
+	if run.Spec.Model.Tokenizer == nil {
+		return nil
+	}
+	return run.Spec.Model.Tokenizer.TokenSecretKeyRef
+}
+
+// withoutToken returns the settings of a model that decide the weights.
+func withoutToken(model v1alpha1.Model) v1alpha1.Model {
+	if model.Tokenizer != nil {
+		tokenizer := *model.Tokenizer
+		tokenizer.TokenSecretKeyRef = nil
+		model.Tokenizer = &tokenizer
+	}
+	return model
 }
 
 // settingsOf digests each field of the spec that a learner reads when its attempt starts, and that may be changed
@@ -64,6 +93,7 @@ func settingsOf(run *v1alpha1.TrainingRun) map[string]string {
 		"rollouts.concurrency":                templateDigest(run.Spec.Rollouts.Concurrency),
 		"podOverrides":                        templateDigest(PodOverrides(run, v1alpha1.TargetLearner)),
 		settingAPIKey:                         templateDigest(run.Spec.Tinker.APIKeySecretKeyRef),
+		FieldTokenizerToken:                   templateDigest(tokenizerToken(run)),
 		"artifacts":                           templateDigest(run.Spec.Artifacts),
 		"budget":                              templateDigest(run.Spec.Budget),
 		"tracking":                            templateDigest(run.Spec.Tracking),
@@ -82,7 +112,7 @@ func settingsOf(run *v1alpha1.TrainingRun) map[string]string {
 // fixedSettingsOf digests each field that decides the weights, which can be changed until a first step is committed.
 func fixedSettingsOf(run *v1alpha1.TrainingRun) map[string]string {
 	return map[string]string{
-		"model":          templateDigest(run.Spec.Model),
+		"model":          templateDigest(withoutToken(run.Spec.Model)),
 		"tinker.baseURL": templateDigest(run.Spec.Tinker.BaseURL),
 		fieldEndpointRef: templateDigest(run.Spec.Tinker.EndpointRef),
 		"environments":   templateDigest(run.Spec.Environments),
@@ -125,8 +155,9 @@ func compare(run *v1alpha1.TrainingRun, digests, annotations map[string]string) 
 	}
 	for field, digest := range digests {
 		was, noted := former[field]
-		if !noted && (field == fieldResumeFrom || field == fieldSupervised || field == fieldEndpointRef) {
-			// Jobs that were created before the field existed do not note it, nor do those without an endpoint.
+		if !noted && slices.Contains(
+			[]string{fieldResumeFrom, fieldSupervised, fieldEndpointRef, FieldTokenizerToken}, field) {
+			// Jobs that were created before the field existed do not note it, nor do Jobs without an endpoint or a token.
 			was, noted = templateDigest((*v1alpha1.ResumeFrom)(nil)), true
 		}
 		if all = all && noted; noted && was != digest {
@@ -138,11 +169,14 @@ func compare(run *v1alpha1.TrainingRun, digests, annotations map[string]string) 
 }
 
 // learnerSettings is the annotation of a learner's Job, and of its run file, that PendingChanges and ChangedSettings
-// read. It is as before the field existed for a run without a TinkerEndpoint.
+// read. It is as before the fields existed for a run without a TinkerEndpoint and without a token for the tokenizer.
 func learnerSettings(run *v1alpha1.TrainingRun) string {
 	digests := settingsOf(run)
 	if run.Spec.Tinker.EndpointRef == nil {
 		delete(digests, fieldEndpointRef)
+	}
+	if tokenizerToken(run) == nil {
+		delete(digests, FieldTokenizerToken)
 	}
 	return string(encode(digests))
 }

@@ -7,8 +7,10 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/utils/ptr"
 
+	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1/ref"
 	apitracking "github.com/tinker-operator/tinker-operator/api/v1alpha1/tracking"
+	"github.com/tinker-operator/tinker-operator/internal/contract"
 )
 
 // mountTrackingKeys gives the learner the keys of these services as files. A missing Secret does not stop the pod, and
@@ -28,6 +30,17 @@ func (p *pod) mountTrackingKeys(spec *apitracking.Tracking) {
 	}
 }
 
+// mountTokenizerToken gives a pod that downloads the tokenizer the token for its repository, as a file.
+func (p *pod) mountTokenizerToken(tokenizer *v1alpha1.Tokenizer) {
+	if tokenizer == nil || tokenizer.TokenSecretKeyRef == nil {
+		return
+	}
+	p.mountKey(tokenVolume, *tokenizer.TokenSecretKeyRef, tokenDir)
+	p.container.Env = append(p.container.Env,
+		corev1.EnvVar{Name: contract.TokenizerTokenVariable, Value: tokenDir + "/" + KeyFile})
+}
+
+// mountKey mounts one key of a Secret as the file KeyFile of a folder. A missing Secret does not stop the pod.
 func (p *pod) mountKey(volume string, key ref.SecretKey, dir string) {
 	p.mount(corev1.Volume{Name: volume, VolumeSource: corev1.VolumeSource{Secret: &corev1.SecretVolumeSource{
 		SecretName: key.Name, Optional: ptr.To(true), DefaultMode: ptr.To[int32](0o440),

@@ -86,8 +86,8 @@ var storeTable = []entry{
 	{TokenizerBlocked, Row{
 		Conditions: progressing, Reason: inputBlocked, NeedsAction: true, Retry: Always,
 		Fact:   "The tokenizer cannot be loaded (%s).",
-		Means:  "The tokenizer is missing, has changed, is not supported, or cannot be read with its HF_TOKEN.",
-		Repair: "Check the source of model.tokenizer and the network."}},
+		Means:  "The tokenizer is missing, has changed, is not supported, or its repository refuses the token.",
+		Repair: "Check the source of model.tokenizer, its token and the network."}},
 	{DataBlocked, Row{
 		Conditions: progressing, Reason: inputBlocked, NeedsAction: true, Retry: Always,
 		Fact:   "A worker cannot read its data (%s).",

@@ -14,6 +14,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
+	"github.com/tinker-operator/tinker-operator/api/v1alpha1/ref"
 	"github.com/tinker-operator/tinker-operator/internal/status"
 )
 
@@ -54,6 +55,22 @@ var _ = Describe("A started run", func() {
 			run.Spec.InitFrom = &v1alpha1.InitFrom{Checkpoint: "tinker://a/weights/b", Optimizer: v1alpha1.OptimizerReset}
 		}),
 	)
+
+	It("may change the token of its tokenizer, and not the tokenizer", func() {
+		w := emptyEnv()
+		run := w.newRun()
+		run.Spec.Model.Tokenizer = &v1alpha1.Tokenizer{Repository: "org/gated"}
+		Expect(kube.Create(context.Background(), run)).To(Succeed())
+		now := metav1.Now()
+		run.Status.StartTime = &now
+		Expect(kube.Status().Update(context.Background(), run)).To(Succeed())
+		run.Spec.Model.Tokenizer.TokenSecretKeyRef = &ref.SecretKey{Name: "hf", Key: "TOKEN"}
+		Expect(kube.Update(context.Background(), run)).To(Succeed())
+		run.Spec.Model.Tokenizer.Repository = "org/other"
+		Expect(kube.Update(context.Background(), run)).To(MatchError(ContainSubstring("spec.model: Forbidden: ")))
+		run.Spec.Model.Tokenizer = nil
+		Expect(kube.Update(context.Background(), run)).To(MatchError(ContainSubstring("spec.model: Forbidden: ")))
+	})
 
 	DescribeTable("may change what decides the weights until that is fixed",
 		func(change func(*v1alpha1.TrainingRun)) {

@@ -334,6 +334,9 @@ var _ = Describe("A bad TrainingRun", func() {
 			"spec.model.tokenizer", "url needs sha256"),
 		Entry("revision of a URL", "spec: {model: {tokenizer: {url: 'https://h/t', revision: main, sha256: "+
 			strings.Repeat("a", 64)+"}}}", "spec.model.tokenizer", "give repository, or remove revision"),
+		Entry("token of a URL", "spec: {model: {tokenizer: {url: 'https://h/t', sha256: "+strings.Repeat("a", 64)+
+			", tokenSecretKeyRef: {name: hf, key: TOKEN}}}}", "spec.model.tokenizer",
+			"give repository, or remove tokenSecretKeyRef"),
 		Entry("tokenizer's repository without owner", "spec: {model: {tokenizer: {repository: qwen}}}",
 			"spec.model.tokenizer.repository", "must be OWNER/NAME"),
 		Entry("digest that is invalid", "spec: {model: {tokenizer: {repository: o/m, sha256: abc}}}",

@@ -37,6 +37,7 @@ import (
 const (
 	eventManagerKeyChanged = "ManagerKeyChanged"
 	eventAPIKeyChanged     = "APIKeyChanged"
+	eventTokenChanged      = "TokenChanged"
 	eventSettingsChanged   = "SettingsChanged"
 )
 
@@ -91,10 +92,13 @@ func (r *Reconciler) reportChanges(run *v1alpha1.TrainingRun, p plan) {
 		record.Events(r.Recorder, run, record.Warning(eventManagerKeyChanged, "Restart",
 			"The manager's key has changed: the learner is stopped at a saved state, and the next attempt has new credentials."))
 	}
-	if p.apiKeyChanged {
-		record.Events(r.Recorder, run, record.Warning(eventAPIKeyChanged, "Restart",
-			"tinker.apiKeySecretKeyRef has changed: the learner is stopped at a saved state, and the next attempt has the "+
-				"other key."))
+	if p.keyChanged != "" {
+		reason := eventAPIKeyChanged
+		if p.keyChanged == desired.FieldTokenizerToken {
+			reason = eventTokenChanged
+		}
+		record.Events(r.Recorder, run, record.Warning(reason, "Restart",
+			p.keyChanged+" has changed: the learner is stopped at a saved state, and the next attempt has the other key."))
 	}
 	if p.settingsChanged {
 		record.Events(r.Recorder, run, record.Normal(eventSettingsChanged, "Restart",

@@ -10,6 +10,8 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
+	"github.com/tinker-operator/tinker-operator/api/v1alpha1/ref"
 	"github.com/tinker-operator/tinker-operator/internal/contract"
 	"github.com/tinker-operator/tinker-operator/internal/controller/observe"
 	"github.com/tinker-operator/tinker-operator/internal/desired"
@@ -47,17 +49,33 @@ func TestPlanForChangedAPIKey(t *testing.T) {
 		replying(contract.HeartbeatReply{Attempt: 1, Progress: contract.Progress{Phase: contract.PhaseTraining}}))
 	seen.Credentials = "link-1"
 	run.Spec.Checkpoints.EverySteps = new(int64(7))
-	if p := makePlan(run, seen, now); len(p.deletes) > 0 || p.apiKeyChanged {
+	if p := makePlan(run, seen, now); len(p.deletes) > 0 || p.keyChanged != "" {
 		t.Errorf("a learner is stopped for another change: %+v", outcomeOf(p))
 	}
 	run.Spec.Tinker.APIKeySecretKeyRef.Name = "rotated"
 	p := makePlan(run, seen, now)
-	if len(p.deletes) != 1 || p.deletes[0].GetName() != job.Name || !p.apiKeyChanged || p.start != 0 {
+	if len(p.deletes) != 1 || p.deletes[0].GetName() != job.Name || p.keyChanged != "tinker.apiKeySecretKeyRef" || p.start != 0 {
 		t.Errorf("the plan for another key is %+v", outcomeOf(p))
 	}
 	job.DeletionTimestamp = ago(0)
-	if p := makePlan(run, seen, now); len(p.deletes) > 0 || p.apiKeyChanged {
+	if p := makePlan(run, seen, now); len(p.deletes) > 0 || p.keyChanged != "" {
 		t.Errorf("a learner that is being stopped is stopped again: %+v", outcomeOf(p))
+	}
+}
+
+// TestPlanForChangedToken has a learner that waits for its tokenizer begin again with another token.
+func TestPlanForChangedToken(t *testing.T) {
+	run := newRun(attempts(inProgress(1)))
+	run.Spec.Model.Tokenizer = &v1alpha1.Tokenizer{Repository: "org/gated"}
+	job := desired.LearnerJob(run, 1, "link-1", desired.Settings{Image: "image"})
+	seen := observing(1, observe.Learner{Job: job, Pod: newPod()},
+		replying(contract.HeartbeatReply{Attempt: 1, Progress: contract.Progress{Phase: contract.PhaseOpening}}))
+	seen.Credentials = "link-1"
+	run.Spec.Model.Tokenizer.TokenSecretKeyRef = &ref.SecretKey{Name: "hf", Key: "TOKEN"}
+	p := makePlan(run, seen, now)
+	if len(p.deletes) != 1 || p.keyChanged != desired.FieldTokenizerToken || p.settingsChanged || p.start != 0 {
+		t.Errorf("the plan for a first token is %+v, changed key %q, settings %v", outcomeOf(p), p.keyChanged,
+			p.settingsChanged)
 	}
 }
 

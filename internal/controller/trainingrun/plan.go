@@ -64,8 +64,8 @@ type plan struct {
 	servers workers.ServersAction
 	// credentialsChanged says that the learner is restarted because it has credentials of another manager key.
 	credentialsChanged bool
-	// apiKeyChanged says that the learner is restarted because tinker.apiKeySecretKeyRef has changed.
-	apiKeyChanged bool
+	// keyChanged is the field of a key or token whose change restarts the learner; "" for none.
+	keyChanged string
 	// settingsChanged says that the learner is restarted because the settings that decide the weights changed before a
 	// first step.
 	settingsChanged bool
@@ -285,10 +285,10 @@ func (p plan) withRunning(run *v1alpha1.TrainingRun, seen observe.State, now tim
 		p.credentialsChanged, p.deletes = len(jobs) > 0, append(p.deletes, jobs...)
 		return p
 	}
-	if key, settings := desired.APIKeyChanged(run, l.Job), settingsChanged(run, seen); key || settings {
-		jobs := learnerJob(seen, status.NewestAttempt(run))
-		p.apiKeyChanged, p.settingsChanged = key && len(jobs) > 0, settings && len(jobs) > 0
-		p.deletes = append(p.deletes, jobs...)
+	if key, settings := desired.ChangedKey(run, l.Job), settingsChanged(run, seen); key != "" || settings {
+		if jobs := learnerJob(seen, status.NewestAttempt(run)); len(jobs) > 0 {
+			p.keyChanged, p.settingsChanged, p.deletes = key, settings, append(p.deletes, jobs...)
+		}
 	}
 	if !stops(run, seen, now) {
 		p.requeue = min(p.requeue, untilDeadline(run, l, seen, now), untilLimit(run, now))

@@ -11,10 +11,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"log/slog"
 	"net/http"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/gofrs/flock"
 
@@ -36,6 +38,9 @@ type Fetcher struct {
 	Endpoint string
 	// Token gives access to repositories of the hub that are not public. It is "" if no token is given.
 	Token string
+	// TokenFile is a file with a token that takes the place of Token. It is read for each download, since a changed
+	// Secret changes the file. It is "" if model.tokenizer.tokenSecretKeyRef is not given.
+	TokenFile string
 	// Cache is the folder that stores downloads by their digests. If it is "", nothing is stored.
 	Cache string
 	// Client is used for downloads. If it is nil, it is http.DefaultClient.
@@ -143,12 +148,26 @@ func (f *Fetcher) download(ctx context.Context, source Source) ([]byte, error) {
 		return nil, err
 	}
 	from := download.Source{URL: address, Name: source.String(), MostBytes: mostBytes}
-	if source.Repository != "" {
-		from.Token = f.Token // The token is only for the hub.
+	if source.Repository != "" { // The token is only for the hub.
+		if from.Token, err = f.token(); err != nil {
+			return nil, err
+		}
 	}
 	client := &download.Client{HTTP: f.Client, Tries: 1, Logger: f.Logger}
-	from.Advise = func(status int) string { return advice(status, from.Token != "") }
+	from.Advise = func(status int) string { return f.advice(status, from.Token != "") }
 	return f.downloadFile(ctx, client, from)
+}
+
+// token returns the token for the hub; "" for none.
+func (f *Fetcher) token() (string, error) {
+	if f.TokenFile == "" {
+		return f.Token, nil
+	}
+	token, err := os.ReadFile(f.TokenFile)
+	if errors.Is(err, fs.ErrNotExist) {
+		return "", errors.New("model.tokenizer.tokenSecretKeyRef: the Secret does not exist, or lacks the key: create it")
+	}
+	return strings.TrimSpace(string(token)), err
 }
 
 // downloadFile reads a file through the cache. Without one, or while another process downloads the file there, it is
@@ -197,13 +216,20 @@ func inMemory(ctx context.Context, client *download.Client, from download.Source
 }
 
 // advice returns the repair for an answer that refuses a file.
-func advice(status int, token bool) string {
+func (f *Fetcher) advice(status int, token bool) string {
+	const licence = " may not read the repository; its licence may have to be accepted at the hub first"
+	refused := status == http.StatusUnauthorized || status == http.StatusForbidden
+	switch {
+	case refused && !token:
+		return "set HF_TOKEN, or model.tokenizer.tokenSecretKeyRef of a run, to a token whose owner may read the repository"
+	case refused && f.TokenFile == "":
+		return "the owner of HF_TOKEN" + licence
+	case status == http.StatusUnauthorized:
+		return "put a valid token into the Secret of model.tokenizer.tokenSecretKeyRef"
+	case refused:
+		return "the owner of the token in model.tokenizer.tokenSecretKeyRef" + licence
+	}
 	switch status {
-	case http.StatusUnauthorized, http.StatusForbidden:
-		if token {
-			return "the owner of HF_TOKEN may not read the repository; its licence may have to be accepted at the hub first"
-		}
-		return "set HF_TOKEN to a token whose owner may read the repository"
 	case http.StatusNotFound:
 		return "check repository, revision and file"
 	}

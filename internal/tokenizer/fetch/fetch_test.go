@@ -84,6 +84,38 @@ func TestLoad(t *testing.T) {
 	}
 }
 
+func writeToken(t *testing.T, file, token string) {
+	t.Helper()
+	if err := os.WriteFile(file, []byte(token+"\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestTokenOfAFile checks that a token is read for each download, since a Secret may change, and that only the hub
+// receives it, in place of the token of the environment.
+func TestTokenOfAFile(t *testing.T) {
+	h := newHub(t)
+	var got []string
+	h.answer = func(w http.ResponseWriter, r *http.Request) {
+		got = append(got, r.Header.Get("Authorization"))
+		w.Write(model.TokenizerJSON())
+	}
+	f := &Fetcher{Endpoint: h.URL, Token: "hf_other", TokenFile: filepath.Join(t.TempDir(), "key")}
+	for _, token := range []string{"hf_first", "hf_second"} {
+		writeToken(t, f.TokenFile, token)
+		if _, _, err := f.Load(t.Context(), Source{Repository: "org/model"}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	url := Source{URL: h.URL + "/tokenizer.json", SHA256: sum(model.TokenizerJSON())}
+	if _, _, err := f.Load(t.Context(), url); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]string{"Bearer hf_first", "Bearer hf_second", ""}, got); diff != "" {
+		t.Errorf("tokens that the hub receives (-want +got):\n%s", diff)
+	}
+}
+
 func TestLoadFromTheSimulator(t *testing.T) {
 	_, url := simulatortest.Serve(t, tinkersim.Options{})
 	f := &Fetcher{Endpoint: url, Cache: t.TempDir()}
@@ -105,7 +137,9 @@ func TestLoadErrors(t *testing.T) {
 		source Source
 		answer http.HandlerFunc
 		token  string
-		want   string // It is a part of the error, such as its advice.
+		// file is the content of a token's file; "-" if the file does not exist.
+		file string
+		want string // It is a part of the error, such as its advice.
 	}{
 		"no place": {source: Source{}, want: "one of path, url and repository"},
 		"two places": {source: Source{Path: "a", Repository: "org/model"},
@@ -120,6 +154,12 @@ func TestLoadErrors(t *testing.T) {
 		"no token":                 {source: Source{Repository: "org/model"}, answer: status(401), want: "set HF_TOKEN"},
 		"a token that may not read": {source: Source{Repository: "org/model"}, answer: status(403), token: "hf_x",
 			want: "licence may have to be accepted"},
+		"a token of a file that may not read": {source: Source{Repository: "org/model"}, answer: status(403), file: "hf_x",
+			want: "the owner of the token in model.tokenizer.tokenSecretKeyRef may not read the repository"},
+		"a token of a file that is refused": {source: Source{Repository: "org/model"}, answer: status(401), file: "hf_x",
+			want: "put a valid token into the Secret of model.tokenizer.tokenSecretKeyRef"},
+		"a token's file that is not there": {source: Source{Repository: "org/model"}, file: "-",
+			want: "model.tokenizer.tokenSecretKeyRef: the Secret does not exist, or lacks the key: create it"},
 		"a server that is ill": {source: Source{Repository: "org/model"}, answer: status(503), want: "try again later"},
 		"a page of another kind": {source: Source{Repository: "org/model"}, want: "tokenizer.json",
 			answer: func(w http.ResponseWriter, _ *http.Request) {
@@ -139,6 +179,12 @@ func TestLoadErrors(t *testing.T) {
 			h := newHub(t)
 			h.answer = tc.answer
 			f := &Fetcher{Endpoint: h.URL, Token: tc.token, Cache: t.TempDir()}
+			if tc.file != "" {
+				f.TokenFile = filepath.Join(t.TempDir(), "key")
+			}
+			if tc.file != "" && tc.file != "-" {
+				writeToken(t, f.TokenFile, tc.file)
+			}
 			_, _, err := f.Load(t.Context(), tc.source)
 			if err == nil || !strings.Contains(err.Error(), tc.want) {
 				t.Errorf("Load: %v, want an error that says %q", err, tc.want)
