@@ -4,7 +4,6 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"flag"
@@ -175,7 +174,7 @@ func build(o options, logger *slog.Logger) (parts, error) {
 	placement := setup.Placement{Prefix: o.sharedServers, Token: credentials.Token}
 	worker := setup.NewWorker(setup.Config{
 		Learner: learner, Endpoint: endpoint, Pressure: pressure, Spending: spending, Groups: store,
-		Renderer: rendererOf(o, file), Hub: &o.hub, Data: o.data,
+		Renderer: rendererOf(o), Hub: &o.hub, Data: o.data,
 		Programs: placement.Programs, Agents: placement.Agents, Sandboxes: placement.Sandboxes, SharedServers: o.sharedServers,
 		UserAgent: version.UserAgent(userAgent), Grace: o.grace,
 		KeyPatience: o.keyPatience,
@@ -184,19 +183,11 @@ func build(o options, logger *slog.Logger) (parts, error) {
 	return parts{client: learner, groups: store, worker: worker}, nil
 }
 
-// rendererOf returns what loads the renderer of the run's model.
-func rendererOf(o options, file contract.RunFile) func(context.Context, *contract.Template) (*load.Renderer, error) {
+// rendererOf returns a function that loads the renderer of the run's model.
+func rendererOf(o options) func(context.Context, contract.Model) (*load.Renderer, error) {
 	hub := o.hub
 	hub.TokenFile = o.tokenFile
-	model := file.Fixed.Model
-	if t := model.Tokenizer; t != nil {
-		pinned := *t
-		pinned.SHA256 = cmp.Or(t.SHA256, file.TokenizerSHA256)
-		model.Tokenizer = &pinned
-	}
-	return func(ctx context.Context, template *contract.Template) (*load.Renderer, error) {
-		model := model
-		model.Template = template
+	return func(ctx context.Context, model contract.Model) (*load.Renderer, error) {
 		return load.ForModel(ctx, &hub, model)
 	}
 }

@@ -11,12 +11,14 @@ import (
 )
 
 // Play has the settings that a worker needs to play groups. The learner sends it with Hello, so that a worker outlives
-// changes of evaluation and of attempts.
+// changes of evaluation and of attempts. A worker reads the rest from the run file: the run, the address and the
+// version of its learner, the digest of the spec, and the address of the endpoint.
 type Play struct {
 	// Version is RunFile.Version of the run.
-	Version      int           `json:"version"`
+	Version int `json:"version"`
+	// Model is the model of the run with the digest of its tokenizer and the text of its template, as far as the learner
+	// knows them. Workers do not read the model of the run file.
 	Model        Model         `json:"model"`
-	BaseURL      string        `json:"baseURL"`
 	Environments []Environment `json:"environments"`
 	// Evaluations are keyed by the digest of their plan.
 	Evaluations map[string][]Environment `json:"evaluations,omitempty"`

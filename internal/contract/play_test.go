@@ -16,7 +16,7 @@ func examplePlay(t *testing.T) Play {
 	t.Helper()
 	fixed := testFile(t).Fixed
 	return Play{
-		Version: 1, Model: fixed.Model, BaseURL: fixed.BaseURL, Environments: fixed.Environments,
+		Version: 1, Model: fixed.Model, Environments: fixed.Environments,
 		Evaluations: map[string][]Environment{strings.Repeat("ab", 32): fixed.Environments[:1]}, Concurrency: 48,
 		StepRewards: true,
 	}

@@ -4,6 +4,7 @@
 package learner
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"slices"
@@ -142,17 +143,17 @@ func recordWorkers(ctx context.Context, table workerList, journal workerRecord,
 	}
 }
 
-// encodePlay encodes the settings that workers need. digest is the digest of the tokenizer's file, empty while it is
-// not known. shortSeeds says that the endpoint refuses seeds of more than 31 bits.
+// encodePlay encodes the settings that workers need. digest is the digest of the tokenizer's file; while it is empty,
+// workers require the digest of the run file. shortSeeds says that the endpoint refuses seeds of more than 31 bits.
 func encodePlay(file contract.RunFile, digest string, shortSeeds bool) ([]byte, error) {
 	play := contract.Play{
-		Version: file.Version, Model: file.Fixed.Model, BaseURL: file.Fixed.BaseURL, Environments: file.Fixed.Environments,
+		Version: file.Version, Model: file.Fixed.Model, Environments: file.Fixed.Environments,
 		Concurrency: file.Concurrency, Evaluations: evaluation.NewSchedule(file).Environments(),
 		ShortSeeds: shortSeeds,
 	}
 	if t := play.Model.Tokenizer; t != nil {
 		pinned := *t
-		pinned.SHA256 = digest
+		pinned.SHA256 = cmp.Or(digest, t.SHA256, file.TokenizerSHA256)
 		play.Model.Tokenizer = &pinned
 	}
 	if alg := file.Fixed.Algorithm; alg != nil {

@@ -210,11 +210,34 @@ func TestEncodePlay(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got.Version != contract.FormatVersion || got.Model.Tokenizer.SHA256 != "new" || got.Concurrency != 3 ||
-		got.BaseURL != "http://u" || !got.StepRewards {
+		!got.StepRewards {
 		t.Errorf("play is %+v", got)
 	}
-	if file.Fixed.Model.Tokenizer.SHA256 != "old" {
-		t.Error("encoding changes the run file")
+	if sha := file.Fixed.Model.Tokenizer.SHA256; sha != "old" {
+		t.Errorf("encoding changes the digest of the run file to %s, want old", sha)
+	}
+}
+
+// TestEncodePlayPinsTheTokenizer checks that workers, which read the model from Play alone, never fetch a tokenizer
+// without the digest that is known of it.
+func TestEncodePlayPinsTheTokenizer(t *testing.T) {
+	for name, tc := range map[string]struct{ spec, earlier, found, want string }{
+		"nothing is known":          {},
+		"the spec's":                {spec: "a", want: "a"},
+		"an earlier attempt's":      {earlier: "b", want: "b"},
+		"the learner has read it":   {spec: "a", earlier: "a", found: "c", want: "c"},
+		"the spec's and an earlier": {spec: "a", earlier: "b", want: "a"},
+	} {
+		file := contract.RunFile{Version: contract.FormatVersion, TokenizerSHA256: tc.earlier,
+			Fixed: contract.Fixed{Model: contract.Model{Tokenizer: &contract.Tokenizer{Repository: "r", SHA256: tc.spec}}}}
+		encoded, err := encodePlay(file, tc.found, false)
+		if err != nil {
+			t.Fatal(err)
+		}
+		play, err := contract.DecodePlay(encoded)
+		if got := play.Model.Tokenizer.SHA256; err != nil || got != tc.want {
+			t.Errorf("%s: the digest is %q, %v, want %q", name, got, err, tc.want)
+		}
 	}
 }
 

@@ -75,7 +75,7 @@ func (c *playConfig) readRenderer(ctx context.Context, format *format) error {
 	if c.renderer != nil || format.load == nil {
 		return nil
 	}
-	speaks, err := format.read(ctx, c.play.Model.Template)
+	speaks, err := format.read(ctx, c.play.Model)
 	if err != nil {
 		return err
 	}
@@ -84,7 +84,7 @@ func (c *playConfig) readRenderer(ctx context.Context, format *format) error {
 
 // format is the renderer of the run's model, which is loaded once. Its zero value has none to load.
 type format struct {
-	load func(ctx context.Context, template *contract.Template) (*load.Renderer, error)
+	load func(ctx context.Context, model contract.Model) (*load.Renderer, error)
 
 	loaded atomic.Pointer[load.Renderer]
 }
@@ -92,9 +92,9 @@ type format struct {
 // known returns the renderer; nil before it is loaded.
 func (f *format) known() *load.Renderer { return f.loaded.Load() }
 
-// read loads the renderer, which renders by a template if there is one. A *ConfigError is final.
-func (f *format) read(ctx context.Context, template *contract.Template) (*load.Renderer, error) {
-	loaded, err := f.load(ctx, template)
+// read loads the renderer of a model. A *ConfigError is final.
+func (f *format) read(ctx context.Context, model contract.Model) (*load.Renderer, error) {
+	loaded, err := f.load(ctx, model)
 	var final *load.Error
 	if errors.As(err, &final) {
 		return nil, &ConfigError{Err: err}

@@ -42,10 +42,9 @@ type Config struct {
 	Endpoint Endpoint
 	// Groups stores finished groups; the worker flushes it when it ends.
 	Groups *groupstore.Store
-	// Renderer loads the renderer of the run's model, by the template that the learner sent if it sent one; it is nil for
-	// a
-	// model whose tokenizer is built in. An error that is no *load.Error may pass, and Renderer is called again.
-	Renderer func(ctx context.Context, template *contract.Template) (*load.Renderer, error)
+	// Renderer loads the renderer of the run's model, as the learner sent it. It is nil for a model whose tokenizer is
+	// built in. An error that is no *load.Error may pass, and Renderer is called again.
+	Renderer func(ctx context.Context, model contract.Model) (*load.Renderer, error)
 	// Environments builds the environments of leases. Defaults to the zero registry.Builder.
 	Environments Builder
 	// Data is how far the worker is with reading its data sets; nil where nothing waits for a permit.

@@ -34,9 +34,7 @@ func (w *fixture) startTemplateWorker(name string) {
 	w.t.Helper()
 	files := &fetch.Fetcher{Endpoint: w.url, Cache: w.t.TempDir()}
 	w.startRolloutWorkerWith(name, func(c *rollout.Config) {
-		c.Renderer = func(ctx context.Context, template *contract.Template) (*load.Renderer, error) {
-			model := w.file.Fixed.Model
-			model.Template = template
+		c.Renderer = func(ctx context.Context, model contract.Model) (*load.Renderer, error) {
 			return load.ForModel(ctx, files, model)
 		}
 	})

@@ -126,7 +126,7 @@ func (w *fixture) startQwenWorker(name string) {
 		w.t.Fatal(err)
 	}
 	w.startRolloutWorkerWith(name, func(c *rollout.Config) {
-		c.Renderer = func(context.Context, *contract.Template) (*load.Renderer, error) { return speech, nil }
+		c.Renderer = func(context.Context, contract.Model) (*load.Renderer, error) { return speech, nil }
 	})
 }
 

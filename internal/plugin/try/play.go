@@ -37,7 +37,7 @@ func (t *trial) play(ctx context.Context, file contract.RunFile) error {
 	}
 	file.Fixed.Model.Template = format.Template()
 	play, err := contract.EncodePlay(contract.Play{
-		Version: file.Version, Model: file.Fixed.Model, BaseURL: t.url, Environments: file.Fixed.Environments,
+		Version: file.Version, Model: file.Fixed.Model, Environments: file.Fixed.Environments,
 		Concurrency: min(len(leases), file.Concurrency),
 	})
 	if err != nil {

@@ -438,7 +438,7 @@ func (t *trial) worker(file contract.RunFile, modelRenderer *load.Renderer,
 	}
 	worker := setup.NewWorker(setup.Config{
 		Learner: learner, Endpoint: endpoint, Pressure: pressure, Groups: groups,
-		Renderer: func(context.Context, *contract.Template) (*load.Renderer, error) { return modelRenderer, nil }, Hub: t.hub,
+		Renderer: func(context.Context, contract.Model) (*load.Renderer, error) { return modelRenderer, nil }, Hub: t.hub,
 		Data: t.sourceConfig(), Programs: t.programs, Agents: t.programs, Sandboxes: t.sandboxes,
 		UserAgent: version.UserAgent(userAgent),
 		Logger:    t.logger,

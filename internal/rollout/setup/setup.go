@@ -40,8 +40,8 @@ type Config struct {
 	// Spending counts the tokens that the worker asks for.
 	Spending *rollout.Spending
 	Groups   *groupstore.Store
-	// Renderer loads the renderer of the run's model, by the template that the learner sent if it sent one.
-	Renderer func(ctx context.Context, template *contract.Template) (*load.Renderer, error)
+	// Renderer loads the renderer of the run's model, as the learner sent it.
+	Renderer func(ctx context.Context, model contract.Model) (*load.Renderer, error)
 	// Hub fetches tokenizers of judges.
 	Hub *fetch.Fetcher
 	// Data is where data sets are read from and stored.
