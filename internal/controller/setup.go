@@ -37,14 +37,14 @@ type Options struct {
 	// ManagerKey is the key from which the credentials of runs derive; at least 32 bytes.
 	ManagerKey []byte
 	Settings   desired.Settings
-	// Identity distinguishes this manager from the managers of other releases; without one it acts in every namespace that
-	// it watches.
+	// Identity distinguishes this manager from the managers of other releases. A manager without an identity acts in each
+	// namespace that it watches.
 	Identity string
 	// Namespaces are the namespaces that the manager watches; empty for all.
 	Namespaces []string
 	// Endpoints are the TinkerEndpoints that the manager serves.
 	Endpoints Endpoints
-	// WarmPools says that the manager, which runs shared servers, may make claims to warm pools.
+	// WarmPools permits the manager to create claims to warm pools. It needs shared servers.
 	WarmPools bool
 	// Post sends heartbeats; nil for HTTPS.
 	Post poller.Poster
@@ -60,7 +60,7 @@ type Options struct {
 type Endpoints struct {
 	// Enabled says that the manager serves TinkerEndpoints.
 	Enabled bool
-	// Names are the endpoints that the manager may get; empty for all, which it may then watch.
+	// Names are the endpoints that the manager may get. If it is empty, the manager may get and watch all.
 	Names []string
 	// TrustCreators says that an admission policy keeps the annotation with the creator of a run true.
 	TrustCreators bool
@@ -92,7 +92,7 @@ func setupEndpoints(mgr ctrl.Manager, options Options, dog *watchdog.Watchdog) e
 	return endpoints.SetupWithManager(mgr, dog)
 }
 
-// withDefaults fills in what is not given.
+// withDefaults sets options that are not given to their defaults.
 func (o Options) withDefaults() Options {
 	if o.HeartbeatEvery == 0 {
 		o.HeartbeatEvery = 2 * time.Second
@@ -106,7 +106,7 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-// pools returns what reaches warm pools; nil for a manager that may make no claims.
+// pools returns the connection to warm pools; nil for a manager that may not create claims.
 func (o Options) pools(mgr ctrl.Manager) (*warmpool.Link, error) {
 	if !o.Settings.SharedServers || !o.WarmPools {
 		return nil, nil //nolint:nilnil // No link is no error.
@@ -123,7 +123,7 @@ func Setup(ctx context.Context, mgr ctrl.Manager, options Options) error {
 	if err := mgr.Add(learners); err != nil {
 		return fmt.Errorf("adding heartbeats: %w", err)
 	}
-	// The machine's clock, since the clock of a test jumps.
+	// The watchdog uses the machine's clock: Options.Now of a test may jump.
 	dog := watchdog.New(time.Now)
 	if err := mgr.AddHealthzCheck("reconciles", dog.Check); err != nil {
 		return fmt.Errorf("adding the health check of reconciles: %w", err)
@@ -170,8 +170,8 @@ func Setup(ctx context.Context, mgr ctrl.Manager, options Options) error {
 	return setupEndpoints(mgr, options, dog)
 }
 
-// CacheOptions keep the manager small: it caches only its own Jobs, Services and pods, of pods only learners and
-// probes, and of all of them only the fields that are read.
+// CacheOptions limit the memory of the manager. It caches only its own Jobs and Services, and its pods of
+// learners and probes, and of these objects only the fields that it reads.
 func CacheOptions(namespaces []string, sharedServers bool) (cache.Options, error) {
 	own := labels.SelectorFromSet(labels.Set{v1alpha1.LabelManagedBy: v1alpha1.ManagedByValue})
 	roles, err := labels.NewRequirement(v1alpha1.LabelRole, selection.In,
@@ -200,7 +200,8 @@ func CacheOptions(namespaces []string, sharedServers bool) (cache.Options, error
 	return options, nil
 }
 
-// strip removes the unused fields of pods and Jobs: most of a pod's spec. The Secrets of a Job's template stay.
+// strip removes the unused fields of pods and Jobs, which are most of a pod's spec. It keeps the Secrets of a Job's
+// template.
 func strip(object any) (any, error) {
 	switch o := object.(type) {
 	case *corev1.Pod:

@@ -19,8 +19,8 @@ import (
 // ArtifactsDir is the folder in which the learner mounts the artifacts claim.
 const ArtifactsDir = "/artifacts"
 
-// Folders of the pods, and names of their volumes. The names begin with something that volumes of pod
-// overrides will not.
+// Folders of the pods, and names of their volumes. Volumes of pod overrides are not expected to have the prefix of
+// these names.
 const (
 	runDir         = "/etc/tinker-operator/run"
 	credentialsDir = "/etc/tinker-operator/credentials"
@@ -49,8 +49,8 @@ const (
 	terminationLog = corev1.TerminationMessagePathDefault
 )
 
-// These bound volumes: finished groups in files, which the worker keeps within 1 GiB, tokenizers, and the learner's
-// copy of artifacts.
+// The limits of volumes. spillLimit is for finished groups, of which the worker itself stores at most 1 GiB,
+// tokenizerLimit for tokenizers, and artifactsLimit for the learner's copy of artifacts at a URL.
 const (
 	spillLimit     = "1280Mi"
 	tokenizerLimit = "512Mi"
@@ -64,7 +64,7 @@ const (
 	ProbeContainer   = "probe"
 )
 
-// defaultMemoryLimit bounds pods whose overrides give none, so that GOMEMLIMIT has something to follow.
+// defaultMemoryLimit is the memory limit of pods without a limit in their overrides. GOMEMLIMIT follows from the limit.
 const defaultMemoryLimit = "1Gi"
 
 func learnerTemplate(run *v1alpha1.TrainingRun, attempt int32, linkName string,
@@ -87,7 +87,8 @@ func learnerTemplate(run *v1alpha1.TrainingRun, attempt int32, linkName string,
 				{Name: "heartbeat", ContainerPort: HeartbeatPort, Protocol: corev1.ProtocolTCP},
 			},
 			Resources: resources("100m"),
-			// It fails if a heartbeat would hang for two minutes: no lock that this needs is held over a call of the endpoint.
+			// The probe fails if heartbeats hang for two minutes. The learner holds no lock that a heartbeat needs during a
+			// call of the endpoint, so that a slow endpoint does not fail the probe.
 			LivenessProbe: &corev1.Probe{
 				ProbeHandler: corev1.ProbeHandler{HTTPGet: &corev1.HTTPGetAction{
 					Path: "/healthz", Port: intstr.FromInt32(HeartbeatPort), Scheme: corev1.URISchemeHTTPS,
@@ -133,7 +134,7 @@ func rolloutTemplate(run *v1alpha1.TrainingRun, attempt int32, linkName string,
 			Env:       append(runEnv(run, linkName), fieldEnv("POD_IP", "status.podIP")),
 			Ports:     []corev1.ContainerPort{{Name: "health", ContainerPort: healthPort, Protocol: corev1.ProtocolTCP}},
 			Resources: resources("50m"),
-			// A worker is ready from when a learner has answered it for the first time.
+			// A worker becomes ready when a learner has answered it for the first time.
 			ReadinessProbe: &corev1.Probe{
 				ProbeHandler: corev1.ProbeHandler{HTTPGet: &corev1.HTTPGetAction{
 					Path: "/readyz", Port: intstr.FromInt32(healthPort), Scheme: corev1.URISchemeHTTP,
@@ -180,7 +181,7 @@ func runEnv(run *v1alpha1.TrainingRun, credentials string) []corev1.EnvVar {
 	return []corev1.EnvVar{keyEnv(keyOf(run, credentials)), fieldEnv("POD_NAME", "metadata.name")}
 }
 
-// keyEnv is the variable with the API key, or with the token that takes its place.
+// keyEnv returns the variable with the API key, or with the token of the run at a TinkerEndpoint.
 func keyEnv(from ref.SecretKey) corev1.EnvVar {
 	return corev1.EnvVar{Name: "TINKER_API_KEY", ValueFrom: &corev1.EnvVarSource{SecretKeyRef: &corev1.SecretKeySelector{
 		LocalObjectReference: corev1.LocalObjectReference{Name: from.Name},
@@ -194,8 +195,8 @@ func fieldEnv(name, path string) corev1.EnvVar {
 	}}
 }
 
-// resources of a container. Its log, of which a kubelet keeps 50 MiB, is all that it has on the node's disk beside its
-// volumes.
+// resources returns the resources of a container. Besides its volumes it uses the node's disk only for its log, and a
+// kubelet keeps 50 MiB of a log.
 func resources(cpu string) corev1.ResourceRequirements {
 	return corev1.ResourceRequirements{
 		Requests: corev1.ResourceList{

@@ -25,30 +25,30 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/runner/protocol"
 )
 
-// maxRemote is how many callers are connected over TCP at once.
+// maxRemote limits the callers that are connected over TCP at once.
 const maxRemote = 512
 
-// maxStrangers is how many connections come from the runner's own machine, where its programs are, without having shown
-// the token yet.
+// maxStrangers limits the connections from the runner's own machine, where its programs are, that have not sent the token
+// yet.
 const maxStrangers = maxRemote / 2
 
-// unanswered is how long a caller may acknowledge nothing that it is sent.
+// unanswered limits the time for which a caller may acknowledge none of the data that it is sent.
 const unanswered = 30 * time.Second
 
-// silence finds callers whose machine is gone.
+// silence closes connections to callers on machines that no longer answer.
 var silence = net.KeepAliveConfig{Enable: true, Idle: 10 * time.Second, Interval: 5 * time.Second, Count: 4}
 
-// Remote is where a runner serves callers over TCP, by TLS. Each shows a token in its hello.
+// Remote has the settings of a runner that serves callers over TCP with TLS. Each caller sends a token in its hello.
 type Remote struct {
-	// Address is where the runner listens, as net.Listen takes it.
+	// Address is the address at which the runner listens, as net.Listen takes it.
 	Address string
 	// Certificate is the runner's certificate.
 	Certificate tls.Certificate
 	// TokenSHA256 is the digest of the token. The runner does not know the token, so that no program can learn it.
 	TokenSHA256 [sha256.Size]byte
-	// TokenFile is a file in which the digest appears once a run has claimed the pod of the runner, in hex digits, in
-	// place of TokenSHA256. Until then no caller is admitted. What the file said first holds for as long as the runner
-	// runs: the pod never has callers of two runs.
+	// TokenFile is a file that takes the place of TokenSHA256. It is empty until a run claims the pod of the runner, and
+	// then has the digest in hex digits. The runner admits no caller before, and keeps the first digest until it ends:
+	// the pod never has callers of two runs.
 	TokenFile string
 
 	mu      sync.Mutex
@@ -104,7 +104,7 @@ func (r *Remote) listen(ctx context.Context) (net.Listener, error) {
 	}), nil
 }
 
-// authorize returns why a token is not the runner's; nil if it is. It compares in constant time.
+// authorize returns an error if a token does not have the runner's digest. It compares in constant time.
 func (r *Remote) authorize(token string) *protocol.Error {
 	want, err := r.tokenSHA256()
 	if err != nil {
@@ -117,7 +117,7 @@ func (r *Remote) authorize(token string) *protocol.Error {
 	return nil
 }
 
-// admitRemote serves a connection over TCP. What it may do depends on the token of its hello.
+// admitRemote serves a connection over TCP. The token of its hello decides which messages it may send.
 func (s *Server) admitRemote(ctx context.Context, conn net.Conn) {
 	c := newConnection(s, conn)
 	if isInside(conn) && !s.strangers.add(c) {
@@ -162,8 +162,8 @@ func (s *strangers) remove(c *connection) {
 	delete(s.known, c)
 }
 
-// identify checks the token of a hello over TCP, and permits longer lines after it. Those that connect and close, as
-// the kubelet does to see whether the runner listens, send none.
+// identify checks the token of a hello over TCP, and permits longer lines after it. A client that connects and closes
+// sends no hello: the kubelet does so to probe the runner.
 func (c *connection) identify(reader *protocol.Reader, hello *protocol.Message) *protocol.Error {
 	if c.caller == nil {
 		return nil

@@ -23,8 +23,8 @@ const (
 	podCreated = "SuccessfulCreate"
 )
 
-// OfPods reads from the events of a Job that lacks pods why they were refused. Events of refusals before the newest pod
-// do not count.
+// OfPods returns why Kubernetes refuses the pods of a Job, from the events of the Job. It ignores events before the
+// creation of the newest pod.
 func OfPods(ctx context.Context, reader client.Reader, job *batchv1.Job) (problem.Problem, error) {
 	var events eventsv1.EventList
 	of := client.MatchingFields{"regarding.kind": "Job", "regarding.uid": string(job.UID)}
@@ -52,8 +52,8 @@ func newest(events []eventsv1.Event) problem.Problem {
 	return problem.Problem{Code: problem.CreateRefused, Evidence: podWords(note)}
 }
 
-// lastSeen returns the time at which an event last occurred. The recorder of the Job controller writes the older
-// fields.
+// lastSeen returns the time of the last occurrence of an event. It also reads the deprecated fields, which the recorder
+// of the Job controller writes.
 func lastSeen(e eventsv1.Event) time.Time {
 	at := e.CreationTimestamp.Time
 	for _, other := range []time.Time{e.EventTime.Time, e.DeprecatedLastTimestamp.Time} {
@@ -67,11 +67,11 @@ func lastSeen(e eventsv1.Event) time.Time {
 	return at
 }
 
-// generatedName is a pod's name as the API server quotes it, with the suffix that differs at each try.
+// generatedName matches the name of a pod as the API server quotes it. Its suffix differs at each try.
 var generatedName = regexp.MustCompile(`(pods? "[^"]*)-[a-z0-9]{5}"`)
 
-// podWords are the API server's words in a note, without the parts that differ between tries: a status should not
-// change with each try.
+// podWords returns the API server's message in the note of an event, without the parts that differ between tries, so
+// that the status does not change with each try.
 func podWords(note string) string {
 	note = strings.TrimPrefix(note, "(combined from similar events): ")
 	note = strings.TrimPrefix(note, "Error creating: ")

@@ -31,8 +31,8 @@ type Pods struct {
 	// Name resolves to the addresses of the pods that are ready.
 	Name string
 	Port int
-	// TLS trusts the certificate of the runners, and Token is what they ask for. It is read for each connection: the
-	// certificate of a warm pool may be renewed.
+	// TLS returns a configuration that trusts the certificate of the runners. It is called for each connection, since the
+	// certificate of a warm pool may be renewed. Token is the token that the runners require.
 	TLS   func() (*tls.Config, error)
 	Token string
 	// Now is the clock.
@@ -45,8 +45,8 @@ type Pods struct {
 	at    time.Time
 }
 
-// addresses returns the addresses of the pods that are ready. Where the name service does not answer, they are those
-// that it said last.
+// addresses returns the addresses of the pods that are ready. If the name service does not answer, it returns the
+// addresses of the last answer.
 func (p *Pods) addresses(ctx context.Context) ([]string, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -80,8 +80,8 @@ func (p *Pods) addresses(ctx context.Context) ([]string, error) {
 	return p.known, nil
 }
 
-// inOrder returns addresses in the order in which a call prefers them. Calls are spread evenly, and the loss of an
-// address moves the calls that preferred it alone.
+// inOrder sorts addresses by the preference of a call. Calls are spread evenly over the addresses, and the loss of an
+// address moves only the calls that preferred it.
 func inOrder(addresses []string, key uint64) []string {
 	if len(addresses) < 2 {
 		return addresses
@@ -101,7 +101,7 @@ func inOrder(addresses []string, key uint64) []string {
 	return ordered
 }
 
-// keyOf returns the key by which a call prefers a pod.
+// keyOf returns the key of a call, which decides the order of the pods that it prefers.
 func keyOf(call client.Call) uint64 {
 	hash := fnv.New64a()
 	_, _ = hash.Write(call.Params)

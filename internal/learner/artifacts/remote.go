@@ -23,8 +23,8 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/atomicfile"
 )
 
-// Objects keeps the files of a store at a URL; package bucket implements it. Create fails with fs.ErrExist, and Get
-// with fs.ErrNotExist. List returns names that begin with a prefix.
+// Objects stores the files of a store at a URL; package bucket implements it. Create fails with fs.ErrExist if the
+// object exists, and Get with fs.ErrNotExist if it does not. List returns the names that begin with a prefix.
 type Objects interface {
 	Create(ctx context.Context, name string, data []byte) error
 	Put(ctx context.Context, name string, data []byte) error
@@ -33,18 +33,18 @@ type Objects interface {
 	Check(ctx context.Context, name string) error
 }
 
-// remote is the original of a store whose folder is a copy.
+// remote is the original of a store at a URL. The local folder of the store is a copy.
 type remote struct {
 	objects Objects
 	prefix  string
 	dir     string
 	checked bool
 	attempt int32
-	// known are the rows and evaluations that had a line at the last refresh.
+	// known has the rows and evaluations with a line in the files at the last refresh.
 	known atomic.Pointer[map[string]bool]
 
-	// upload serializes uploads of lines; uploaded is the time at which the last one began, and emptied is set once no
-	// object after them has lines of an earlier attempt.
+	// upload serializes uploads of lines. uploaded is the start time of the last upload. emptied says that no later object
+	// has lines of an earlier attempt.
 	upload   sync.Mutex
 	uploaded time.Time
 	emptied  bool
@@ -77,8 +77,8 @@ func (r *remote) list(folder string) ([]string, error) {
 	return names, err
 }
 
-// claim creates the claim's object, of which there can be one. Before the first it checks that the server is fit for
-// that.
+// claim creates the object of an attempt's claim, and returns the claimant if the object exists. Before the first claim
+// it checks that the server never creates an object twice.
 func (r *remote) claim(attempt int32, by string) (claimant string, err error) {
 	ctx := context.Background()
 	if !r.checked {
@@ -101,8 +101,8 @@ func (r *remote) claim(attempt int32, by string) (claimant string, err error) {
 	return by, nil
 }
 
-// refresh copies the rows and evaluations that the folder lacks, the newest rows, which their learner completes, and
-// the records of the attempt before. Rows and evaluations that have a line need no copy.
+// refresh copies the rows and evaluations that the folder lacks, the newest rows, since a learner completes them after
+// their creation, and the records of the previous attempt. Rows and evaluations with a line need no copy.
 func (r *remote) refresh() error {
 	for _, name := range []string{rowsName, metricsName, evaluationsName} {
 		if err := r.download(name); err != nil {
@@ -177,14 +177,13 @@ func (r *remote) newestSpending() (string, error) {
 	return spendingName(newest), nil
 }
 
-// isKnown reports whether the original has a file that the folder may lack.
+// isKnown reports whether the original has a file. The folder may lack it.
 func (r *remote) isKnown(file string) bool {
 	known := r.known.Load()
 	return known != nil && (*known)[file]
 }
 
-// copy writes the object of a name to the file of that name in the folder. It does nothing if the object does not
-// exist.
+// copy downloads an object to the file with the same name in the folder. It does nothing if the object does not exist.
 func (r *remote) copy(file string) error {
 	data, err := r.get(file)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -17,8 +17,8 @@ import (
 // baseKey begins the keys of branches without a role.
 const baseKey = "agent"
 
-// The causes for which a request does not continue the tokens of a conversation, besides the role of the first message
-// that is another one. The metric of a cause has the prefix brokenBy.
+// The causes for which a request does not continue the tokens of a conversation. One further cause is the role of the
+// first message that differs. The metric of a cause has the prefix brokenBy.
 const (
 	brokenBy       = "prefix_broken_"
 	brokenByStart  = "start"
@@ -34,22 +34,23 @@ type node struct {
 	// parent is the reply that the request extends; nil for none.
 	parent *node
 	role   string
-	// own are the messages of the prompt that follow on the parent's reply, and means has the meaning of the conversation
-	// up to each of them.
+	// own are the messages of the prompt after the parent's reply. For each of them, means has the meaning of the
+	// conversation up to it.
 	own   []chat.Message
 	means []meaning
-	// reply is the message as the agent was given it, and kept as the conversation keeps it.
+	// reply is the message that the agent was given, and kept the same message as the conversation stores it.
 	reply, kept chat.Message
 	malformed   string
 	tools       []chat.Tool
 	toolsSay    meaning
 	request     Request
 	sample      Sample
-	// tokens are the tokens of the prompt and the reply. The first ones, as many as prompt says, are the prompt. Replies
-	// that follow on each other share their tokens.
+	// tokens are the tokens of the prompt, as many as prompt says, followed by the tokens of the reply. A reply shares the
+	// array of tokens with the replies that it extends.
 	tokens []int32
 	prompt int
-	// text is the text of a raw prompt and its reply, which a text may extend, and through the number of its tokens.
+	// text is the text of a raw prompt followed by its reply, and through the number of its tokens. The text of a later
+	// prompt may extend it.
 	text     string
 	through  int
 	rendered renderer.Rendered
@@ -82,8 +83,8 @@ func (n *node) promptText() string {
 	return n.own[0].Content
 }
 
-// store keeps the tokens of the prompt and the reply. The tokens of earlier replies are from now on in the same slice,
-// where they are the same.
+// store copies the tokens of the prompt and the reply. Earlier replies with the same first tokens then use the same
+// array.
 func (n *node) store() {
 	n.prompt = len(n.request.Prompt)
 	n.tokens = slices.Concat(n.request.Prompt, n.sample.Tokens)
@@ -116,8 +117,8 @@ func (n *node) breaks() string {
 	}
 }
 
-// compare orders nodes by the content of the request, and by the number of equal requests before. Nothing follows
-// arrival.
+// compare orders nodes by the content of the request, and equal requests by their number. The time of arrival has no
+// effect on the order.
 func (n *node) compare(other *node) int {
 	return cmp.Or(
 		cmp.Compare(n.role, other.role),
@@ -128,15 +129,15 @@ func (n *node) compare(other *node) int {
 
 // branches are the replies that an agent was given, as a tree.
 type branches struct {
-	// replies are the replies by the meaning of the conversation up to them, in the order of compare. Nothing that an
-	// agent sends distinguishes conversations of one meaning with different tokens.
+	// replies has the replies in the order of compare, by the meaning of the conversation up to the reply. Conversations
+	// of one meaning may have different tokens; requests of an agent do not tell them apart.
 	replies map[meaning][]*node
 	nodes   []*node
 	// asked counts the requests so far by their content.
 	asked map[rl.Digest]int
 }
 
-// extended returns the last reply that a conversation has, and the number of messages up to it.
+// extended returns the last reply that a conversation contains, and the number of messages up to that reply.
 func (b *branches) extended(messages []chat.Message, means []meaning) (parent *node, through int) {
 	for i := len(messages) - 1; i >= 0; i-- {
 		if messages[i].Role != chat.RoleAssistant {
@@ -149,7 +150,8 @@ func (b *branches) extended(messages []chat.Message, means []meaning) (parent *n
 	return nil, 0
 }
 
-// extendedText returns the longest raw reply whose text, with its prompt, a text begins with.
+// extendedText returns the raw reply that a text extends: the text begins with the prompt and the reply. The longest
+// one counts.
 func (b *branches) extendedText(role, text string) *node {
 	var longest *node
 	for _, n := range b.nodes {
@@ -164,7 +166,8 @@ func (b *branches) extendedText(role, text string) *node {
 	return longest
 }
 
-// extendedTokens returns the longest raw reply whose tokens, with its prompt, others begin with.
+// extendedTokens returns the raw reply that tokens extend: they begin with the tokens of the prompt and the reply. The
+// longest one counts.
 func (b *branches) extendedTokens(role string, tokens []int32) *node {
 	for n := len(tokens); n > 0; n-- {
 		if known := b.replies[rawMeaning(role, tokens[:n])]; len(known) > 0 {
@@ -174,7 +177,7 @@ func (b *branches) extendedTokens(role string, tokens []int32) *node {
 	return nil
 }
 
-// add adds a reply, which says so much with all before it.
+// add adds a reply. says is the meaning of the conversation that ends with it.
 func (b *branches) add(n *node, says meaning) {
 	b.nodes = append(b.nodes, n)
 	if b.replies == nil {
@@ -193,9 +196,9 @@ type branch struct {
 	broken string
 }
 
-// list returns the branches with their causes. Of several replies that extend one, the first in the order of compare
-// continues its branch, and each other one begins a branch. Branches of a role are numbered by their first replies in
-// the same order; the only branch of an episode has no key.
+// list returns the branches with their causes. If several replies extend the same reply, the first of them in the order
+// of compare continues its branch, and each of the others begins a branch. Branches of a role are numbered in the order
+// of their first replies. The only branch of an episode has no key.
 func (b *branches) list() []branch {
 	children := map[*node][]*node{}
 	for _, n := range b.nodes {
@@ -227,8 +230,8 @@ func (b *branches) list() []branch {
 	return all
 }
 
-// explain fills in the causes of branches. A branch that extends no reply is compared with those that begin with fewer
-// messages.
+// explain fills in the causes of branches. It compares a branch that extends no reply with the branches that begin with
+// fewer messages.
 func explain(all []branch) {
 	var roots []*branch
 	for i := range all {
@@ -252,7 +255,7 @@ func explain(all []branch) {
 	}
 }
 
-// metricsOf counts the branches, and by cause the requests that did not continue tokens.
+// metricsOf counts the branches, and for each cause the requests that did not continue the tokens of a conversation.
 func metricsOf(all []branch) map[string]float64 {
 	metrics := map[string]float64{metricBranches: float64(len(all))}
 	for _, one := range all {
@@ -268,7 +271,7 @@ func metricsOf(all []branch) map[string]float64 {
 	return metrics
 }
 
-// differs returns the cause for which a conversation begins that extends none.
+// differs returns the cause for which a conversation extends no other one.
 func (n *node) differs(seen map[meaning]bool) string {
 	first := slices.IndexFunc(n.means, func(says meaning) bool { return !seen[says] })
 	switch {

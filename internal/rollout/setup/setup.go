@@ -44,17 +44,17 @@ type Config struct {
 	Renderer func(ctx context.Context, model contract.Model) (*load.Renderer, error)
 	// Hub fetches tokenizers of judges.
 	Hub *fetch.Fetcher
-	// Data is where data sets are read from and stored.
+	// Data has the folders and limits of data sets.
 	Data source.Config
-	// Programs is where functions of users run.
+	// Programs returns the runner of the functions of a definition.
 	Programs func(definition contract.Definition) *pythonreward.Host
-	// Agents is where agents run.
+	// Agents returns the runner of the agent of a definition.
 	Agents func(definition contract.Definition) *pythonreward.Host
-	// Sandboxes is the host of programs of a policy.
+	// Sandboxes returns the runner of programs that the policy writes.
 	Sandboxes func(definition contract.Definition) *pythonreward.Host
-	// SharedServers is the prefix of the names of environment servers that the run has once.
+	// SharedServers is the prefix of the names of environment servers that all workers of the run share.
 	SharedServers string
-	// UserAgent identifies the program where data sets are downloaded.
+	// UserAgent identifies the program to servers of data sets.
 	UserAgent string
 	// Grace and KeyPatience are as in rollout.Config.
 	Grace, KeyPatience time.Duration
@@ -88,41 +88,44 @@ func NewLoader(config source.Config, userAgent string, logger *slog.Logger) *sou
 	return source.New(config)
 }
 
-// Programs returns where the functions of a definition run in a pod: at a runner in a container of its own, which has
-// the environment of its image.
+// Programs returns the runner of the functions of a definition in the worker's pod. It runs in a separate container,
+// with the environment of the image of that container.
 func Programs(definition contract.Definition) *pythonreward.Host {
 	return &pythonreward.Host{Socket: contract.SocketOf(definition.ProgramID()), InheritEnv: true}
 }
 
-// Agents returns where the agent of a definition runs in a pod: at another runner, in a container of its own.
+// Agents returns the runner of the agent of a definition in the worker's pod. It runs in a separate container.
 func Agents(definition contract.Definition) *pythonreward.Host {
 	return &pythonreward.Host{Socket: contract.SocketOf(definition.AgentID()), InheritEnv: true}
 }
 
-// Sandboxes returns the host of programs of a policy in a pod: another runner, in a container of its own.
+// Sandboxes returns the runner of programs of the policy in the worker's pod. It runs in a separate container.
 func Sandboxes(definition contract.Definition) *pythonreward.Host {
 	return &pythonreward.Host{Socket: contract.SocketOf(definition.SandboxID()), InheritEnv: true}
 }
 
-// Placement is where the programs of definitions run for the workers of a run.
+// Placement selects the runners of a run's workers: in the worker's pod, or in separate pods.
 type Placement struct {
-	// Prefix begins the names of programs that have pods of their own; it is empty where none has.
+	// Prefix begins the names of programs in separate pods. It is empty if the run has no such program.
 	Prefix string
 	// Token is the token of the run's workers.
 	Token string
 }
 
-// Programs returns where the functions of a definition run: in pods of their own, if it says so, or as Programs has it.
+// Programs returns the runner of the functions of a definition: in separate pods if the definition asks for them, or
+// else the runner that the function Programs returns.
 func (p Placement) Programs(definition contract.Definition) *pythonreward.Host {
 	return p.host(definition, definition.ProgramID(), Programs)
 }
 
-// Agents returns where the agent of a definition runs: in pods of its own, if it says so, or as Agents has it.
+// Agents returns the runner of the agent of a definition: in separate pods if the definition asks for them, or else the
+// runner that the function Agents returns.
 func (p Placement) Agents(definition contract.Definition) *pythonreward.Host {
 	return p.host(definition, definition.AgentID(), Agents)
 }
 
-// Sandboxes returns the host of programs of a policy: in pods of their own, or as the function Sandboxes does.
+// Sandboxes returns the runner of programs of the policy: in separate pods if the definition asks for them, or else the
+// runner that the function Sandboxes returns.
 func (p Placement) Sandboxes(definition contract.Definition) *pythonreward.Host {
 	return p.host(definition, definition.SandboxID(), Sandboxes)
 }
@@ -144,8 +147,8 @@ func (p Placement) host(definition contract.Definition, id string,
 	return &pythonreward.Host{Pods: pods, InheritEnv: true}
 }
 
-// warmPoolTLS trusts the certificate of a warm pool. The pods of a pool began before the run, and have no certificate
-// of the run's own.
+// warmPoolTLS returns a configuration that trusts the certificate of a warm pool. The pods of a pool started before the
+// run and have no certificate of the run.
 func warmPoolTLS(file string) (*tls.Config, error) {
 	certificate, err := os.ReadFile(file)
 	if err != nil {
@@ -154,13 +157,14 @@ func warmPoolTLS(file string) (*tls.Config, error) {
 	return contract.ProgramTLS(certificate)
 }
 
-// Gateway returns what serves agents: one server of the process, which begins when it is first needed.
+// Gateway returns a function that returns the server for agents. The process has one server, which starts at the first
+// call.
 func Gateway(logger *slog.Logger) func() (*gateway.Server, error) {
 	return sync.OnceValues(func() (*gateway.Server, error) { return gateway.Listen(gateway.Config{Logger: logger}) })
 }
 
-// ReadSecret returns a function that reads the value of a Secret's key, which is mounted below root. Files end with a
-// line break more often than keys do.
+// ReadSecret returns a function that reads the value of a key of a Secret, which is mounted below root. It removes a
+// line break at the end, which is not part of the key.
 func ReadSecret(root string) func(ref.SecretKey) (string, error) {
 	return func(key ref.SecretKey) (string, error) {
 		value, err := os.ReadFile(filepath.Join(root, contract.SecretMount(key), key.Key))

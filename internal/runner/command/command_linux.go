@@ -23,7 +23,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/version"
 )
 
-// Main is the main function of the runner, which getenv gives variables of the environment. It returns the exit code.
+// Main is the main function of the runner. It reads environment variables by getenv, and returns the exit code.
 func Main(arguments []string, getenv func(string) string) int {
 	if len(arguments) == 1 && arguments[0] == process.LaunchArgument {
 		process.Launched()
@@ -91,7 +91,7 @@ func run(arguments []string, getenv func(string) string, log *slog.Logger) error
 	return server.Serve(context.Background(), leave)
 }
 
-// separate has programs have namespaces of their own, where they can.
+// separate gives each program its own namespaces if the kernel permits that.
 func separate(server *runner.Server) error {
 	home, err := server.Scratch.Make()
 	if err != nil {
@@ -106,8 +106,9 @@ func separate(server *runner.Server) error {
 	return server.Scratch.Wipe(home)
 }
 
-// remoteAt returns where callers connect over TCP; nil for an empty address. It removes what the environment says of
-// that, since programs may inherit the environment. They cannot read what the runner began with: it is not dumpable.
+// remoteAt returns the settings of the runner for callers over TCP; nil for an empty address. It removes the variables
+// with these settings from the environment, which programs may inherit. Programs cannot read the environment with which
+// the runner began, since the runner is not dumpable.
 func remoteAt(address, tokenFile string, getenv func(string) string) (*runner.Remote, error) {
 	if address == "" {
 		return nil, nil
@@ -133,7 +134,7 @@ func remoteAt(address, tokenFile string, getenv func(string) string) (*runner.Re
 	return remote, nil
 }
 
-// copyTo copies this program, for an init container whose image has no other program that could.
+// copyTo copies this program to a file. An init container runs it, whose image has no other program that can copy.
 func copyTo(name string) error {
 	from, err := os.Open("/proc/self/exe")
 	if err != nil {

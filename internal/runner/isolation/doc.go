@@ -1,12 +1,12 @@
 // Copyright 2026 The tinker-operator authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package isolation confines programs that a policy wrote. A process that applies it has no sockets, and where the
-// kernel has Landlock, it writes to its home directory alone, reads installed files of an image, and signals none but
-// its own descendants. Its descendants have the same bounds, and nothing takes them away.
+// Package isolation confines programs that a policy wrote. A confined process has no sockets. If the kernel has
+// Landlock, the process writes only to its home directory, reads only the installed files of the image, and signals
+// only its own descendants. Its descendants are confined in the same way, and cannot leave the confinement.
 //
-// It also confines the network of programs that a user wrote: they have connections that the runner makes for them, to
-// the addresses that it permits, and no other sockets.
+// The package also confines the network of programs that a user wrote. The runner makes the connections of such a
+// program, to permitted addresses, and the program can open no socket itself.
 package isolation
 
 import "fmt"
@@ -16,9 +16,9 @@ type Level string
 
 // The levels.
 const (
-	// Process is limits of the runner, and no sockets.
+	// Process applies the runner's limits of processes, and permits no sockets.
 	Process Level = "Process"
-	// Landlock also bounds files.
+	// Landlock also confines the files that a program reads and writes.
 	Landlock Level = "Landlock"
 	// RuntimeClass is a kernel of the container's own: gVisor.
 	RuntimeClass Level = "RuntimeClass"
@@ -29,19 +29,19 @@ var ranks = map[Level]int{Process: 1, Landlock: 2, RuntimeClass: 3}
 // IsKnown reports whether there is such a level.
 func (l Level) IsKnown() bool { return ranks[l] > 0 }
 
-// Found is what there is.
+// Found has the means of isolation that the kernel and the container offer.
 type Found struct {
 	// ABI is the version of Landlock that the kernel has; 0 for none.
 	ABI int
 	// OwnKernel says that the container has a kernel of its own.
 	OwnKernel bool
-	// Namespaces says that programs have namespaces of their own: so a kernel without Landlock keeps them apart.
+	// Namespaces says that each program has its own namespaces, which keep programs apart without Landlock.
 	Namespaces bool
-	// Notifies says that the runner can connect in the place of a program.
+	// Notifies says that the kernel reports system calls to the runner, which can then connect for a program.
 	Notifies bool
 }
 
-// Level returns the level of what there is.
+// Level returns the highest level that these means permit.
 func (f Found) Level() Level {
 	switch {
 	case f.OwnKernel && f.Namespaces:
@@ -53,13 +53,13 @@ func (f Found) Level() Level {
 	}
 }
 
-// scopedABI is the first version of Landlock that keeps signals from processes outside.
+// scopedABI is the first version of Landlock that stops a program from signalling processes outside its domain.
 const scopedABI = 6
 
 // KeepsApart reports whether programs of one container can neither read nor end each other.
 func (f Found) KeepsApart() bool { return f.ABI >= scopedABI || f.Namespaces }
 
-// Check returns why programs that need a level cannot run.
+// Check returns why programs that need a level cannot run; nil if they can.
 func (f Found) Check(minimum Level) error {
 	if f.Level().rank() >= minimum.rank() {
 		return nil
@@ -75,12 +75,12 @@ func (f Found) Check(minimum Level) error {
 	return fmt.Errorf("the isolation is %s, and execution.isolation.minimum is %s: %s", f.Level(), minimum, why)
 }
 
-// domainABI is the first version of Landlock that keeps programs from the memory and the environments of others without
-// a change of their rights to files.
+// domainABI is the first version of Landlock that hides the memory and the environment of a program from other programs
+// and leaves their rights to files as they are.
 const domainABI = 2
 
-// CheckNetwork returns why programs whose network has to be confined, with a minimum of isolation, cannot run. In a
-// container that is closed, which reaches no other machine, a kernel of its own is enough.
+// CheckNetwork returns why programs that need a confined network and a minimum level cannot run; nil if they can. In a
+// closed container, which reaches no other machine, a kernel of its own is enough.
 func (f Found) CheckNetwork(minimum Level, closed bool) error {
 	const remedy = "set interaction.agent.network to Open, or execution.isolation.minimum to Process, which takes what " +
 		"there is"

@@ -25,22 +25,23 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/runner/isolation"
 )
 
-// LaunchArgument is the argument with which the runner's program applies limits to itself and becomes another program.
+// LaunchArgument is the first argument of the runner's program when it applies limits to itself and then executes
+// another program.
 const LaunchArgument = "launch"
 
-// Launch is what a process is started with.
+// Launch has the command, the limits and the isolation of a process.
 type Launch struct {
 	Command []string
 	Env     []string
 	Dir     string
 	// AddressSpace, OpenFiles and FileBytes are limits of each process of the tree.
 	AddressSpace, OpenFiles, FileBytes int64
-	// Apart has the process have namespaces of its own, which have to be possible.
+	// Apart gives the process its own namespaces. The launch fails if the kernel permits none.
 	Apart bool
-	// Sandbox confines the process with what there is for that; nil for a program that a user wrote.
+	// Sandbox has the means that confine a program of the policy; nil for a program that a user wrote.
 	Sandbox *isolation.Found
-	// Network has the runner connect for the process, and confines it with what there is for that; nil for a process
-	// with the network of its container.
+	// Network has the means that confine the network of the process, for which the runner then connects; nil for a
+	// process that uses the network of its container.
 	Network *isolation.Found
 }
 
@@ -48,12 +49,12 @@ type Launch struct {
 const (
 	launchConfig = 3
 	launchStatus = 4
-	// launchSocket is a Unix socket, of a launch with a confined network alone.
+	// launchSocket is a Unix socket, which only a launch with a confined network has.
 	launchSocket = 5
 )
 
-// The niceness of programs. One that has hundreds of processes must not keep the runner from the processor, which is to
-// kill them.
+// niceness is the niceness of programs. A program with hundreds of processes must leave processor time to the runner,
+// which has to kill them.
 const niceness = 19
 
 // Launched is the main function of the runner's program with LaunchArgument. It returns only if the command cannot be
@@ -93,7 +94,7 @@ func launch(config *os.File) error {
 	if err := confine(what); err != nil {
 		return err
 	}
-	// Not syscall.Exec, which restores the limit of open files that this process began with.
+	// syscall.Exec would restore the limit of open files with which this process began.
 	_, _, errno := syscall.RawSyscall(syscall.SYS_EXECVE, uintptr(unsafe.Pointer(path)),
 		uintptr(unsafe.Pointer(&arguments[0])), uintptr(unsafe.Pointer(&environment[0])))
 	return fmt.Errorf("running %s: %w", name, errno)
@@ -163,7 +164,7 @@ func confine(what Launch) error {
 		{unix.RLIMIT_CORE, 0},
 		{unix.RLIMIT_NOFILE, what.OpenFiles},
 		{unix.RLIMIT_FSIZE, what.FileBytes},
-		// The last one: this process can get no memory any more, and ends if it needs some.
+		// The limit of memory is set last: from here on this process can get no more memory, and ends if it needs some.
 		{unix.RLIMIT_AS, what.AddressSpace},
 	} {
 		if err := lower(limit.resource, uint64(limit.value)); err != nil {
@@ -184,7 +185,7 @@ func forbidCalls(what Launch) error {
 	return isolation.ForbidLimits()
 }
 
-// lower sets a limit, or keeps the present one if that is lower.
+// lower sets a limit, unless the present limit is lower.
 func lower(resource int, value uint64) error {
 	var present unix.Rlimit
 	if err := unix.Prlimit(0, resource, nil, &present); err != nil {

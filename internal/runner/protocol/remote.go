@@ -3,7 +3,8 @@
 
 package protocol
 
-// The variables of a runner that serves callers over TCP. The runner removes them before it starts a program.
+// The environment variables of a runner that serves callers over TCP. The runner removes them from its environment
+// before it starts a program.
 const (
 	CertificateVariable = "RUNNER_TLS_CERTIFICATE"
 	KeyVariable         = "RUNNER_TLS_KEY"

@@ -10,10 +10,10 @@ import (
 	"strings"
 )
 
-// pythonName is what the interpreters are called whose commands can be forked.
+// pythonName matches the file names of Python interpreters. Only commands of these interpreters can be forked.
 var pythonName = regexp.MustCompile(`^python[0-9.]*$`)
 
-// pythonFlags are the flags of an interpreter that change nothing for a process that forks.
+// pythonFlags are the flags of an interpreter that a forked process need not repeat.
 var pythonFlags = []string{"-u", "-B"}
 
 // preforked is the configuration of prefork.py: a script, a module or a text with its arguments.
@@ -23,16 +23,16 @@ type preforked struct {
 	Module    string   `json:"module,omitempty"`
 	Code      string   `json:"code,omitempty"`
 	Arguments []string `json:"arguments"`
-	// Variables are the names of the variables that calls have of their own.
+	// Variables are the names of the environment variables that differ between calls.
 	Variables []string `json:"variables"`
-	// Exclude are modules that the forks import themselves.
+	// Exclude are modules that each forked process imports itself.
 	Exclude []string `json:"exclude"`
 
 	flags []string
 }
 
-// readPython returns how a command is forked. It reports false for a command that is not python FILE, python -m MODULE
-// or python -c CODE. FILE is an absolute path, since a command begins in an empty directory.
+// readPython returns the configuration that forks a command. It reports false unless the command is python FILE,
+// python -m MODULE or python -c CODE. FILE must be an absolute path, since a command begins in an empty directory.
 func readPython(c Config) (preforked, bool) {
 	p := preforked{Command: c.Command, Variables: append([]string{}, c.Variables...), Exclude: []string{},
 		Arguments: []string{}}
@@ -57,11 +57,11 @@ func readPython(c Config) (preforked, bool) {
 	return p, true
 }
 
-// Start is the program's report of the way in which the processes of its calls begin.
+// Start reports how the processes of calls begin: forked, or afresh.
 type Start struct {
 	Entry string `json:"entry"`
-	// Modules are those that were imported before all calls, and Left those that each call imports itself, with the
-	// reasons.
+	// Modules are the modules that were imported before the first call. Left has the modules that each call imports
+	// itself, with the reasons.
 	Modules []string          `json:"modules,omitempty"`
 	Left    map[string]string `json:"left,omitempty"`
 	// Afresh is why the processes of a command in Python are not forked.
