@@ -208,7 +208,7 @@ func TestDaemonsEndWithTheirSession(t *testing.T) {
 			// A daemon that always moves to another process may be missed by one look at the process table, and is then
 			// killed after the next.
 			if kind == "daemon" && result.Evidence.Left == 0 {
-				t.Error("got no process that was left, want the daemon")
+				t.Errorf("processes that were left: got %+v, want the daemon", result.Evidence)
 			}
 			eventually(t, "the daemon has ended", func() bool { return h.below(t) == 1 })
 			if again := do(t, p, "", "pid"); again != pid {

@@ -198,7 +198,7 @@ func TestForwardCountsApart(t *testing.T) {
 	m.broker.FetchUnpolled(ctx)
 	m.checkBilled("first")
 	if len(m.meter.Unfinished()) != 0 {
-		t.Error("a result that was fetched is open")
+		t.Errorf("a result that was fetched is open: got %v, want none", m.meter.Unfinished())
 	}
 }
 

@@ -44,7 +44,7 @@ func TestDerive(t *testing.T) {
 		t.Error("a short manager key was taken")
 	}
 	if SecretSuffix(managerKey, "uid-1") == SecretSuffix(bytes.Repeat([]byte{8}, 32), "uid-1") {
-		t.Error("Suffix does not depend on the key")
+		t.Errorf("Suffix does not depend on the key: got %v for both", SecretSuffix(managerKey, "uid-1"))
 	}
 }
 

@@ -88,7 +88,7 @@ func TestKindsHaveDigestsOfTheirOwn(t *testing.T) {
 		t.Fatal(err)
 	}
 	if other := digestOf(t, later{}); other == one {
-		t.Error("settings and another kind of object have one digest")
+		t.Errorf("settings and another kind of object have one digest: got %v for both", other)
 	}
 	if _, err := digest("test", struct{ C chan int }{make(chan int)}); err == nil {
 		t.Error("a channel was digested")

@@ -25,12 +25,12 @@ func TestSandboxID(t *testing.T) {
 	}
 	other := withTests("256Mi", &environment.Isolation{Minimum: environment.IsolationProcess})
 	if first.SandboxID() == other.SandboxID() {
-		t.Error("another isolation shares the container")
+		t.Errorf("another isolation shares the container: got %v for both", first.SandboxID())
 	}
 	if id := (Definition{Reward: exactMatch()}).SandboxID(); id != "" {
 		t.Errorf("without programs: got %q", id)
 	}
 	if first.ProgramID() != "" {
-		t.Error("programs of a policy are functions")
+		t.Errorf("programs of a policy are functions: got %q, want none", first.ProgramID())
 	}
 }

@@ -51,7 +51,7 @@ func TestArtifactsOfLearner(t *testing.T) {
 					tc.mounted)
 			}
 			if worker := rolloutTemplate(run, 1, "link", Settings{}).Spec.Containers[0]; len(worker.EnvFrom) > 0 {
-				t.Error("a worker is given the keys of the artifacts")
+				t.Errorf("a worker is given the keys of the artifacts: got %v, want none", worker.EnvFrom)
 			}
 		})
 	}

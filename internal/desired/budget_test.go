@@ -32,7 +32,7 @@ func fileOf(model string, judges ...environment.Judge) contract.RunFile {
 func TestAdd(t *testing.T) {
 	qwen, known := prices.Of("Qwen/Qwen3-8B")
 	if !known || prices.Date() == "" {
-		t.Fatal("the table of prices is empty")
+		t.Fatalf("the table of prices has Qwen3-8B %v and the date %q, want true and a date", known, prices.Date())
 	}
 	small, _ := prices.Of("Qwen/Qwen3.5-4B")
 	openAI := environment.Judge{OpenAI: &environment.OpenAIJudge{Model: "gpt"}}

@@ -53,6 +53,7 @@ func TestPodsConnectAsTheSpecSays(t *testing.T) {
 		}
 	}
 	if RolloutTemplateDigest(plain) == RolloutTemplateDigest(run) {
-		t.Error("the digest of the workers does not change with the connection")
+		t.Errorf("the digest of the workers does not change with the connection: got %v for both",
+			RolloutTemplateDigest(plain))
 	}
 }

@@ -185,7 +185,7 @@ func TestNamesFit(t *testing.T) {
 	}
 	other := testRun(func(run *v1alpha1.TrainingRun) { run.UID = types.UID("98765432-uid") })
 	if RolloutJobName(other) == RolloutJobName(testRun()) {
-		t.Error("a later run of the same name has the same Job")
+		t.Errorf("a later run of the same name has the same Job: got %v for both", RolloutJobName(other))
 	}
 }
 
@@ -263,14 +263,15 @@ func TestTemplateDigestLeavesTheOperatorsOwnOut(t *testing.T) {
 	changed := testRun(func(run *v1alpha1.TrainingRun) { run.Spec.Override(v1alpha1.TargetWorkers).Image = "x" })
 	scaled := testRun(func(run *v1alpha1.TrainingRun) { run.Spec.Rollouts.Workers = new(int32(9)) })
 	if RolloutTemplateDigest(changed) == digest {
-		t.Error("a changed pod has the same digest")
+		t.Errorf("a changed pod has the same digest: got %v for both", RolloutTemplateDigest(changed))
 	}
 	if RolloutTemplateDigest(scaled) != digest {
-		t.Error("scaling changes the digest")
+		t.Errorf("scaling changes the digest: got %v, want %v", RolloutTemplateDigest(scaled), digest)
 	}
 	upgraded := RolloutJob(run, 1, "link", Settings{Image: "registry/tinker-operator:2"})
 	if upgraded.Annotations[v1alpha1.AnnotationTemplate] != digest {
-		t.Error("an upgrade of the operator would replace the workers")
+		t.Errorf("an upgrade of the operator would replace the workers: got %v, want %v",
+			upgraded.Annotations[v1alpha1.AnnotationTemplate], digest)
 	}
 }
 
@@ -307,7 +308,7 @@ func TestBuildersAreDeterministic(t *testing.T) {
 		a, _ := json.Marshal([]*batchv1.Job{LearnerJob(run, 1, "l", settings), RolloutJob(run, 1, "l", settings)})
 		b, _ := json.Marshal([]*batchv1.Job{LearnerJob(run, 1, "l", settings), RolloutJob(run, 1, "l", settings)})
 		if !bytes.Equal(a, b) {
-			t.Fatal("two builds differ")
+			t.Fatalf("two builds differ (-want +got):\n%.300s", cmp.Diff(string(a), string(b)))
 		}
 	}
 }
@@ -412,7 +413,7 @@ func TestRunLabelsReachJobsAndPods(t *testing.T) {
 		t.Errorf("podOverrides[target=Learner].labels lose against the run's: team = %q", got)
 	}
 	if run.Labels["job-name"] != "x" {
-		t.Error("the run's own labels were changed")
+		t.Errorf("the run's own labels were changed: got %v, want x", run.Labels["job-name"])
 	}
 }
 
@@ -448,9 +449,10 @@ func TestProbePodOverrides(t *testing.T) {
 		func(t corev1.Toleration) bool { return t.Key == "k" }) {
 		t.Errorf("the probe's pod ignores spec.pod: %+v", spec)
 	}
-	if made.Annotations[v1alpha1.AnnotationTemplate] == ProbeJob(testEnvironment(), strings.Repeat("ab", 32), 1,
-		settings).Annotations[v1alpha1.AnnotationTemplate] {
-		t.Error("another pod has the same digest")
+	const digest = v1alpha1.AnnotationTemplate
+	other := ProbeJob(testEnvironment(), strings.Repeat("ab", 32), 1, settings).Annotations[digest]
+	if got := made.Annotations[digest]; got == other {
+		t.Errorf("another pod has the same digest: got %v for both", got)
 	}
 }
 

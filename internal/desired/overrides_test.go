@@ -114,11 +114,11 @@ func TestOverridesOfATargetComeAfterAll(t *testing.T) {
 	before := RolloutTemplateDigest(run)
 	run.Spec.Override(v1alpha1.TargetLearner).Image = "learner:1"
 	if got := RolloutTemplateDigest(run); got != before {
-		t.Error("a change of the learner's pod replaces the workers")
+		t.Errorf("a change of the learner's pod replaces the workers: got %v, want %v", got, before)
 	}
 	run.Spec.Override(v1alpha1.TargetAll).SchedulerName = "other"
 	if got := RolloutTemplateDigest(run); got == before {
-		t.Error("a change of all pods does not replace the workers")
+		t.Errorf("a change of all pods does not replace the workers: got %v for both", got)
 	}
 }
 

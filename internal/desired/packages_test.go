@@ -92,7 +92,7 @@ func TestWorkersInstallPinnedPackages(t *testing.T) {
 	unpinned.Execution = new(*definition.Execution)
 	unpinned.Execution.Packages = nil
 	if unpinned.ProgramID() == definition.ProgramID() {
-		t.Error("environments with other packages share a container")
+		t.Errorf("environments with other packages share a container: got %v for both", unpinned.ProgramID())
 	}
 	job := RolloutJob(testRun(), 1, "credentials", settings)
 	if err := RunServers(job, Pins{"own": {Definition: definition}}.Servers(), "", settings); err != nil {
@@ -124,8 +124,8 @@ func TestWorkersInstallPinnedPackages(t *testing.T) {
 			t.Errorf("%s runs %v, want that it finds the packages", user.Name, user.Command)
 		}
 	}
-	if mountsOf(spec.Containers[0])[packagesDir] != "" {
-		t.Error("the worker has packages of a user")
+	if got := mountsOf(spec.Containers[0])[packagesDir]; got != "" {
+		t.Errorf("the worker has packages of a user: got %q, want none", got)
 	}
 }
 

@@ -31,7 +31,7 @@ func TestReaderPodMountsArtifactsAndHasNoAPIKey(t *testing.T) {
 		t.Errorf("the container is %+v", container)
 	}
 	if slices.ContainsFunc(container.Env, func(e corev1.EnvVar) bool { return e.Name == "TINKER_API_KEY" }) {
-		t.Error("a reader has the API key")
+		t.Errorf("a reader has the API key: got the variables %v", container.Env)
 	}
 	if v := got.Spec.Volumes; len(v) != 1 || v[0].PersistentVolumeClaim == nil ||
 		v[0].PersistentVolumeClaim.ClaimName != "runs" {

@@ -293,7 +293,8 @@ func TestOrderOfEnvironmentsMeansNothing(t *testing.T) {
 		run.Spec.Environments = []v1alpha1.TrainingEnvironment{b, a}
 	}))
 	if one.SpecDigest != other.SpecDigest {
-		t.Error("the order of a keyed list changes the spec's digest")
+		t.Errorf("the order of a keyed list changes the spec's digest: got %v, want %v",
+			one.SpecDigest, other.SpecDigest)
 	}
 }
 

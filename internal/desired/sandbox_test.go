@@ -69,7 +69,7 @@ func TestSandboxSharesNothing(t *testing.T) {
 	}
 	for _, mount := range sandbox.VolumeMounts {
 		if mount.MountPath == runnerDir && !mount.ReadOnly {
-			t.Error("a policy can write the runner's program")
+			t.Errorf("a policy can write the runner's program: got %+v, want it to be read-only", mount)
 		}
 	}
 	at := contract.SocketOf(definition.SandboxID())

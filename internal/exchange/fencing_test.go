@@ -46,7 +46,7 @@ func TestUnauthorizedWorkersAreRefused(t *testing.T) {
 				t.Errorf("Attend: %v, want %v, which is final", err, tc.want)
 			}
 			if len(l.hellos) != 0 {
-				t.Error("the learner received a Hello")
+				t.Errorf("the learner received a Hello: got %v, want none", l.hellos)
 			}
 		})
 	}
@@ -66,7 +66,7 @@ func TestWorkersTrustNoOtherCertificate(t *testing.T) {
 		t.Errorf("hello: %v, want %v", err, ErrUnreachable)
 	}
 	if len(l.hellos) != 0 {
-		t.Error("the learner received a Hello")
+		t.Errorf("the learner received a Hello: got %v, want none", l.hellos)
 	}
 }
 
@@ -112,7 +112,7 @@ func TestNothingIsAnsweredBeforeHello(t *testing.T) {
 		}
 	}
 	if len(l.submitted)+len(l.renewed)+len(l.released) != 0 {
-		t.Error("the learner received something")
+		t.Errorf("the learner received something: got %v, want 0", len(l.submitted)+len(l.renewed)+len(l.released))
 	}
 }
 
@@ -195,7 +195,7 @@ func TestALearnerOfALowerAttemptIsFenced(t *testing.T) {
 		t.Errorf("Hello: %v, want %v", err, ErrFenced)
 	}
 	if len(s.fenced) != 0 {
-		t.Error("the learner was notified of its fence twice")
+		t.Errorf("the learner was notified of its fence twice: got %v, want none", s.fenced)
 	}
 }
 
@@ -225,7 +225,7 @@ func TestFenceEndsCallsInProgress(t *testing.T) {
 		t.Errorf("Acquire: %v, want %v", err, ErrFenced)
 	}
 	if len(s.fenced) != 0 {
-		t.Error("the learner was notified of its own fence")
+		t.Errorf("the learner was notified of its own fence: got %v, want none", s.fenced)
 	}
 }
 
@@ -319,7 +319,7 @@ func TestSupersededLearnerIsLeftAndFencedOnceItsSuccessorIsKnown(t *testing.T) {
 		t.Errorf("the superseded learner was fenced by attempt %d, want 2", higher)
 	}
 	if len(old.hellos) != 0 {
-		t.Error("the superseded learner accepted a Hello")
+		t.Errorf("the superseded learner accepted a Hello: got %v, want none", old.hellos)
 	}
 	name.pointTo(s2)
 	submitUntilTaken(t, a, exampleGroup(2, 2, 8), successor)
@@ -372,7 +372,7 @@ func TestRepliesOfALowerAttemptAreRefused(t *testing.T) {
 				t.Errorf("renew: %v, want %v", err, tc.want)
 			}
 			if len(w.replies)+len(w.directives) != 0 {
-				t.Error("the worker received something")
+				t.Errorf("the worker received something: got %v, want 0", len(w.replies)+len(w.directives))
 			}
 			if client.Attempt() != 2 {
 				t.Errorf("the worker knows of attempt %d", client.Attempt())

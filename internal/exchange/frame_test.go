@@ -283,7 +283,7 @@ func TestSubmitSendsLargeGroups(t *testing.T) {
 		t.Errorf("Submit = %v, %v", reply, err)
 	}
 	if got := take(t, "group", l.submitted); got.Digest() != large.Digest() {
-		t.Error("another group came")
+		t.Errorf("another group came: got %v, want %v", got.Digest(), large.Digest())
 	}
 }
 
@@ -309,7 +309,7 @@ func FuzzBody(f *testing.F) {
 			t.Fatalf("%d bytes, announced %d, in frames of %d: %v", len(body), announced, size, err)
 		}
 		if err == nil && !bytes.Equal(got, body) {
-			t.Fatal("another body came")
+			t.Fatalf("the body is %x, want %x", got, body)
 		}
 	})
 }

@@ -70,7 +70,7 @@ func checkRoundTrip(t *testing.T, want rl.Group) {
 		t.Errorf("round trip (-want +got):\n%s", diff)
 	}
 	if got.Digest() != want.Digest() || encoded.Digest != want.Digest() {
-		t.Error("the digest changed on the way")
+		t.Errorf("the digest is %v, and %v in the message, want %v", got.Digest(), encoded.Digest, want.Digest())
 	}
 	if again, err := EncodeGroup(got); err != nil || !bytes.Equal(again.Message, encoded.Message) {
 		t.Errorf("encoded again it is another message: %v", err)
@@ -210,10 +210,11 @@ func TestOutcomesAndKindsHaveTheSameNumbersOnTheWire(t *testing.T) {
 		}
 	}
 	if len(want) != len(pb.Outcome_name) || rl.Outcome(len(want)).IsValid() {
-		t.Error("there are outcomes on one side only")
+		t.Errorf("%d outcomes on the wire, want %d, and the next one is not valid", len(pb.Outcome_name), len(want))
 	}
 	if pb.Kind(rl.Train) != pb.Kind_TRAIN || pb.Kind(rl.Evaluate) != pb.Kind_EVALUATE {
-		t.Error("kinds differ on the wire")
+		t.Errorf("kinds on the wire are %v and %v, want %v and %v", pb.Kind(rl.Train), pb.Kind(rl.Evaluate),
+			pb.Kind_TRAIN, pb.Kind_EVALUATE)
 	}
 }
 

@@ -21,7 +21,8 @@ func TestDisconnectedIsReportedForABrokenStreamOnly(t *testing.T) {
 		take(t, "Hello", l.hellos)
 	}
 	if len(l.disconnected) != 0 {
-		t.Error("a worker whose streams came to their regular end was reported as disconnected")
+		t.Errorf("a worker whose streams came to their regular end was reported as disconnected: got %v, want none",
+			l.disconnected)
 	}
 
 	lasting := newLearner()

@@ -67,6 +67,6 @@ func TestAnswersOfAnotherVersionAreRefused(t *testing.T) {
 		}
 	}
 	if client.Attempt() != 0 {
-		t.Error("the attempt of a refused answer is noted")
+		t.Errorf("the attempt of a refused answer is noted: got %v, want 0", client.Attempt())
 	}
 }

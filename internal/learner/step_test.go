@@ -186,7 +186,7 @@ func TestRetireOneRoundAtATime(t *testing.T) {
 	}
 	begun[0](t.Context())
 	if r.begin(5, background); len(begun) != 2 {
-		t.Error("no round is begun after the first has ended")
+		t.Errorf("no round is begun after the first has ended: got %v, want 2", len(begun))
 	}
 	ended, end := context.WithCancel(t.Context())
 	end()

@@ -105,16 +105,18 @@ func TestLineageNextCoversPolicyAndBatch(t *testing.T) {
 	manifest, settings := Manifest{Step: 1, Slots: []SlotDigest{{Slot: 4}}}, exampleSettings()
 	base := Genesis("spec").Next(manifest, settings)
 	if again := Genesis("spec").Next(manifest, exampleSettings()); again != base {
-		t.Error("the same step gives another lineage")
+		t.Errorf("the same step gives another lineage: got %v, want %v", again, base)
 	}
 	if Genesis("other").Next(manifest, settings) == base {
-		t.Error("another policy gives the same lineage")
+		t.Errorf("another policy gives the same lineage: got %v for both", Genesis("other").Next(manifest, settings))
 	}
 	if Genesis("spec").Next(Manifest{Step: 1}, settings) == base {
-		t.Error("an empty batch gives the same lineage")
+		t.Errorf("an empty batch gives the same lineage: got %v for both",
+			Genesis("spec").Next(Manifest{Step: 1}, settings))
 	}
 	if Genesis("spec").Next(Manifest{Step: 1}, settings) == Genesis("spec") {
-		t.Error("an empty batch does not move the lineage on")
+		t.Errorf("an empty batch does not move the lineage on: got %v for both",
+			Genesis("spec").Next(Manifest{Step: 1}, settings))
 	}
 }
 

@@ -176,16 +176,18 @@ func TestTombstoneKeepsItsDigestWithoutEpisodes(t *testing.T) {
 	full := changed(func(g *Group) { g.Outcome = Constant })
 	stone := exampleGroup().Tombstone(Constant, "all rewards are equal")
 	if full.Digest() != stone.Digest() {
-		t.Error("the digest of a tombstone depends on its episodes")
+		t.Errorf("the digest of a tombstone depends on its episodes: got %v, want %v", full.Digest(), stone.Digest())
 	}
 	if exampleGroup().Tombstone(BelowFloor, "").Digest() == stone.Digest() {
-		t.Error("the digest of a tombstone does not depend on its outcome")
+		t.Errorf("the digest of a tombstone does not depend on its outcome: got %v for both",
+			exampleGroup().Tombstone(BelowFloor, "").Digest())
 	}
 	if len(stone.Members) != 3 || stone.Members[0].Reward != 1 || stone.Members[0].Trajectories[0].Segments != nil {
 		t.Errorf("the tombstone's members are %+v, want rewards without segments", stone.Members)
 	}
 	if exampleGroup().Members[0].Trajectories[0].Segments == nil || stone.SampledTokens != 9 {
-		t.Error("Tombstone changed its receiver, or lost what was paid for")
+		t.Errorf("segments of the receiver are %v and sampled tokens of the tombstone %d, want some and 9",
+			exampleGroup().Members[0].Trajectories[0].Segments, stone.SampledTokens)
 	}
 }
 
@@ -199,7 +201,7 @@ func TestDigestsTakeEveryNaNForTheSame(t *testing.T) {
 		g.Members[0].Trajectories[0].Segments[0].Logprobs[1] = math.Float32frombits(0xffc00077)
 	})
 	if quiet.Digest() != odd.Digest() {
-		t.Error("two NaNs give two digests")
+		t.Errorf("two NaNs give two digests: got %v, want %v", quiet.Digest(), odd.Digest())
 	}
 }
 

@@ -95,7 +95,7 @@ func TestFrozenModelsAreTheSame(t *testing.T) {
 		}
 	}
 	if digests[0] != digests[1] {
-		t.Error("the groups of two workers differ")
+		t.Errorf("the groups of two workers differ: got %v, want %v", digests[0], digests[1])
 	}
 }
 

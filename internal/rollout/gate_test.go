@@ -93,7 +93,8 @@ func TestGateReleasesAPlaceThatCameTooLate(t *testing.T) {
 func TestRank(t *testing.T) {
 	train, evaluate := rl.Key{Slot: 1 << 20}, rl.Key{Kind: rl.Evaluate, Slot: 0}
 	if rank(train) >= rank(evaluate) || rank(rl.Key{Slot: 1}) >= rank(rl.Key{Slot: 2}) {
-		t.Error("training does not go before evaluation, by slot")
+		t.Errorf("ranks: training %v, evaluation %v, slot 1 %v, slot 2 %v, want training before evaluation and 1 before 2",
+			rank(train), rank(evaluate), rank(rl.Key{Slot: 1}), rank(rl.Key{Slot: 2}))
 	}
 }
 

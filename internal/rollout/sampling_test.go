@@ -196,7 +196,8 @@ func TestTransientFailuresOfSamples(t *testing.T) {
 					}
 					counters = append(counters, counterOf(posted))
 					if *posted.SamplingParams.Seed != *api.posted[0].SamplingParams.Seed {
-						t.Error("the seed changed")
+						t.Errorf("the seed changed: got %v, want %v",
+							*posted.SamplingParams.Seed, *api.posted[0].SamplingParams.Seed)
 					}
 				}
 				if diff := cmp.Diff(tc.counters, counters); diff != "" {
@@ -379,13 +380,13 @@ func TestLostSessionThatIsNamedAgain(t *testing.T) {
 		s.lose("session-1")
 		s.use("session-1")
 		if s.name() != "" {
-			t.Error("it is used at once")
+			t.Errorf("it is used at once: got %q, want none", s.name())
 		}
 		time.Sleep(lostPeriod)
 		synctest.Wait()
 		s.use("session-1")
 		if s.name() != "session-1" {
-			t.Error("it is never used")
+			t.Errorf("it is never used: got %v, want session-1", s.name())
 		}
 	})
 }
@@ -410,7 +411,7 @@ func TestKeepAliveFollowsTheSession(t *testing.T) {
 		api.lose()
 		synctest.Wait()
 		if s.name() != "" {
-			t.Error("a lost session is not noticed")
+			t.Errorf("a lost session is not noticed: got %q, want none", s.name())
 		}
 		cancel()
 		<-done

@@ -130,7 +130,7 @@ func TestStreamedRepliesAreWholeReplies(t *testing.T) {
 					t.Fatalf("pieces of %d (-whole +streamed):\n%s", size, diff)
 				}
 				if size == 1 && early == 0 && len(whole[0].Message.Content) > 5 {
-					t.Errorf("nothing was shown before the end")
+					t.Errorf("pieces before the end: got %d, want some of %q", early, whole[0].Message.Content)
 				}
 			}
 		})

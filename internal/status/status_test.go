@@ -54,7 +54,7 @@ func TestSet(t *testing.T) {
 	Set(&conditions, &codes, 1, now.Add(time.Minute), Unknown("Ready", "Waiting", strings.Repeat("é", 600)))
 	c := conditions[0]
 	if !c.LastTransitionTime.Time.Equal(now) {
-		t.Error("the transition time moved with the reason")
+		t.Errorf("the transition time is %v, want %v: the reason alone changed", c.LastTransitionTime, now)
 	}
 	if c.Reason != "Waiting" || len(c.Message) > maxConditionMessage || strings.ContainsRune(c.Message, '\ufffd') {
 		t.Errorf("condition = %+v", c)
@@ -81,8 +81,8 @@ func TestRound(t *testing.T) {
 			t.Errorf("Round(%v) = %v, want %v", in, got, want)
 		}
 	}
-	if Round(math.NaN()) != 0 {
-		t.Error("Round(NaN) is not NaN")
+	if got := Round(math.NaN()); got != 0 {
+		t.Errorf("Round(NaN) = %v, want 0", got)
 	}
 }
 
@@ -186,7 +186,7 @@ func TestReportOfCapabilities(t *testing.T) {
 			}
 			Report(&next, contract.Progress{}, now)
 			if next.Capabilities == nil || next.Capabilities.Model != "m" {
-				t.Error("a report that says nothing of capabilities dropped them")
+				t.Errorf("after a report without capabilities they are %+v, want the capabilities of m", next.Capabilities)
 			}
 			for _, name := range tc.want {
 				if !Lacks(next.Capabilities, name) {

@@ -5,6 +5,7 @@ package tinkersim_test
 
 import (
 	"archive/tar"
+	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"io"
@@ -67,8 +68,9 @@ func TestArchiveIdentifiesWeights(t *testing.T) {
 		t.Errorf("files are missing: %d", len(got[0].state))
 	}
 	b, _, model := startTrained(t, tinkersim.Options{})
-	if b.unpack("tinker://" + model + "/weights/one")["adapter_model.bin"] == got[0].state["adapter_model.bin"] {
-		t.Error("other weights have the same adapter file")
+	other := b.unpack("tinker://" + model + "/weights/one")["adapter_model.bin"]
+	if other == got[0].state["adapter_model.bin"] {
+		t.Errorf("other weights have the same adapter file, with sha256 %x", sha256.Sum256([]byte(other)))
 	}
 }
 

@@ -175,7 +175,7 @@ func TestSampleLoadsWeightsOfSkyRL(t *testing.T) {
 	m.step()
 	newer := trained()
 	if newer == initial {
-		t.Fatal("the step changes nothing")
+		t.Fatalf("the step changes nothing: got %v for both", newer)
 	}
 	sample(first)
 	if got := trained(); got != newer {

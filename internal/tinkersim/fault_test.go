@@ -5,6 +5,7 @@ package tinkersim_test
 
 import (
 	"context"
+	"crypto/sha256"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -236,8 +237,9 @@ func TestClientSurvivesFaults(t *testing.T) {
 	for name, rules := range cases {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			if train(rules...) != want {
-				t.Error("the weights differ from those of the undisturbed training")
+			if got := train(rules...); got != want {
+				t.Errorf("the weights have sha256 %x, want %x as undisturbed", sha256.Sum256([]byte(got)),
+					sha256.Sum256([]byte(want)))
 			}
 		})
 	}
@@ -282,7 +284,7 @@ func TestSampleAfterLostFuture(t *testing.T) {
 	lost := b.submit("asample", asample(sampler, 2, 7, "Q:", 1, 9))
 	b.post(http.StatusGone, "retrieve_future", `{"request_id":"`+lost+`"}`)
 	if again := b.submit("asample", asample(sampler, 2, 7, "Q:", 1, 9)); again != lost {
-		t.Error("the same number got another future")
+		t.Errorf("the same number got another future: got %v, want %v", again, lost)
 	}
 	if diff := cmp.Diff(want, b.drawn(b.submit("asample", asample(sampler, 3, 7, "Q:", 1, 9)))); diff != "" {
 		t.Errorf("under the next number (-want +got):\n%s", diff)

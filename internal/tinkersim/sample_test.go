@@ -86,7 +86,7 @@ func TestSamplesAreDeduplicated(t *testing.T) {
 	b.post(http.StatusBadRequest, "asample", asample(sampler, far, 8, "Q:", 2, 9))
 	other := b.submit("asample", asample(sampler, far-1, 7, "Q:", 2, 9))
 	if other == first {
-		t.Error("another number got the same future")
+		t.Errorf("another number got the same future: got %v for both", other)
 	}
 	samples := b.drawn(first)
 	if diff := cmp.Diff(samples, b.drawn(other)); diff != "" {
@@ -114,7 +114,7 @@ func TestSamplesAreRedrawn(t *testing.T) {
 	b.submit("asample", asample(sampler, 2, 7, "Q:", 2, 9)) // removes expired requests
 	again := b.submit("asample", asample(sampler, 1, 7, "Q:", 2, 9))
 	if again == first {
-		t.Error("an expired future was returned again")
+		t.Errorf("an expired future was returned again: got %v for both", again)
 	}
 	if diff := cmp.Diff(want, b.drawn(again)); diff != "" {
 		t.Errorf("drawn again (-first +again):\n%s", diff)

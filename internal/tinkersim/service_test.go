@@ -5,6 +5,7 @@ package tinkersim_test
 
 import (
 	"bytes"
+	"crypto/sha256"
 	"encoding/json"
 	"math"
 	"net/http"
@@ -33,7 +34,7 @@ func TestTokenExchange(t *testing.T) {
 	b := start(t, tinkersim.Options{Config: &config, Clock: c.Now})
 	b.session(b.client()) // the client exchanges its key
 	if b.sim.Stats().Calls["auth_token"] != 1 {
-		t.Error("the client did not exchange its key")
+		t.Errorf("the client did not exchange its key: got %v, want 1", b.sim.Stats().Calls["auth_token"])
 	}
 	token := b.field(b.post(http.StatusOK, "auth/token", "{}").body, "jwt")
 	parts := strings.Split(token, ".")
@@ -169,8 +170,9 @@ func TestLegacyJSON(t *testing.T) {
 	}
 	before := b.adapter(model, 7, "before")
 	b.do("forward", fill(`{"model_id":"M","seq_id":8,"forward_input":`, "M", model)+data+`}`)
-	if b.adapter(model, 9, "after") != before {
-		t.Error("a forward changed the weights")
+	if after := b.adapter(model, 9, "after"); after != before {
+		t.Errorf("a forward changed the weights: sha256 %x, want %x", sha256.Sum256([]byte(after)),
+			sha256.Sum256([]byte(before)))
 	}
 	b.post(http.StatusBadRequest, "forward_backward", fill(`{"model_id":"M","seq_id":10}`, "M", model))
 	b.post(http.StatusUnprocessableEntity, "forward_backward", `{"model_id":`)
@@ -205,7 +207,7 @@ func TestResultRetention(t *testing.T) {
 	for range 3 {
 		c.advance(4 * time.Minute)
 		if again := b.protoResult(id).body; !bytes.Equal([]byte(again), []byte(first)) {
-			t.Error("the result has changed")
+			t.Errorf("the result is %s, want %s as before", again, first)
 		}
 	}
 	c.advance(6 * time.Minute)

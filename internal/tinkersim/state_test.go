@@ -4,6 +4,7 @@
 package tinkersim_test
 
 import (
+	"crypto/sha256"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -57,7 +58,7 @@ func TestRestart(t *testing.T) {
 
 			again := b.newSession()
 			if again == session {
-				t.Error("a session id was reused")
+				t.Errorf("a session id was reused: got %v for both", again)
 			}
 			next := b.newModel(again, 0)
 			id := b.submit("load_weights", fill(`{"model_id":"M","seq_id":1,"path":"P","optimizer":true}`, "M", next, "P",
@@ -68,8 +69,9 @@ func TestRestart(t *testing.T) {
 				}
 			}
 			b.result(id)
-			if b.adapter(next, 2, "one") != archive {
-				t.Error("the state that was loaded differs from the one that was saved")
+			if loaded := b.adapter(next, 2, "one"); loaded != archive {
+				t.Errorf("the state that was loaded has sha256 %x, want %x as saved", sha256.Sum256([]byte(loaded)),
+					sha256.Sum256([]byte(archive)))
 			}
 			got := b.drawn(b.submit("asample", asample(b.samplingSession(again, model, 0), 1, 7, "Q:", 1,
 				9))).Sequences[0].Tokens

@@ -4,6 +4,7 @@
 package tinkersim_test
 
 import (
+	"crypto/sha256"
 	"math"
 	"net/http"
 	"strings"
@@ -77,8 +78,9 @@ func TestOrderOfArrival(t *testing.T) {
 	seq := 1
 	for name, arrivals := range cases {
 		t.Run(name, func(t *testing.T) {
-			if train(seq, arrivals) != want {
-				t.Error("the trained weights differ from those of the order 1 2 3")
+			if got := train(seq, arrivals); got != want {
+				t.Errorf("the trained weights have sha256 %x, want %x as in the order 1 2 3", sha256.Sum256([]byte(got)),
+					sha256.Sum256([]byte(want)))
 			}
 		})
 		seq++
@@ -133,8 +135,9 @@ func TestFailedChunkAddsNothing(t *testing.T) {
 	for _, model := range []string{with, without} {
 		b.do("optim_step", optim(model, 3))
 	}
-	if b.adapter(with, 4, "end") != b.adapter(without, 4, "end") {
-		t.Error("the failed chunk has changed the weights")
+	if got, want := b.adapter(with, 4, "end"), b.adapter(without, 4, "end"); got != want {
+		t.Errorf("the failed chunk has changed the weights: sha256 %x, want %x", sha256.Sum256([]byte(got)),
+			sha256.Sum256([]byte(want)))
 	}
 }
 
@@ -209,7 +212,8 @@ func TestCreateByLoad(t *testing.T) {
 		after[id] = b.adapter(id, next+2, "after")
 	}
 	if after[model] != after[session+":train:1"] {
-		t.Error("the model that was made by the load continues differently")
+		t.Errorf("the model that was made by the load continues differently: sha256 %x, want %x",
+			sha256.Sum256([]byte(after[model])), sha256.Sum256([]byte(after[session+":train:1"])))
 	}
 	run, err := b.client().TrainingRun(t.Context(), session+":train:1")
 	if err != nil || run.UserMetadata["run"] != "b" || *run.LoraRank != 4 {
@@ -230,8 +234,8 @@ func TestOverwrite(t *testing.T) {
 	b.do("forward_backward", chunk(t, model, 5, "more"))
 	b.do("optim_step", optim(model, 6))
 	b.do("save_weights", fill(`{"model_id":"M","path":"one","seq_id":7,"overwrite":true}`, "M", model))
-	if b.unpack("tinker://" + model + "/weights/one")["adapter_model.bin"] == before {
-		t.Error("the checkpoint was not overwritten")
+	if after := b.unpack("tinker://" + model + "/weights/one")["adapter_model.bin"]; after == before {
+		t.Errorf("the checkpoint was not overwritten: sha256 %x before and after", sha256.Sum256([]byte(after)))
 	}
 }
 

@@ -73,7 +73,7 @@ func TestEncodeInParallel(t *testing.T) {
 		wait.Go(func() {
 			for range 20 {
 				if got := tokens.Encode(text); !slices.Equal(got, want) {
-					t.Error("two encode at once, and one gets other ids")
+					t.Errorf("two encode at once: got %v, want %v", got, want)
 				}
 			}
 		})

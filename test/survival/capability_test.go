@@ -220,8 +220,8 @@ func TestEndpointWithoutOptimizerRestore(t *testing.T) {
 		if !verdict.Progress.ColdOptimizer {
 			t.Error("the resumed attempt does not report that Adam began anew")
 		}
-		if w.weights(verdict) == baseline(t).adapter {
-			t.Error("the weights are those of a run with its optimizer: nothing was forgotten")
+		if got := w.weights(verdict); got == baseline(t).adapter {
+			t.Errorf("the weights %s are those of a run with its optimizer: nothing was forgotten", got)
 		}
 		w.checkMetrics()
 	})

@@ -42,7 +42,8 @@ func TestRetryOfFailedEvaluation(t *testing.T) {
 	a := w.startLearner(2, w.at("covered.sent", 5, func(ctx context.Context, _ func() error, _ string, _ int64) error {
 		for began := time.Now(); results() == 0 && ctx.Err() == nil; time.Sleep(10 * time.Millisecond) {
 			if time.Since(began) > patience {
-				t.Error("the failed evaluation has no result by step 5")
+				t.Errorf("the failed evaluation has no result by step 5: got %v, want at most %v",
+					time.Since(began), patience)
 				break
 			}
 		}

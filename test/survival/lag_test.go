@@ -166,7 +166,7 @@ func TestGSPOWithLag(t *testing.T) {
 	}
 	want := outcomeOf(gspo)
 	if other := outcomeOf(ppo); other.adapter == want.adapter {
-		t.Error("the weights equal the weights of the loss PPO")
+		t.Errorf("the weights equal the weights of the loss PPO: got %v for both", other.adapter)
 	}
 	for _, point := range []string{"step.submitted", "row.written", "save.answered"} {
 		t.Run(point, func(t *testing.T) {

@@ -92,7 +92,8 @@ func hostedRun(b *testing.B, seed uint64, mode hostedMode) hostedResult {
 	b.Helper()
 	steps := benchSize(b, "BENCH_STEPS", 40)
 	if steps < 12 {
-		b.Fatal("BENCH_STEPS must be at least 12, since the first six steps do not count")
+		b.Fatalf("BENCH_STEPS must be at least 12, since the first six steps do not count: got %v, want at least 12",
+			steps)
 	}
 	profile := hostedTimes
 	profile.SavesBlock = mode.savesBlock

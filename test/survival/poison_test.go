@@ -152,7 +152,8 @@ func TestReplyThatEndsItsWorker(t *testing.T) {
 	undisturbed.startRolloutWorker("w0")
 	if got := undisturbed.weights(undisturbed.waitFor(undisturbed.startLearner(1, nil),
 		contract.CauseCompleted)); got == want {
-		t.Fatal("the weights are those of a run without the fault: the member makes no difference")
+		t.Fatalf("the weights are those of a run without the fault: the member makes no difference: got %v for both",
+			got)
 	}
 
 	m := &mortals{fixture: newFixture(t, byLength), poison: bad}

@@ -64,7 +64,7 @@ func TestResumeFromDeletedRun(t *testing.T) {
 					t.Errorf("the run resumed from %+v, want a step of run %s with its usage", from, formerUID)
 				}
 				if w.file.Run.UID == formerUID {
-					t.Fatal("the run is the same")
+					t.Fatalf("the run is the same: got %v for both", w.file.Run.UID)
 				}
 			})
 		}

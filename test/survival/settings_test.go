@@ -82,7 +82,7 @@ func TestChangeSettingsAfterUnseenStep(t *testing.T) {
 
 	w.changeSettings(2, rate)
 	if w.file.SpecDigest != former {
-		t.Fatal("the former settings have another digest")
+		t.Fatalf("the former settings have another digest: got %v, want %v", w.file.SpecDigest, former)
 	}
 	w.startWorker("w2", behavior{})
 	w.checkSame(w.waitFor(w.startLearner(3, nil), contract.CauseCompleted))

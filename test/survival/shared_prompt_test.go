@@ -81,7 +81,9 @@ func TestSharedPromptsBuyFewerTokens(t *testing.T) {
 	}
 	shared := w.outcome(w.waitFor(w.startLearner(1, nil), contract.CauseCompleted))
 	if shared.adapter == own.adapter || w.file.SpecDigest == alone.file.SpecDigest {
-		t.Error("neither weights nor the digest of the spec depend on sharedPrompt")
+		t.Errorf("with and without sharedPrompt: weights %s and %s, digests %s and %s, want others",
+			shared.adapter, own.adapter,
+			w.file.SpecDigest, alone.file.SpecDigest)
 	}
 	steps := 0
 	for i, line := range own.metrics {

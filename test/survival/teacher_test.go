@@ -96,7 +96,7 @@ func TestTeachersWithALag(t *testing.T) {
 		t.Errorf("the sums of teacher_kl are %v and %v, want two that differ", first, second)
 	}
 	if exchanged := outcomeOf(taught(knowing, instructedTeacher)); exchanged.adapter == want.adapter {
-		t.Error("the weights are the same with the teachers exchanged")
+		t.Errorf("the weights are the same with the teachers exchanged: got %v for both", exchanged.adapter)
 	}
 	for _, point := range []string{"open.saved", "step.submitted", "row.written", "save.answered"} {
 		t.Run(point, func(t *testing.T) {

@@ -412,7 +412,8 @@ func TestARunHoldsABoundedNumberOfRequests(t *testing.T) {
 	}
 	first := c.ask(beginning, Request{Run: "large", Bytes: 60 << 20})
 	if w := c.ask(beginning, Request{Run: "large", Bytes: 1}); w.retryAfter == 0 || first.retryAfter != 0 {
-		t.Error("a run may hold more bytes than the bound, or not even one large body")
+		t.Errorf("retry after %v of a second body and %v of one large body, want more than 0 and 0",
+			w.retryAfter, first.retryAfter)
 	}
 }
 

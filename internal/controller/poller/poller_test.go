@@ -175,12 +175,13 @@ func TestTrack(t *testing.T) {
 		p.Track(runName, []Target{target("b", 2)})
 		countEvents(p)
 		if s.count("b") != b {
-			t.Error("tracking the same again asks again")
+			t.Errorf("tracking the same again asks again: got %v, want %v", s.count("b"), b)
 		}
 		p.Track(runName, nil)
 		time.Sleep(10 * time.Second)
 		if s.count("a") != a || s.count("b") != b {
-			t.Error("learners of a deleted run are polled")
+			t.Errorf("learners of a deleted run are polled: got %d and %d requests, want %d and %d",
+				s.count("a"), s.count("b"), a, b)
 		}
 	})
 }

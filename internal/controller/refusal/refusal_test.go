@@ -132,10 +132,10 @@ func TestMemory(t *testing.T) {
 	expect("an invalid object", wait(3, time.Hour), outcome{0, false})
 	expect("another spec", wait(4, 0), outcome{0, true})
 	if m.Latest(run, "rollout").Code != "" {
-		t.Error("memory mixes roles up")
+		t.Errorf("memory mixes roles up: got %q, want none", m.Latest(run, "rollout").Code)
 	}
 	if m.Record(run, "learner", "j", nil, now) || m.Latest(run, "learner").Code != "" {
-		t.Error("an object that was created is still refused")
+		t.Errorf("an object that was created is still refused: got %+v, want none", m.Latest(run, "learner"))
 	}
 	m.Record(run, "learner", "j", invalid, now)
 	run.UID = "two"

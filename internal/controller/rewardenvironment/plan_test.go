@@ -229,7 +229,7 @@ func TestPlan(t *testing.T) {
 			if p.ready.Type != "" {
 				got.Ready = string(p.ready.Status) + " " + p.ready.Reason
 				if p.ready.Message == "" && tc.seen.try < 20 {
-					t.Error("the condition says nothing")
+					t.Errorf("the condition has no message: got %+v at try %d", p.ready, tc.seen.try)
 				}
 			}
 			if diff := cmp.Diff(tc.want, got); diff != "" {
@@ -266,7 +266,7 @@ func TestComputeStatus(t *testing.T) {
 	}
 	other := strings.Replace(good, `"tasks":9`, `"tasks":8`, 1)
 	if again := computeStatus(env, makePlan(env, seen(1, terminatedPod(other, 0)), now), now); again.Digest == got.Digest {
-		t.Error("other tasks have the same digest")
+		t.Errorf("other tasks have the same digest: got %v for both", again.Digest)
 	}
 	env.Status = got
 	if diff := cmp.Diff(got, computeStatus(env, makePlan(env, seen(1, terminatedPod(good, 0)), now),

@@ -393,7 +393,7 @@ func TestProgressAcrossAttempts(t *testing.T) {
 
 	opened := withHeartbeat(run, observing(2, l, replying(contract.HeartbeatReply{Attempt: 2, Progress: at(9, 9)})), now)
 	if *opened.FailuresSinceCheckpoint != 2 {
-		t.Error("an opening state refilled the budget")
+		t.Errorf("an opening state refilled the budget: got %v, want 2", *opened.FailuresSinceCheckpoint)
 	}
 	if *opened.Attempts[1].ToStep != 9 {
 		t.Errorf("attempt 1 got to step %d, want 9, where its successor began", *opened.Attempts[1].ToStep)
@@ -423,7 +423,7 @@ func TestAttemptsAreBounded(t *testing.T) {
 		t.Errorf("%d attempts, the newest %d, %d restarts", len(got.Attempts), got.Attempts[0].Number, *got.Restarts)
 	}
 	if !got.StartTime.Equal(run.Status.StartTime) {
-		t.Error("the start time moved")
+		t.Errorf("the start time is %v, want %v", got.StartTime, run.Status.StartTime)
 	}
 	if diff := cmp.Diff([]v1alpha1.EnvironmentStatus{{Name: "env", Digest: "digest", Tasks: new(int64(900))}},
 		got.Environments); diff != "" {

@@ -77,7 +77,7 @@ func TestJobThatAnotherControllerSuspends(t *testing.T) {
 				t.Errorf("plan (-want +got):\n%s", diff)
 			}
 			if p.start == 0 && !p.workers {
-				t.Error("the workers' Job does not stay")
+				t.Errorf("the workers' Job does not stay: got %+v, want workers", outcomeOf(p))
 			}
 		})
 	}

@@ -394,6 +394,6 @@ func (w *hostileWorld) checkCounts(hours int) {
 		}
 	}
 	if hours > 1 && w.runs < 2 {
-		w.t.Error("no hostile run has ended, want several")
+		w.t.Errorf("%d runs in %v hours, want at least 2", w.runs, hours)
 	}
 }

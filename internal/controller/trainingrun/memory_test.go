@@ -15,7 +15,8 @@ func TestMemory(t *testing.T) {
 	before.ResourceVersion, after.ResourceVersion = "1", "2"
 	m.written(before, after, now)
 	if !m.stale(before) || m.stale(after) || !m.wrote(after).Equal(now) {
-		t.Error("memory does not know its own write")
+		t.Errorf("stale before and after the write: %v and %v, want true and false; written at %v, want %v", m.stale(before),
+			m.stale(after), m.wrote(after), now)
 	}
 	another := newRun()
 	another.UID, another.ResourceVersion = "another", "1"

@@ -52,7 +52,7 @@ func TestRefusedKeyWaitsForTheRepair(t *testing.T) {
 					c.Message)
 			}
 			if p.start == 0 && p.requeue == 0 {
-				t.Fatal("the run waits without a requeue")
+				t.Fatalf("the run waits without a requeue: got %+v", outcomeOf(p))
 			}
 			if p.start > 0 {
 				made++
@@ -171,7 +171,7 @@ func TestRetryOfARunThatHasNotFailed(t *testing.T) {
 	complete := newRun(attempts(endedAttempt(1, contract.CauseCompleted, 0, 60, time.Minute)),
 		conditionIs(v1alpha1.ConditionComplete, "True", time.Minute), retry)
 	if p := makePlan(complete, observing(1, observe.Learner{Job: newJob("one"), Pod: nil}), now); p.start != 0 {
-		t.Error("a complete run is tried again")
+		t.Errorf("a complete run is tried again: got %v, want 0", p.start)
 	}
 }
 

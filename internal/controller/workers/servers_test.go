@@ -217,7 +217,8 @@ func TestReconcileFollowsTheRun(t *testing.T) {
 	}
 	r.reconcile(t, run, RunServers, serversOf("other", "world:v2", 8080))
 	if again := r.deployment(t, run, "8080"); again.ResourceVersion != after.ResourceVersion {
-		t.Error("a server that has not changed is written again")
+		t.Errorf("a server that has not changed is written again: got %v, want %v",
+			again.ResourceVersion, after.ResourceVersion)
 	}
 }
 

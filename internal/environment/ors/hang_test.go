@@ -75,7 +75,7 @@ func TestServersThatDoNotAnswer(t *testing.T) {
 				select {
 				case err := <-ended:
 					if err == nil && name != "Check" {
-						t.Error("error is nil, want one")
+						t.Errorf("%s: error is nil, want one", name)
 					}
 				case <-time.After(2 * time.Minute):
 					t.Error("the call has not ended after two minutes")

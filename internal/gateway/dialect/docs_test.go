@@ -18,7 +18,7 @@ func TestDocumentedTreatments(t *testing.T) {
 	text := string(mustRead(t, page))
 	begin, end := strings.Index(text, "\n| endpoint | treatment |"), strings.Index(text, "\n`temperature`, `top_p` and")
 	if begin < 0 || end < begin {
-		t.Fatal("the page has no table of options")
+		t.Fatalf("the table of options begins at %d and ends at %d of the page, want both in order", begin, end)
 	}
 	want := optionTable()
 	if *update {

@@ -135,7 +135,7 @@ func TestDamagedRowsFile(t *testing.T) {
 			rows := read(t, dir, rowsName)
 			damaged := tc.change([]byte(rows))
 			if string(damaged) == rows {
-				t.Fatal("nothing is damaged")
+				t.Fatalf("nothing is damaged: got %v for both", string(damaged))
 			}
 			later := openStore(t, dir)
 			must(t, os.WriteFile(file, damaged, fileMode), later.Rebuild(rowAt("a100"), noParent))
@@ -184,7 +184,7 @@ func TestDamagedMetrics(t *testing.T) {
 			want := read(t, dir, metricsName)
 			damaged := change([]byte(want))
 			if string(damaged) == want {
-				t.Fatal("nothing is damaged")
+				t.Fatalf("nothing is damaged: got %v for both", string(damaged))
 			}
 			must(t, os.WriteFile(filepath.Join(dir, "uid", metricsName), damaged, fileMode),
 				openStore(t, dir).Rebuild(rowAt("a100"), noParent))
@@ -274,7 +274,7 @@ func TestBranchInRowsFile(t *testing.T) {
 		[]byte(withoutLine(read(t, dir, rowsName), rowAt("a20").Lineage.String())), fileMode))
 	for v := range openStore(t, dir).Chain(rowAt("a100"), noParent) {
 		if v.Version == rowAt("b19") {
-			t.Fatal("the chain follows a branch without a version")
+			t.Fatalf("the chain follows a branch without a version: got %v for both", v.Version)
 		}
 	}
 }

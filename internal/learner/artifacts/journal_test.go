@@ -337,7 +337,8 @@ func TestWithoutStore(t *testing.T) {
 	}
 	if _, ok := j.Evaluation(versionAt(1), "d"); ok || j.HasStore() || j.Session() != "" || len(j.Workers()) > 0 ||
 		len(j.RecentStates()) > 0 || j.SetWorkers(nil) {
-		t.Error("a journal without a store knows of something")
+		t.Errorf("a journal without a store has evaluation %v, store %v, session %q, workers %v and states %v, want none",
+			ok, j.HasStore(), j.Session(), j.Workers(), j.RecentStates())
 	}
 }
 

@@ -271,7 +271,8 @@ func TestRetryOfFailedEvaluation(t *testing.T) {
 		t.Errorf("problems reported (-want +got):\n%s", diff)
 	}
 	if f.demandedAtPause > 0 {
-		t.Error("groups are demanded between two tries, though nothing can sample them")
+		t.Errorf("groups are demanded between two tries, though nothing can sample them: got %v, want at most 0",
+			f.demandedAtPause)
 	}
 }
 

@@ -117,7 +117,7 @@ func TestBatchAfterRejection(t *testing.T) {
 		t.Errorf("the batch ends at %+v with %d rows, want %+v with 3", after.After, len(after.Slots.Members), before.After)
 	}
 	if cmp.Equal(before.Digests, after.Digests) || before.Manifest().Digest() == after.Manifest().Digest() {
-		t.Error("the manifest does not show the rejection")
+		t.Errorf("the manifest does not show the rejection: got digests %v, before %v", after.Digests, before.Digests)
 	}
 	for i, g := range after.Groups {
 		if g.Outcome == rl.Empty && g.Reason == "" || g.Digest() != after.Digests[i] {

@@ -101,7 +101,8 @@ func TestOutageOfAllWorkers(t *testing.T) {
 		t.Errorf("Unavailable (-want +got):\n%s", diff)
 	}
 	if directive = f.Renew("w0", playing(down(), 0, 1, 2, 3)); len(directive.Skipped) > 0 || f.Unavailable() != nil {
-		t.Errorf("a is skipped after it has become available")
+		t.Errorf("skipped are %v and unavailable %v after a has become available, want none",
+			directive.Skipped, f.Unavailable())
 	}
 }
 

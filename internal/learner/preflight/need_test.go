@@ -155,7 +155,8 @@ func TestEveryNeedCanBeChecked(t *testing.T) {
 	// The manager reads these two out of the lists.
 	if contract.CapabilityOptimizerRestore != string(capability.OptimizerRestore) ||
 		contract.CapabilitySeed != string(capability.Seed) {
-		t.Error("the manager reads other names than the capability check gives")
+		t.Errorf("the manager reads %q and %q, want %q and %q of the capability check", contract.CapabilityOptimizerRestore,
+			contract.CapabilitySeed, capability.OptimizerRestore, capability.Seed)
 	}
 }
 

@@ -65,7 +65,7 @@ func TestConversationExtendsWithoutEncodingAgain(t *testing.T) {
 		t.Errorf("%d bytes were encoded for the next turn, want %d", tokens.encoded, want)
 	}
 	if !slices.Equal(after[:len(before)], before) {
-		t.Error("the next prompt does not begin with the last one")
+		t.Errorf("the next prompt begins with %v, want %v as the last one", after[:len(before)], before)
 	}
 }
 

@@ -23,7 +23,7 @@ func TestTranscriptHasPromptsAndReplies(t *testing.T) {
 	spec.Transcript = true
 	group := play(t, multiTurn(2, keep), says("hi"), spec)
 	if plain.Digest() != group.Digest() {
-		t.Error("the transcript changes the digest of the group")
+		t.Errorf("the transcript changes the digest of the group: got %v, want %v", plain.Digest(), group.Digest())
 	}
 	if plain.Members[0].Transcript != nil {
 		t.Error("a transcript is recorded without having been asked for")

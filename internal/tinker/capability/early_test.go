@@ -65,6 +65,6 @@ func TestEarlyCheckEndsWithItsAttempt(t *testing.T) {
 		t.Errorf("after an attempt that failed, the simulator lacks %v", lacking)
 	}
 	if sim.Faults().List()[0].Hits != 1 {
-		t.Error("no attempt failed")
+		t.Errorf("no attempt failed: got %v, want 1", sim.Faults().List()[0].Hits)
 	}
 }

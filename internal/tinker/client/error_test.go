@@ -24,7 +24,8 @@ func TestErrorText(t *testing.T) {
 		t.Errorf("CategoryFrom = %s, MayHaveRun = %v", CategoryFrom(wrapped), MayHaveRun(wrapped))
 	}
 	if CategoryFrom(cause) != "" || !MayHaveRun(cause) || MayHaveRun(nil) {
-		t.Error("other errors have no category, and may have run")
+		t.Errorf("CategoryFrom = %q, MayHaveRun = %v, and %v of no error, want none, true and false",
+			CategoryFrom(cause), MayHaveRun(cause), MayHaveRun(nil))
 	}
 	if got := asError("op", cause); got.Category != tinker.CategoryUnknown || !got.MayHaveRun || !errors.Is(got, cause) {
 		t.Errorf("asError = %+v", got)

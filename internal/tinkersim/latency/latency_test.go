@@ -31,7 +31,7 @@ func TestSampleTimesAreLognormal(t *testing.T) {
 			draws, mean, logs[draws/2], sigma, Hosted.SampleSigma)
 	}
 	if first, second := Hosted.SampleTime(7), Hosted.SampleTime(7); first != second {
-		t.Error("the time of a sample is not a function of its seed")
+		t.Errorf("the time of a sample is not a function of its seed: got %v, want %v", first, second)
 	}
 }
 

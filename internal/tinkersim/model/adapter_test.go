@@ -5,6 +5,7 @@ package model
 
 import (
 	"context"
+	"crypto/sha256"
 	"errors"
 	"math"
 	"runtime"
@@ -219,7 +220,7 @@ func TestForwardKeepsGradient(t *testing.T) {
 		t.Errorf("results differ (-with +without gradient):\n%s", diff)
 	}
 	if !cmp.Equal(before, a.gradient) {
-		t.Error("the gradient changed")
+		t.Errorf("the gradient changed (-want +got):\n%.300s", cmp.Diff(before, a.gradient))
 	}
 }
 
@@ -239,7 +240,7 @@ func TestForwardBackwardErrorKeepsGradient(t *testing.T) {
 		t.Errorf("error is %v, want that of the context", err)
 	}
 	if !cmp.Equal(before, a.gradient) {
-		t.Error("the gradient changed")
+		t.Errorf("the gradient changed (-want +got):\n%.300s", cmp.Diff(before, a.gradient))
 	}
 }
 
@@ -285,12 +286,13 @@ func TestLogprobsDoNotDependOnBatch(t *testing.T) {
 func TestNewAdapter(t *testing.T) {
 	a := NewAdapter(testBase(), testConfig)
 	if !cmp.Equal(a.merged.Flat(), testBase().params.Flat()) {
-		t.Error("a new adapter changes the base")
+		t.Errorf("a new adapter changes the base (-want +got):\n%.300s", cmp.Diff(testBase().params.Flat(), a.merged.Flat()))
 	}
 	other := testConfig
 	other.Seed++
-	if string(a.MarshalState(true)) != string(NewAdapter(testBase(), testConfig).MarshalState(true)) {
-		t.Error("two adapters of one configuration differ")
+	got, want := a.MarshalState(true), NewAdapter(testBase(), testConfig).MarshalState(true)
+	if string(got) != string(want) {
+		t.Errorf("two adapters of one configuration have sha256 %x and %x", sha256.Sum256(got), sha256.Sum256(want))
 	}
 	if cmp.Equal(a.params, NewAdapter(testBase(), other).params) {
 		t.Error("the seed has no effect")
@@ -323,7 +325,7 @@ func TestTrainFlags(t *testing.T) {
 				}
 			}
 			if !cmp.Equal(want, got) {
-				t.Error("other matrices changed")
+				t.Errorf("other matrices changed (-want +got):\n%.300s", cmp.Diff(want, got))
 			}
 		})
 	}

@@ -54,10 +54,10 @@ func TestStateWithoutOptimizer(t *testing.T) {
 				t.Fatal(err)
 			}
 			if !cmp.Equal(a.params, b.params) {
-				t.Error("parameters differ")
+				t.Errorf("parameters differ (-want +got):\n%.300s", cmp.Diff(a.params, b.params))
 			}
 			if b.Steps() != 0 || l2(b.first) != 0 || l2(b.second) != 0 {
-				t.Error("the Adam state is not fresh")
+				t.Errorf("%d steps and moments with norms %v and %v, want a fresh Adam state", b.Steps(), l2(b.first), l2(b.second))
 			}
 		})
 	}
@@ -73,7 +73,7 @@ func TestStateOmitsGradient(t *testing.T) {
 	before := a.MarshalState(true)
 	mustRun(t, a, testBatch(5), Loss{Name: "cross_entropy"})
 	if !bytes.Equal(before, a.MarshalState(true)) {
-		t.Error("the gradient is in the state")
+		t.Errorf("the gradient is in the state (-want +got):\n%.300s", cmp.Diff(before, a.MarshalState(true)))
 	}
 }
 

@@ -128,7 +128,8 @@ func TestForeignTokenLogprobsAreSums(t *testing.T) {
 		t.Errorf("metrics (-bytes +tokens):\n%s", diff)
 	}
 	if !cmp.Equal(native.gradient, foreignAdapter.gradient) {
-		t.Error("the gradient is not that of the bytes")
+		t.Errorf("the gradient is not that of the bytes (-want +got):\n%.300s",
+			cmp.Diff(native.gradient, foreignAdapter.gradient))
 	}
 }
 

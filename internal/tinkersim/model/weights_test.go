@@ -19,7 +19,8 @@ func TestWeightsMarshal(t *testing.T) {
 		t.Fatal(err)
 	}
 	if !cmp.Equal(w.params.Flat(), got.params.Flat()) {
-		t.Error("weights differ after writing and reading")
+		t.Errorf("weights differ after writing and reading (-want +got):\n%.300s",
+			cmp.Diff(w.params.Flat(), got.params.Flat()))
 	}
 }
 
@@ -49,7 +50,7 @@ func TestSnapshotIsImmutable(t *testing.T) {
 	mustRun(t, a, testBatch(3), Loss{Name: "cross_entropy"})
 	mustStep(t, a, AdamParams{LearningRate: 1e-2, Beta1: .9, Beta2: .95, Eps: 1e-8})
 	if !cmp.Equal(before, w.params.Flat()) {
-		t.Error("the snapshot changed")
+		t.Errorf("the snapshot changed (-want +got):\n%.300s", cmp.Diff(before, w.params.Flat()))
 	}
 	if cmp.Equal(before, a.Snapshot().params.Flat()) {
 		t.Error("training changed nothing")

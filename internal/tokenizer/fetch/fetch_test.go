@@ -33,7 +33,7 @@ func newHub(t *testing.T) *hub {
 	h := &hub{}
 	elsewhere := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Header.Get("Authorization") != "" {
-			t.Error("the token went to another server")
+			t.Errorf("the token went to another server: got %q, want none", r.Header.Get("Authorization"))
 		}
 		w.Write(model.TokenizerJSON())
 	}))

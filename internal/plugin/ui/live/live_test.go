@@ -72,7 +72,7 @@ func TestStoreFollowsChanges(t *testing.T) {
 	}
 	eventually(t, s, "a/one=1 a/zero= c/three= ")
 	if s.Version() <= before {
-		t.Error("the version has not changed")
+		t.Errorf("the version has not changed: got %v, want more than %v", s.Version(), before)
 	}
 	if _, ok := s.Get(client.ObjectKey{Namespace: "b", Name: "two"}); ok {
 		t.Error("a deleted object is returned")

@@ -49,7 +49,7 @@ func TestActions(t *testing.T) {
 		t.Errorf("an action that does not apply is answered with %s:\n%s", answer.Status, page)
 	}
 	if answer, _ := f.do(t, http.MethodPost, stuck+"/actions/retry"); answer.StatusCode == http.StatusSeeOther {
-		t.Error("an action that does not apply is done")
+		t.Errorf("an action that does not apply is done: got status %d", answer.StatusCode)
 	}
 	if answer, _ := f.do(t, http.MethodPost, stuck+"/actions/delete"); answer.StatusCode != http.StatusNotFound {
 		t.Errorf("an unknown action is answered with %s", answer.Status)

@@ -116,15 +116,18 @@ func TestRuns(t *testing.T) {
 	f.expect(t, "/?q=nothing-like-it", "No run of 12 fits the filters")
 	page := f.expect(t, "/?sort=name", `aria-sort="descending"`, `href="/?sort=-name"`)
 	if strings.Index(page, ">countdown-llama<") > strings.Index(page, ">too-hot<") {
-		t.Error("the rows are not sorted by name")
+		t.Errorf("the rows are not sorted by name: llama at %d, too-hot at %d",
+			strings.Index(page, ">countdown-llama<"), strings.Index(page, ">too-hot<"))
 	}
 	page = f.expect(t, "/?sort=-name", `aria-sort="ascending"`)
 	if strings.Index(page, ">countdown-llama<") < strings.Index(page, ">too-hot<") {
-		t.Error("the rows are not sorted by name, the last first")
+		t.Errorf("the rows are not sorted by name, the last first: llama at %d, too-hot at %d",
+			strings.Index(page, ">countdown-llama<"), strings.Index(page, ">too-hot<"))
 	}
 	page = f.expect(t, "/?sort=reward")
 	if strings.Index(page, ">too-hot<") < strings.Index(page, ">countdown-qwen3<") {
-		t.Error("the greatest reward is not first")
+		t.Errorf("the greatest reward is not first: qwen3 at %d, too-hot at %d",
+			strings.Index(page, ">countdown-qwen3<"), strings.Index(page, ">too-hot<"))
 	}
 }
 
@@ -165,7 +168,7 @@ func TestCompare(t *testing.T) {
 	page := f.expect(t, "/compare?sweep=lr", `title="spec.algorithm.optimizer.learningRate"`, "0.00016", "lr-1-seed-1",
 		`class="first"`, "/compare/curve.json?metric=env%2Fall%2Freward%2Ftotal&amp;sweep=lr", "line-f")
 	if first, other := strings.Index(page, ">lr-1-seed-1<"), strings.Index(page, ">lr-0-seed-0<"); first > other {
-		t.Error("the best run is not first")
+		t.Errorf("the best run is not first: got %v, want at most %v", first, other)
 	}
 	f.expect(t, "/compare?sweep=lr&seeds=1", "± ", "2 of 2", "!spec.algorithm.seed")
 	f.expect(t, "/compare?run=research/countdown-qwen3&run=research/too-hot&metric=optim/entropy", "too-hot",

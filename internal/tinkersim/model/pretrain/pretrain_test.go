@@ -142,7 +142,7 @@ func TestTrainer(t *testing.T) {
 	}
 	want, _ := run(1)
 	if got, _ := run(3); !cmp.Equal(want, got) {
-		t.Error("the file depends on the number of CPUs")
+		t.Errorf("the file depends on the number of CPUs (-want +got):\n%.300s", cmp.Diff(want, got))
 	}
 	if flat, err := transformer.Decode(want); err != nil || len(flat) != transformer.Size {
 		t.Errorf("the file holds %d parameters: %v", len(flat), err)

@@ -29,7 +29,7 @@ func TestEncodeDecode(t *testing.T) {
 		t.Fatal(err)
 	}
 	if !cmp.Equal(once, twice) {
-		t.Error("packing again changes the parameters")
+		t.Errorf("packing again changes the parameters (-want +got):\n%.300s", cmp.Diff(once, twice))
 	}
 }
 
