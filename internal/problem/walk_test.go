@@ -138,7 +138,7 @@ func TestTroubleshootingPage(t *testing.T) {
 		for what, text := range map[string]string{"its meaning": row.Explanation(), "its repair": row.Advice()} {
 			text = strings.NewReplacer("|", `\|`, "$(run)", "RUN").Replace(text)
 			if !strings.Contains(line, text) {
-				t.Errorf("the row of %s is %q, want %s: %q", code, line, what, text)
+				t.Errorf("docs/troubleshooting.md: the row of %s is %q, want %s: %q; run make manifests", code, line, what, text)
 			}
 		}
 	}

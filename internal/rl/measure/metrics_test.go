@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
+	"github.com/tinker-operator/tinker-operator/internal/metric"
 	"github.com/tinker-operator/tinker-operator/internal/rl"
 )
 
@@ -100,6 +101,15 @@ func TestStepMetricsOfAllEnvironments(t *testing.T) {
 	}
 	if diff := cmp.Diff(want, ofAll, cmpopts.EquateApprox(0, 1e-12)); diff != "" {
 		t.Errorf("metrics (-want +got):\n%s", diff)
+	}
+}
+
+// TestMetricsHaveDescriptions requires a row in the table for each metric of a step, so that docs/metrics.md has it.
+func TestMetricsHaveDescriptions(t *testing.T) {
+	for name := range StepMetrics(exampleBatch()) {
+		if _, described := metric.Describe(name); !described {
+			t.Errorf("metric %q has no description: add it to internal/metric/table.go and run make manifests", name)
+		}
 	}
 }
 
