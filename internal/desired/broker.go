@@ -32,7 +32,7 @@ type BrokerSettings struct {
 	StorageSize resource.Quantity
 }
 
-// brokerReplicas is the number of pods of a broker, of which one serves.
+// brokerReplicas is the number of pods of a broker. One of them serves.
 const brokerReplicas = 2
 
 // brokerGraceSeconds is the time that a broker has to drain.

@@ -30,7 +30,7 @@ func BrokerHost(name, operatorNamespace string) string {
 	return fmt.Sprintf("%s.%s.svc", endpoint.ObjectName(name), operatorNamespace)
 }
 
-// BrokerHosts returns the names by which the broker of an endpoint is reached, of which its certificate has all.
+// BrokerHosts returns the host names of the broker of an endpoint. The certificate of the broker has all of them.
 func BrokerHosts(name, operatorNamespace string) []string {
 	host := BrokerHost(name, operatorNamespace)
 	return []string{host, host + ".cluster.local", strings.TrimSuffix(host, ".svc"), endpoint.ObjectName(name)}

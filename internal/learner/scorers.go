@@ -59,8 +59,8 @@ func (l *learner) checkScorer(ctx context.Context, s contract.Scorer) error {
 	return rejectScorer(s, err)
 }
 
-// checkBase makes sure that a checkpoint is of a model that has the tokenizer of the policy. An endpoint that does not
-// tell of which model a checkpoint is decides by whether it can be sampled from.
+// checkBase makes sure that a checkpoint is of a model that has the tokenizer of the policy. If the endpoint does
+// not report the base model of a checkpoint, the check is whether the checkpoint can be sampled.
 func (l *learner) checkBase(ctx context.Context, s contract.Scorer) error {
 	if s.Checkpoint == "" {
 		return nil

@@ -13,7 +13,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/rollout/episode"
 )
 
-// formats knows of which environments the model's format has expressed a prompt.
+// formats has the environments whose prompts the model's format has expressed.
 type formats struct {
 	mu        sync.Mutex
 	expressed map[string]bool

@@ -46,7 +46,7 @@ func (p *Pressure) Observe(event client.Event) {
 	p.problems.Observe(event, time.Now())
 }
 
-// fail records a failure of which the client reports no event: of a sample after it had been accepted, or a refusal.
+// fail records a failure for which the client reports no event: an accepted sample failed, or a request was refused.
 func (p *Pressure) fail(code problem.Code, err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

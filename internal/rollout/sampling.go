@@ -166,7 +166,7 @@ func (p *policy) admit(ctx context.Context, number int64, post func(number int64
 	return post(number)
 }
 
-// prepareRetry prepares the request to be posted again after a failure, and reports a failure of which the client has
+// prepareRetry prepares the request to be posted again after a failure. It reports a failure for which the client has
 // reported no event, unless a retry is likely to succeed. An error means that the request is not to be repeated. The
 // key is the sampling session that the request was posted in, which samples from the given weights.
 func (w *Worker) prepareRetry(ctx context.Context, failure error, key samplerKey, from weights,

@@ -34,7 +34,7 @@ type mounts struct {
 	obstacle problem.Problem
 }
 
-// observeMounts finds which volume a learner's pod lacks, of which its status says nothing.
+// observeMounts finds the volume that a learner's pod waits for. The status of the pod does not name it.
 func (o *Observer) observeMounts(ctx context.Context, run *v1alpha1.TrainingRun, seen *State) {
 	pod, now := seen.Learners[status.NewestAttempt(run)].Pod, o.Now()
 	if status.AttemptEnded(run) || !mayLackVolume(pod, desired.LearnerContainer) || LearnerWaits(run, pod).NeedsAction() {

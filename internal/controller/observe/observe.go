@@ -66,8 +66,8 @@ type State struct {
 	// LearnerObstacle and WorkersObstacle are the problems that keep pods from being created or from starting, or workers
 	// from being ready, apart from problems that the learner's pod shows; the zero value for none.
 	LearnerObstacle, WorkersObstacle problem.Problem
-	// ProgramsObstacle is the problem of a program with pods of its own of which none is ready, or the problem that keeps
-	// its pods from starting; the zero value for none.
+	// ProgramsObstacle is the problem of a program that runs in separate pods: no pod is ready, or its pods cannot start.
+	// It is the zero value if there is no problem.
 	ProgramsObstacle problem.Problem
 	// WorkersReplaceAt is the time at which the workers' Job is replaced because none of its workers can work:
 	// workers.ReplaceAt.

@@ -26,8 +26,8 @@ import (
 
 // observed is the state of an environment in the cluster, read once.
 type observed struct {
-	// filled is the environment with the code of ConfigMaps and the pods of a warm pool in its spec, of which the
-	// definition is made.
+	// filled is the environment with the code of ConfigMaps and the pods of a warm pool in its spec. definition is made
+	// from this spec.
 	filled     *v1alpha1.RewardEnvironment
 	definition contract.Definition
 	// code are the digests of that code, and unreadable is the reason for which it, or the warm pool, cannot be used.

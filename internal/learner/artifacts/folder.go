@@ -21,7 +21,7 @@ const fileMode = 0o644
 // folder has a run's files. Names are relative to it, with slashes.
 type folder struct {
 	dir string
-	// remote is the original of which the folder is a copy; nil if the folder is the original.
+	// remote is the original if the folder is a copy; nil if the folder is the original.
 	remote *remote
 }
 

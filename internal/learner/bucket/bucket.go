@@ -33,7 +33,7 @@ type Bucket struct {
 }
 
 // Open returns the bucket of a URL such as s3://BUCKET/PREFIX?endpoint=https://HOST&region=REGION. Drivers read their
-// credentials from the environment, of which variable returns a value. Nothing is requested yet.
+// credentials from environment variables, which variable returns. Open requests nothing from the store.
 func Open(ctx context.Context, address string, variable func(name string) string) (*Bucket, error) {
 	parsed, err := url.Parse(address)
 	if err != nil {

@@ -20,8 +20,8 @@ type claims struct {
 	// covered is the first slot that no state covers, and first is its value when this learner had loaded its state.
 	covered, first int64
 	begun          bool
-	// evaluations are the covered evaluations. given are the evaluations of which this learner gave groups to processes
-	// that had not played them before. gave is set once it gave any group to such a process.
+	// evaluations are the covered evaluations. given are the evaluations with groups that this learner gave to processes
+	// which had not played these groups before. gave says that it gave any group to such a process.
 	evaluations, given map[exchange.Evaluation]bool
 	gave               bool
 }

@@ -209,8 +209,8 @@ func (o *Opener) listModel(ctx context.Context, model string, found checkpoints.
 // mostModels limits the search of the account for models of earlier runs with the same name.
 const mostModels = 1000
 
-// listNew is listRecorded for the first attempt of a run of which nothing is known: it has no checkpoints, unless a
-// model of the account says that it is the run's. Earlier runs of the same name are found by their models.
+// listNew is listRecorded for the first attempt of a run without records. The run has no checkpoints, unless the
+// metadata of a model of the account names the run. Earlier runs of the same name are found by their models.
 func (o *Opener) listNew(ctx context.Context, found checkpoints.Index) (complete bool, err error) {
 	if o.File.Attempt > 1 || o.File.ResumeFrom != "" || len(found) > 0 {
 		return false, nil

@@ -106,7 +106,7 @@ func (c *Checker) checkTeachers(ctx context.Context, known []tinker.SupportedMod
 }
 
 // teacherModel returns the name of the teacher's base model. It is empty for a checkpoint that the endpoint does not
-// have, and the run's model for one of which the endpoint cannot tell.
+// have, and the run's model if the endpoint does not report the base model of checkpoints.
 func (c *Checker) teacherModel(ctx context.Context, env contract.Environment) (string, error) {
 	if env.Teacher.Checkpoint == "" {
 		return env.Teacher.Model, nil

@@ -40,7 +40,7 @@ func Await(code problem.Code, format string, args ...any) error {
 	return failure.New(code, Reject(code, format, args...), "checking the endpoint")
 }
 
-// api lists the models that an endpoint serves, and says of which of them a checkpoint is.
+// api lists the models that an endpoint serves, and returns the base model of a checkpoint.
 type api interface {
 	lister
 	WeightsInfo(ctx context.Context, path string) (tinker.WeightsInfo, error)

@@ -152,9 +152,9 @@ func wholeFile(ctx context.Context, from files, name, chunks string) ([]byte, er
 	return bytes.Join(parts, nil), err
 }
 
-// choose returns the keys of the episodes of one version for each step, or of its evaluation, in order. Steps that were
-// made again have several, of which the committed version is chosen; and if versions are committed that have episodes,
-// steps that are not among them are left out. No step leads to version 0.
+// choose returns the keys of the episodes of one version for each step, or of its evaluation, in order. A step that was
+// made again has several versions, and its committed version is chosen. If a committed version has episodes, steps
+// without a committed version are left out. No step leads to version 0.
 func choose(names []string, committed map[string]bool, evaluations bool) []string {
 	var found []string
 	any := false

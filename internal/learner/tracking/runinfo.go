@@ -32,8 +32,8 @@ func deploymentsOf(file contract.RunFile) map[string]openreward.Deployment {
 	return deployments
 }
 
-// configOf returns the run's configuration for services: the spec as it runs, without the definitions of environments,
-// of which the digests suffice.
+// configOf returns the run's configuration for services: the spec as it runs, with the digests of environments in place
+// of their definitions.
 func configOf(file contract.RunFile) (map[string]any, error) {
 	type environment struct {
 		Name       string                `json:"name"`

@@ -253,7 +253,7 @@ func (t *Tracker) wait(ctx context.Context, changed <-chan struct{}, longest tim
 	return true
 }
 
-// pause returns the pause after a number of failures, of which the last is err.
+// pause returns the pause after a number of failures. err is the last failure.
 func (t *Tracker) pause(failures int, err error) time.Duration {
 	pause := wait.Backoff{First: t.config.Pause, Longest: longestPause}.After(failures)
 	if p, ok := errors.AsType[*serviceError](err); ok && p.retryAfter > 0 {

@@ -253,7 +253,7 @@ func (u *Uploads) read(batch *waitingBatch) ([]openreward.Rollout, error) {
 	return rollouts, nil
 }
 
-// finish removes a step of which nothing is left to be sent.
+// finish removes a step that is sent in full.
 func (u *Uploads) finish(batch *waitingBatch) {
 	u.change(func() {
 		u.dropped.Add(int64(batch.refused))

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package trainee is the model that a run trains: it makes, loads, steps and saves the model through the Tinker API. It
-// prepares the data of a step, measures the step, finds the groups because of which the endpoint rejects a batch, and
+// prepares the data of a step, measures the step, finds the groups that cause the endpoint to reject a batch, and
 // recognizes a policy that has diverged. It does not depend on workers or files.
 //
 // A step commits or its model is discarded: the API accumulates gradients until optim_step and cannot remove them. So

@@ -1,8 +1,8 @@
 // Copyright 2026 The tinker-operator authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package tfevents writes and reads the event files of TensorBoard: records of the format TFRecord, each of which is an
-// encoded tensorflow.Event. Of the events it knows the version of the file and scalars.
+// Package tfevents writes and reads the event files of TensorBoard. A file has records of the format TFRecord, and each
+// record is an encoded tensorflow.Event. The package supports events with the version of the file and with scalars.
 package tfevents
 
 import (
