@@ -156,10 +156,10 @@ func decodeServers(list string) (map[string]sidecar, error) {
 	return servers, nil
 }
 
-// RunServers adds servers and functions to the pods of a Job. They are native sidecars, which restart independently. With
-// a prefix, shared servers and programs in separate pods run elsewhere, under names that begin with the prefix. A probe
-// starts once all servers answer. Workers do not wait for them, so that they can play other environments, and report a server that
-// never answers.
+// RunServers adds servers and functions to the pods of a Job. They are native sidecars, which restart independently.
+// With a prefix, shared servers and programs in separate pods run elsewhere, under names that begin with the prefix. A
+// probe starts once all servers answer. Workers do not wait for them, so that they can play other environments, and
+// report a server that never answers.
 func RunServers(job *batchv1.Job, list, prefix string, settings Settings) error {
 	AnnotateServers(job, list)
 	servers, err := decodeServers(list)

@@ -54,8 +54,8 @@ func Raised(run *v1alpha1.TrainingRun) bool {
 	return is.Steps != nil && wanted.Steps > *is.Steps || is.Epochs != nil && wanted.Epochs > *is.Epochs
 }
 
-// ChangedKey returns the field of a key or token that differs from the one that a learner's Job was created with; "" for
-// none. The learner is restarted for it: it may wait because the former one is refused.
+// ChangedKey returns the field of a key or token whose reference has changed since a learner's Job was created; "" for
+// none. The learner is restarted for the change, since it may wait because the former key is refused.
 func ChangedKey(run *v1alpha1.TrainingRun, job *batchv1.Job) string {
 	changed := PendingChanges(run, job)
 	for _, field := range []string{settingAPIKey, FieldTokenizerToken} {

@@ -26,7 +26,7 @@ func gated(secret string) *v1alpha1.TrainingRun {
 	})
 }
 
-// tokenFiles lists the containers of a pod that have the token of a Secret, as container: variable = file of the Secret.
+// tokenFiles lists the containers of a pod that have the token of the Secret hf, as container: variable = key.
 func tokenFiles(pod corev1.PodSpec) []string {
 	var found []string
 	for _, container := range slices.Concat(pod.InitContainers, pod.Containers) {

@@ -167,8 +167,8 @@ var _ = Describe("The policies of config/samples/policies", Ordered, ContinueOnF
 			"apiKeySecretKeyRef: {name: tinker, key: TINKER_API_KEY}}}}", "spec.tracking sends the Tinker key"),
 		Entry("the key for a store", "spec: {artifacts: {claimName: null, url: 's3://a/b', secretRef: {name: tinker}}}",
 			"spec.artifacts.secretRef"),
-		Entry("the key for the hub", "spec: {model: {tokenizer: {repository: a/b, tokenSecretKeyRef: {name: tinker, key: b}}}}",
-			"spec.model.tokenizer sends"),
+		Entry("the key for the hub", "spec: {model: {tokenizer: {repository: a/b, "+
+			"tokenSecretKeyRef: {name: tinker, key: b}}}}", "spec.model.tokenizer sends"),
 		Entry("no queue", "metadata: {labels: null}", "the label kueue.x-k8s.io/queue-name is missing"),
 	)
 

@@ -54,7 +54,8 @@ func TestPlanForChangedAPIKey(t *testing.T) {
 	}
 	run.Spec.Tinker.APIKeySecretKeyRef.Name = "rotated"
 	p := makePlan(run, seen, now)
-	if len(p.deletes) != 1 || p.deletes[0].GetName() != job.Name || p.keyChanged != "tinker.apiKeySecretKeyRef" || p.start != 0 {
+	if len(p.deletes) != 1 || p.deletes[0].GetName() != job.Name || p.keyChanged != "tinker.apiKeySecretKeyRef" ||
+		p.start != 0 {
 		t.Errorf("the plan for another key is %+v", outcomeOf(p))
 	}
 	job.DeletionTimestamp = ago(0)

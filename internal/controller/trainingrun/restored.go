@@ -74,7 +74,7 @@ func restored(run *v1alpha1.TrainingRun) *problem.Problem {
 		ptr.Deref(run.Status.Step, 0))}
 }
 
-// resumes reports whether spec.resumeFrom names a run. former is the UID of the run, or the first digits of the UID.
+// resumes reports whether spec.resumeFrom names a run. former is the UID of the run, or its rl.RunTag.
 func resumes(run *v1alpha1.TrainingRun, former string) bool {
 	from := run.Spec.ResumeFrom
 	return from != nil && (from.UID == former || rl.RunTag(from.UID) == former)

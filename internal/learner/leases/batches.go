@@ -210,8 +210,8 @@ func (s *BatchSource) batches() []rl.Batch {
 	return s.laidOut
 }
 
-// outcome is the rl.Known of the table's groups. Each new outcome causes a look-up of all slots of a batch. Most of these
-// slots are demanded and are found without their keys. The locks are held.
+// outcome is the rl.Known of the table's groups. Each new outcome causes a look-up of all slots of a batch. Most of
+// these slots are demanded and are found without their keys. The locks are held.
 func (s *BatchSource) outcome(slot, version int64) (rl.Outcome, bool) {
 	if len(s.demanded) > 0 {
 		if i := slot - s.demanded[0].first; i >= 0 && i < int64(len(s.slots)) && s.slots[i].version == version {

@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// census has the workers that are alive, and values derived from them. A run may have a thousand workers, and each sends
-// a message every second. Most messages change nothing, and census then looks at no other worker.
+// census has the workers that are alive, and values derived from them. A run may have a thousand workers, and each
+// sends a message every second. Most messages change nothing, and census then looks at no other worker.
 type census struct {
 	// outdated is set once a worker may have become alive, or its connection broke. Otherwise alive holds from taken until
 	// the first of its workers may be lost.

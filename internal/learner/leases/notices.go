@@ -36,7 +36,7 @@ func (n *notices) coverEvaluation(e exchange.Evaluation) {
 
 func (n *notices) reject(group exchange.RejectedGroup) { n.rejected = append(n.rejected, group) }
 
-// rejectedAt lists the rejected groups that the worker stores in full, and not as tombstones.
+// rejectedAt lists the rejected groups whose tombstones the worker has not stored in place of the groups.
 func (n *notices) rejectedAt(w *worker) []exchange.RejectedGroup {
 	var found []exchange.RejectedGroup
 	for _, r := range n.rejected {
