@@ -10,7 +10,6 @@ import (
 
 	"github.com/tinker-operator/tinker-operator/internal/contract"
 	"github.com/tinker-operator/tinker-operator/internal/learner/artifacts"
-	"github.com/tinker-operator/tinker-operator/internal/learner/report"
 	"github.com/tinker-operator/tinker-operator/internal/learner/trainee"
 	"github.com/tinker-operator/tinker-operator/internal/rl"
 )
@@ -99,7 +98,7 @@ func (c *commit) checkClaims(ctx context.Context) error {
 func (c *commit) cover(context.Context) error {
 	c.learner.loop.saved = c.learner.loop.at
 	c.learner.status.Touch()
-	c.learner.status.Fail(report.Model, "")
+	c.learner.status.Succeed()
 	c.learner.repairs.Accept()
 	c.learner.table.Cover(c.learner.loop.at.Cursor)
 	c.learner.server.Notify()

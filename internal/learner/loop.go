@@ -4,6 +4,7 @@
 package learner
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -18,6 +19,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/learner/report"
 	"github.com/tinker-operator/tinker-operator/internal/learner/trainee"
 	"github.com/tinker-operator/tinker-operator/internal/problem"
+	"github.com/tinker-operator/tinker-operator/internal/tinker/client"
 	"github.com/tinker-operator/tinker-operator/internal/wait"
 )
 
@@ -43,17 +45,16 @@ func (l *learner) train(ctx, soft context.Context) error {
 		if l.loop.model != nil && !final && l.loop.isDiscarded(err) {
 			l.loop.discarded++
 		}
-		if l.loop.discarded >= maxDiscarded {
-			err = fmt.Errorf("%w: %d models were thrown away at step %d, the last because of: %w", errNoProgress, maxDiscarded,
-				l.loop.at.Step, err)
-			return l.endLoop(ctx, soft, err)
+		longest, ends := l.pauseAfter(err)
+		if ends != nil {
+			return l.endLoop(ctx, soft, ends)
 		}
 		l.status.Fail(report.Model, err.Error())
 		l.abandon(ctx)
 		if errors.Is(err, leases.ErrPolicyMissing) {
 			l.rollouts.Check(soft) // workers find nothing in a session that is lost
 		}
-		if err := l.config.Timing.waitAtMost(soft, failures, l.repairs.Left(longestPause)); err != nil {
+		if err := l.config.Timing.waitAtMost(soft, failures, l.repairs.Left(longest)); err != nil {
 			return err
 		}
 	}
@@ -81,8 +82,32 @@ func (l *learner) begin(ctx, soft context.Context) error {
 	}
 }
 
-// maxDiscarded is the number of models that may be discarded in a row without progress.
-const maxDiscarded = 8
+// maxDiscarded is the number of models that may be discarded in a row without progress, before the learner ends or, if
+// the endpoint's answers are the cause, opens a model only every barrenPause: each costs the training of the steps since
+// the last saved state.
+const (
+	maxDiscarded = 8
+	barrenPause  = 10 * time.Minute
+)
+
+// isOfEndpoint reports whether an answer of the endpoint is the cause of a failure. Another learner would meet the same
+// answers, so that the run waits until they change.
+func isOfEndpoint(err error) bool {
+	return failure.CodeOf(err) != "" || errors.Is(err, leases.ErrPolicyMissing)
+}
+
+// pauseAfter returns the longest pause after the failure of a model, or the error by which the learner ends.
+func (l *learner) pauseAfter(err error) (time.Duration, error) {
+	if l.loop.discarded < maxDiscarded {
+		return longestPause, nil
+	}
+	if !isOfEndpoint(err) {
+		return 0, fmt.Errorf("%w: %d models were thrown away at step %d, the last because of: %w", errNoProgress, maxDiscarded,
+			l.loop.at.Step, err)
+	}
+	l.status.Block(problem.EndpointFailing, cmp.Or(client.EvidenceOf(err), err.Error()))
+	return barrenPause, nil
+}
 
 // isDiscarded reports whether a failure has cost a model that counts as discarded without progress. A refused key does
 // not count, since it costs no training. Workers that did not find the sampler weights once do not count either, since

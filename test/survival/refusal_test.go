@@ -45,6 +45,29 @@ func TestSpuriousRefusals(t *testing.T) {
 	}
 }
 
+// TestSavesThatAreRefusedForLong has the endpoint refuse each save of a kind twelve times in a row, which costs more
+// models than a learner discards without progress: one attempt waits, reports the answer and completes the run.
+func TestSavesThatAreRefusedForLong(t *testing.T) {
+	t.Parallel()
+	want := baseline(t)
+	for _, refused := range []fault.Rule{
+		{Op: "save_weights", Occurrence: 2, Count: 12, Do: fault.Refuse, Status: 446, Message: "temporarily wrong"},
+		{Op: "save_weights_for_sampler", Occurrence: 2, Count: 12, Do: fault.Refuse, Status: 404, Message: "temporarily wrong"},
+	} {
+		t.Run(refused.Op, func(t *testing.T) {
+			w := newFixture(t, nil)
+			w.addFaults(refused)
+			w.startWorker("w0", behavior{})
+			a := w.startLearner(1, nil)
+			found := w.awaitProblem(a, problem.EndpointFailing)
+			if !strings.Contains(found.Evidence, refused.Message) {
+				t.Errorf("the evidence is %q, want the answer %q", found.Evidence, refused.Message)
+			}
+			w.compare(w.waitFor(a, contract.CauseCompleted), want)
+		})
+	}
+}
+
 // TestSpuriousRefusalsBetweenSteps has one refusal after every third step, each of which is overcome. They do not count
 // later: a group that is rejected in the last step is found and left out.
 func TestSpuriousRefusalsBetweenSteps(t *testing.T) {

@@ -140,6 +140,7 @@ func TestOrderOfProblems(t *testing.T) {
 	store := problem.Problem{Code: problem.ArtifactsBlocked, Evidence: "offline"}
 	tokenizer := problem.Problem{Code: problem.TokenizerBlocked, Evidence: "404"}
 	judge := problem.Problem{Code: problem.JudgeBlocked, Evidence: "503"}
+	failing := problem.Problem{Code: problem.EndpointFailing, Evidence: "473"}
 	block := func(s *Status, p problem.Problem) { s.Block(p.Code, p.Evidence) }
 	cases := map[string]struct {
 		do       func(*Status)
@@ -157,6 +158,14 @@ func TestOrderOfProblems(t *testing.T) {
 			block(s, store)
 			s.AddProblem(problem.Problem{Code: problem.Throttled})
 		}, want: []problem.Problem{{Code: problem.Throttled}, store}},
+		"an endpoint with which no model makes progress": {do: func(s *Status) {
+			block(s, store)
+			block(s, failing)
+		}, want: []problem.Problem{failing, store}},
+		"an endpoint that fails for two reasons": {do: func(s *Status) {
+			block(s, failing)
+			s.AddProblem(problem.Problem{Code: problem.EndpointFailing, Evidence: "502"})
+		}, want: []problem.Problem{{Code: problem.EndpointFailing, Evidence: "502"}}},
 		"a store that is back": {do: func(s *Status) {
 			block(s, store)
 			s.Block(problem.ArtifactsBlocked, "")

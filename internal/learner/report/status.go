@@ -40,8 +40,8 @@ type Status struct {
 	problems   client.Problems
 	// workersProblems are the problems that workers report.
 	workersProblems client.Problems
-	// blocked are the problems of the learner's own files, by their codes, and failed the reasons for which work is done
-	// again.
+	// blocked are the problems that last until they are reported to be over, by their codes, and failed the reasons for
+	// which work is done again.
 	blocked map[problem.Code]string
 	failed  map[Work]string
 	// faults are the newest faults by environment.
@@ -81,7 +81,8 @@ func (s *Status) SetFaults(faults map[string]string) {
 	s.faults = faults
 }
 
-// Block reports a problem of the learner's own files; without evidence the problem is over.
+// Block reports a problem of the learner's own files, or EndpointFailing: an endpoint with which no model makes
+// progress. The problem lasts until it is reported without evidence.
 func (s *Status) Block(code problem.Code, evidence string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -93,6 +94,12 @@ func (s *Status) Fail(work Work, why string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.failed[work] = why
+}
+
+// Succeed reports that the model has made progress: what failed before it is over.
+func (s *Status) Succeed() {
+	s.Fail(Model, "")
+	s.Block(problem.EndpointFailing, "")
 }
 
 // SetTracking reports the problems of the services that show the run's curves.
@@ -127,12 +134,13 @@ func (s *Status) Reply(waiting string, observed ...problem.Problem) contract.Hea
 	progress.Metrics = contract.MainMetrics(progress.Metrics, maxReplyMetrics)
 	reply.Progress = progress
 	reply.SecondsSinceProgress = s.now().Sub(s.progressed).Seconds()
-	if found, any := s.endpointProblem(); any {
+	found, any := s.endpointProblem()
+	if any {
 		reply.Problems = append(reply.Problems, found)
 	}
-	for _, code := range []problem.Code{problem.ArtifactsBlocked, problem.TokenizerBlocked, problem.TemplateUnusable,
+	for _, code := range []problem.Code{problem.EndpointFailing, problem.ArtifactsBlocked, problem.TokenizerBlocked, problem.TemplateUnusable,
 		problem.RowsBlocked} {
-		if evidence := s.blocked[code]; evidence != "" {
+		if evidence := s.blocked[code]; evidence != "" && (!any || code != found.Code) {
 			reply.Problems = append(reply.Problems, problem.Problem{Code: code, Evidence: evidence})
 		}
 	}
