@@ -175,8 +175,9 @@ func build(o options, logger *slog.Logger) (parts, error) {
 	worker := setup.NewWorker(setup.Config{
 		Learner: learner, Endpoint: endpoint, Pressure: pressure, Spending: spending, Groups: store,
 		Renderer: rendererOf(o), Hub: &o.hub, Data: o.data,
-		Programs: placement.Programs, Agents: placement.Agents, Sandboxes: placement.Sandboxes, SharedServers: o.sharedServers,
-		UserAgent: version.UserAgent(userAgent), Grace: o.grace,
+		Programs: placement.Programs, Agents: placement.Agents, Sandboxes: placement.Sandboxes,
+		SharedServers: o.sharedServers,
+		UserAgent:     version.UserAgent(userAgent), Grace: o.grace,
 		KeyPatience: o.keyPatience,
 		Logger:      logger,
 	})

@@ -28,8 +28,8 @@ import (
 // maxRemote limits the callers that are connected over TCP at once.
 const maxRemote = 512
 
-// maxStrangers limits the connections from the runner's own machine, where its programs are, that have not sent the token
-// yet.
+// maxStrangers limits the connections from the runner's own machine, where its programs are, that have not sent the
+// token yet.
 const maxStrangers = maxRemote / 2
 
 // unanswered limits the time for which a caller may acknowledge none of the data that it is sent.

@@ -121,13 +121,3 @@ func applySample(t *testing.T, file, name string) *v1alpha1.TrainingRun {
 	}
 	return &run
 }
-
-// writeFile writes a text to a file of the test, and returns its path.
-func writeFile(t *testing.T, name, text string) string {
-	t.Helper()
-	file := filepath.Join(t.TempDir(), name)
-	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	return file
-}
