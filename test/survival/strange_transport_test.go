@@ -51,8 +51,9 @@ func (a wrongAnswer) String() string {
 // refusals are the statuses by which the API says that it has not executed a request. The bill of an endpoint that
 // executes refused requests cannot be known.
 var refusals = []int{
-	http.StatusBadRequest, http.StatusNotFound, http.StatusMethodNotAllowed, http.StatusRequestEntityTooLarge,
-	http.StatusUnprocessableEntity, http.StatusNotImplemented,
+	http.StatusBadRequest, http.StatusUnauthorized, http.StatusPaymentRequired, http.StatusForbidden,
+	http.StatusNotFound, http.StatusMethodNotAllowed, http.StatusRequestEntityTooLarge,
+	http.StatusUnprocessableEntity, http.StatusTooManyRequests, http.StatusNotImplemented,
 }
 
 // drawWrongAnswer draws one. Long ones are among them if they are wanted.
