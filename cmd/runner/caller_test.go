@@ -61,8 +61,8 @@ func TestCallersThatAreWrong(t *testing.T) {
 		lines []string
 		want  string
 	}{
-		"a later version alone":   {[]string{`{"type":"hello","versions":[2]}` + "\n", ""}, "unsupported_version closed"},
-		"a later version besides": {[]string{`{"type":"hello","versions":[1,2],"new":1}` + "\n"}, "hello"},
+		"a later version alone":   {[]string{`{"type":"hello","versions":[3]}` + "\n", ""}, "unsupported_version closed"},
+		"a later version besides": {[]string{`{"type":"hello","versions":[1,3],"new":1}` + "\n"}, "hello"},
 		"no hello":                {[]string{`{"type":"stop","id":1,"program":"p"}` + "\n", ""}, "bad_request closed"},
 		"two hellos":              {[]string{hello, hello, hello}, "hello bad_request bad_request"},
 		"no JSON":                 {[]string{hello, "hello\n", ""}, "hello bad_line closed"},
