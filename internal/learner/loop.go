@@ -82,9 +82,9 @@ func (l *learner) begin(ctx, soft context.Context) error {
 	}
 }
 
-// maxDiscarded is the number of models that may be discarded in a row without progress, before the learner ends or, if
-// the endpoint's answers are the cause, opens a model only every barrenPause: each costs the training of the steps since
-// the last saved state.
+// maxDiscarded is the number of models that may be discarded in a row without progress. Then the learner ends or, if
+// answers of the endpoint are the cause, opens a model only every barrenPause: each costs the training of the steps
+// since the last saved state.
 const (
 	maxDiscarded = 8
 	barrenPause  = 10 * time.Minute
@@ -102,8 +102,8 @@ func (l *learner) pauseAfter(err error) (time.Duration, error) {
 		return longestPause, nil
 	}
 	if !isOfEndpoint(err) {
-		return 0, fmt.Errorf("%w: %d models were thrown away at step %d, the last because of: %w", errNoProgress, maxDiscarded,
-			l.loop.at.Step, err)
+		return 0, fmt.Errorf("%w: %d models were thrown away at step %d, the last because of: %w", errNoProgress,
+			maxDiscarded, l.loop.at.Step, err)
 	}
 	l.status.Block(problem.EndpointFailing, cmp.Or(client.EvidenceOf(err), err.Error()))
 	return barrenPause, nil

@@ -52,7 +52,7 @@ func TestSavesThatAreRefusedForLong(t *testing.T) {
 	want := baseline(t)
 	for _, refused := range []fault.Rule{
 		{Op: "save_weights", Occurrence: 2, Count: 12, Do: fault.Refuse, Status: 446, Message: "temporarily wrong"},
-		{Op: "save_weights_for_sampler", Occurrence: 2, Count: 12, Do: fault.Refuse, Status: 404, Message: "temporarily wrong"},
+		{Op: "save_weights_for_sampler", Occurrence: 2, Count: 12, Do: fault.Refuse, Status: 404, Message: "temporary"},
 	} {
 		t.Run(refused.Op, func(t *testing.T) {
 			w := newFixture(t, nil)

@@ -138,8 +138,8 @@ func (s *Status) Reply(waiting string, observed ...problem.Problem) contract.Hea
 	if any {
 		reply.Problems = append(reply.Problems, found)
 	}
-	for _, code := range []problem.Code{problem.EndpointFailing, problem.ArtifactsBlocked, problem.TokenizerBlocked, problem.TemplateUnusable,
-		problem.RowsBlocked} {
+	for _, code := range []problem.Code{problem.EndpointFailing, problem.ArtifactsBlocked, problem.TokenizerBlocked,
+		problem.TemplateUnusable, problem.RowsBlocked} {
 		if evidence := s.blocked[code]; evidence != "" && (!any || code != found.Code) {
 			reply.Problems = append(reply.Problems, problem.Problem{Code: code, Evidence: evidence})
 		}
