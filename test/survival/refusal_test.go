@@ -132,9 +132,10 @@ func TestGroupWithoutDataIsNotRejected(t *testing.T) {
 	}
 }
 
-// TestRepeatedFailureEndsAttempt has sampler weights always refused: the learner reports why, and ends. There is no
-// evaluation, since each of its groups would be progress.
-func TestRepeatedFailureEndsAttempt(t *testing.T) {
+// TestRepeatedFailureIsWaitedFor has sampler weights refused until the quota is raised: the learner reports why, trains
+// the step few times meanwhile, and completes the run in the same attempt. There is no evaluation, since each of its
+// groups would be progress.
+func TestRepeatedFailureIsWaitedFor(t *testing.T) {
 	t.Parallel()
 	const quota = "quota of checkpoints reached"
 	w := newFixture(t, func(f *contract.RunFile) { f.Evaluation = nil })
@@ -155,28 +156,34 @@ func TestRepeatedFailureEndsAttempt(t *testing.T) {
 		return nil
 	}))
 	started <- a
-	verdict := w.waitFor(a, contract.CauseCrashed)
-	if !strings.Contains(verdict.Message, quota) || !strings.Contains(blocked, quota) {
-		t.Errorf("the verdict is %q and the learner was blocked on %q, want both to quote the endpoint", verdict.Message,
+	found := w.awaitProblem(a, problem.EndpointFailing)
+	if !strings.Contains(found.Evidence, quota) || !strings.Contains(blocked, quota) {
+		t.Errorf("the evidence is %q and the learner was blocked on %q, want both to quote the endpoint", found.Evidence,
 			blocked)
 	}
 	if steps := w.sim.Stats().Operations["optim_step"]; steps > 10 {
-		t.Errorf("the step was trained %d times", steps)
+		t.Errorf("the step was trained %d times, want 10 at most", steps)
 	}
+	w.sim.Faults().Clear()
+	w.waitFor(a, contract.CauseCompleted)
 }
 
-// TestRefusedSettingsOfALaterStepEndAttempt has the optimizer's settings refused that the endpoint accepted in the
-// first step: the run does not wait for a repair of the spec, which cannot be the cause.
-func TestRefusedSettingsOfALaterStepEndAttempt(t *testing.T) {
+// TestRefusedSettingsOfALaterStepAreWaitedFor has the optimizer's settings refused that the endpoint accepted in the
+// first step: the run does not ask for a repair of the spec, which cannot be the cause, and ends as an undisturbed one
+// once the endpoint accepts them.
+func TestRefusedSettingsOfALaterStepAreWaitedFor(t *testing.T) {
 	t.Parallel()
+	want := baseline(t)
 	w := newFixture(t, nil)
 	w.addFaults(fault.Rule{Op: "optim_step", Occurrence: 2, Count: -1, Do: fault.Fail, Category: "user",
 		Message: "not now"})
 	w.startWorker("w0", behavior{})
-	verdict := w.waitFor(w.startLearner(1, nil), contract.CauseCrashed)
-	if verdict.Progress.Step != 1 || !strings.Contains(verdict.Message, "not now") {
-		t.Errorf("the run ended at step %d: %s", verdict.Progress.Step, verdict.Message)
+	a := w.startLearner(1, nil)
+	if found := w.awaitProblem(a, problem.EndpointFailing); !strings.Contains(found.Evidence, "not now") {
+		t.Errorf("the evidence is %q, want the words of the endpoint", found.Evidence)
 	}
+	w.sim.Faults().Clear()
+	w.compare(w.waitFor(a, contract.CauseCompleted), want)
 }
 
 // awaitProblem waits until the learner of the first attempt reports the problem before all others, and returns it.
