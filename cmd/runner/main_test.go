@@ -19,6 +19,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -103,8 +104,11 @@ func needPython(t testing.TB) {
 	}
 }
 
-// maxTasks is the outer guard of the suite: the user of the runner has no more threads and processes than that.
+// maxTasks is the outer guard of the suite: the user of a runner has no more threads and processes than that. runners
+// counts the runners, each of which has a user of its own: a fork bomb at one must not keep another from a fork.
 const maxTasks = 200
+
+var runners atomic.Int64
 
 // becomeRunner runs in new namespaces. It returns only an error.
 func becomeRunner() error {
@@ -214,7 +218,7 @@ func tryRunner(t testing.TB, first bool, mask string, flags ...string) *host {
 		// Pdeathsig is set later: with it a process kills itself that has another number after the clone, also in gVisor.
 		command.SysProcAttr = &syscall.SysProcAttr{Cloneflags: unix.CLONE_NEWPID | unix.CLONE_NEWNS}
 		if h.user == 0 {
-			h.user = 61000 + os.Getpid()%4000
+			h.user = 61000 + (64*os.Getpid()+int(runners.Add(1)))%4000 // each has its own count of tasks
 		} else {
 			command.SysProcAttr.Cloneflags |= unix.CLONE_NEWUSER
 			command.SysProcAttr.UidMappings = []syscall.SysProcIDMap{{ContainerID: h.user, HostID: h.user, Size: 1}}
