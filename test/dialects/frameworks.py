@@ -60,7 +60,7 @@ async def litellm(task):
         {"model": "openai/policy", "api_base": BASE + "/v1", "api_key": TOKEN}
     parameters = {"type": "object", "properties": {"a": {"type": "integer"}, "b": {"type": "integer"}}}
     asked["tools"] = [{"type": "function", "function": {"name": "add", "description": "adds", "parameters": parameters}}]
-    asked["num_retries"] = 2
+    asked["num_retries"] = 12  # litellm repeats at once, whatever Retry-After says
     messages = [{"role": "system", "content": "Call add."}, {"role": "user", "content": task}]
     for _ in range(MOST):
         if "async" in task:
