@@ -76,6 +76,8 @@ echo "== a request of an agent that extends 4,000 tokens by 200 (goal: a median 
 bench '^BenchmarkExtension$' 200x ./internal/gateway
 echo "== 500 conversations of 20 turns of agents at once, clients and gateway on one core (goal: the sampled tokens are kept in 100%)"
 bench '^BenchmarkConversations$' 1x ./internal/gateway
+echo "== turns of agents of the official clients of OpenAI and Anthropic that keep the sampled tokens (goal: 100%)"
+CGO_ENABLED=0 go test -tags conformance -count=1 -v -run '^TestAgentsOfOfficialClients$' ./test/dialects | grep -o 'the clients of .* turns'
 echo "== 20 Go clients sample for 20 runs through a broker, a minute each, against the goals of half of its share for each run and 0.9 of the limit for all"
 bench '^BenchmarkShares$' 1x ./internal/broker
 echo "== tokenizers, one thread, MB/s: encode and decode against the reference packages"

@@ -56,13 +56,16 @@ func TestAgentsOfOfficialClients(t *testing.T) {
 			if len(m.Trajectories) != 12 {
 				t.Errorf("%d conversations, want 12", len(m.Trajectories))
 			}
+			kept, turns := 0, 0
 			for _, trajectory := range m.Trajectories {
 				replies := repliesOf(trajectory.Segments[0])
+				kept, turns = kept+replies-1, turns+agentTurns-1
 				if len(trajectory.Segments) != 1 || replies != agentTurns {
 					t.Errorf("conversation %s has %d segments, the first with %d replies; want one with %d", trajectory.Key,
 						len(trajectory.Segments), replies, agentTurns)
 				}
 			}
+			t.Logf("the clients of %s.txt keep the sampled tokens in %d of %d turns", requirements, kept, turns)
 			for name := range m.Metrics {
 				if strings.HasPrefix(name, "prefix_broken_") && !slices.Contains([]string{"prefix_broken_start",
 					"prefix_broken_user"}, name) {
