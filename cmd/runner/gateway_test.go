@@ -21,6 +21,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/runner/isolation"
 	"github.com/tinker-operator/tinker-operator/internal/runner/protocol"
 	"github.com/tinker-operator/tinker-operator/internal/runner/spawn"
+	"github.com/tinker-operator/tinker-operator/internal/wait"
 )
 
 // served are the connections that agents make to a gateway of a test.
@@ -199,7 +200,7 @@ except OSError: pass`, func(conn net.Conn) {
 					t.Errorf("the hostile agent: %+v, %v", left, describe(err))
 				}
 			}()
-			for n := 0; n == 0 || !isClosed(ended); n++ {
+			for n := 0; n == 0 || !wait.IsClosed(ended); n++ {
 				good := &served{serve: says("hello")}
 				left, err := callThrough(t, p, `print(socket.create_connection(gateway, 9).recv(9).decode())`, good)
 				if err != nil || left.Output != "hello\n" {
@@ -222,15 +223,6 @@ except OSError: pass`, func(conn net.Conn) {
 type endless struct{}
 
 func (endless) Read(b []byte) (int, error) { return len(b), nil }
-
-func isClosed(c <-chan struct{}) bool {
-	select {
-	case <-c:
-		return true
-	default:
-		return false
-	}
-}
 
 // breaking forwards connections to a runner. The streams, which are all but the first, break as it says.
 type breaking struct {

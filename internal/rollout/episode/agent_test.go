@@ -354,6 +354,23 @@ func TestRawPromptsOfAgents(t *testing.T) {
 	}
 }
 
+// playScript plays a group of one agent in the format of Qwen3, with the replies of a script in their order.
+func playScript(t *testing.T, env environment.Environment, policy *script) rl.Group {
+	t.Helper()
+	turn := 0
+	sample := policyFunc(func(ctx context.Context, request Request) (Sample, error) {
+		request.Turn, turn = turn, turn+1
+		return policy.Sample(ctx, request)
+	})
+	p := &Player{Environment: env, Renderer: rendererOf(t, "qwen3", policy.tokens), Policy: sample, Gate: open{},
+		Progress: &Progress{}}
+	group, err := p.Play(t.Context(), singleMember(nil))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return group
+}
+
 // TestAgentsCallsAreTheSampledOnes has an agent write the arguments of calls anew, and give calls other IDs: the
 // conversation continues with the tokens that were sampled.
 func TestAgentsCallsAreTheSampledOnes(t *testing.T) {
@@ -362,7 +379,6 @@ func TestAgentsCallsAreTheSampledOnes(t *testing.T) {
 		"\n</tool_call>"
 	tokens := qwen3(t)
 	policy := &script{tokens: tokens, replies: []string{call, call, "3"}}
-	turn := 0
 	env := agentOf(func(ctx context.Context, p environment.AgentPolicy) (environment.Turn, error) {
 		tools := []chat.Tool{{Name: "add", Parameters: json.RawMessage(`{"type":"object"}`)}}
 		messages, ids := []chat.Message{user("1+2?")}, map[string]bool{}
@@ -386,16 +402,7 @@ func TestAgentsCallsAreTheSampledOnes(t *testing.T) {
 		}
 		return done(1), nil
 	})
-	sample := policyFunc(func(ctx context.Context, request Request) (Sample, error) {
-		request.Turn, turn = turn, turn+1
-		return policy.Sample(ctx, request)
-	})
-	p := &Player{Environment: env, Renderer: rendererOf(t, "qwen3", tokens), Policy: sample, Gate: open{},
-		Progress: &Progress{}}
-	group, err := p.Play(t.Context(), singleMember(nil))
-	if err != nil {
-		t.Fatal(err)
-	}
+	group := playScript(t, env, policy)
 	m := group.Members[0]
 	if segments := segmentsOf(m); len(segments) != 1 || repliesIn(segments[0].Actions) != 3 || m.Metrics["branches"] != 1 {
 		t.Errorf("%d segments, metrics %v (%s), want one segment of three replies; the last prompt is\n%s", len(segments),

@@ -154,7 +154,6 @@ func playThen(t *testing.T, tokens tokenizer.Tokenizer, tools []chat.Tool, next 
 	t.Helper()
 	policy := &script{tokens: tokens, replies: []string{
 		"<tool_call>\n{\"name\": \"add\", \"arguments\": {}}\n</tool_call>", "Yes.", "No.", "No."}}
-	turn := 0
 	env := agentOf(func(ctx context.Context, p environment.AgentPolicy) (environment.Turn, error) {
 		ask := func(messages ...chat.Message) ([]chat.Message, error) {
 			out, err := p.Complete(ctx, environment.Completion{Messages: messages, Tools: tools})
@@ -175,15 +174,9 @@ func playThen(t *testing.T, tokens tokenizer.Tokenizer, tools []chat.Tool, next 
 		}
 		return done(1), nil
 	})
-	sample := policyFunc(func(ctx context.Context, request Request) (Sample, error) {
-		request.Turn, turn = turn, turn+1
-		return policy.Sample(ctx, request)
-	})
-	p := &Player{Environment: env, Renderer: rendererOf(t, "qwen3", tokens), Policy: sample, Gate: open{},
-		Progress: &Progress{}}
-	group, err := p.Play(t.Context(), singleMember(nil))
-	if err != nil || group.Outcome != rl.Usable {
-		t.Fatalf("the group is %v: %s, %v", group.Outcome, group.Reason, err)
+	group := playScript(t, env, policy)
+	if group.Outcome != rl.Usable {
+		t.Fatalf("the group is %v: %s", group.Outcome, group.Reason)
 	}
 	return group
 }
