@@ -7,6 +7,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -34,6 +35,20 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/version"
 )
 
+// grant records requests before they are sent, and then looks for a higher claim. A higher attempt writes its claim before
+// it reads the record: either it knows of the requests, or this attempt sees the claim and sends none (test/model,
+// spending).
+func (l *learner) grant(ctx context.Context, record artifacts.Spending) error {
+	err := l.journal.InsistOnSpending(ctx, record)
+	if err == nil {
+		err = l.journal.LookForClaim(ctx)
+	}
+	if errors.Is(err, artifacts.ErrFenced) {
+		l.cancel(err)
+	}
+	return err
+}
+
 // prepare builds the parts; none of them calls the endpoint yet. Sessions are kept alive until ctx ends.
 func (l *learner) prepare(ctx context.Context) error {
 	var err error
@@ -43,9 +58,7 @@ func (l *learner) prepare(ctx context.Context) error {
 		Write: func(ctx context.Context, record artifacts.Spending) error {
 			return l.journal.WriteSpending(ctx, record)
 		},
-		Insist: func(ctx context.Context, record artifacts.Spending) error {
-			return l.journal.InsistOnSpending(ctx, record)
-		},
+		Insist: l.grant,
 	})
 	l.meter = client.NewMeter(client.MeterConfig{Lifetime: ctx, Grant: l.ledger.Grant})
 	l.client, err = client.New(client.Config{

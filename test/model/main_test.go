@@ -88,6 +88,11 @@ var small = map[string]int{
 	"suspects/minus alone":                  6819,
 	"suspects/minus second death":           2986,
 	"suspects/first death":                  1481,
+	"spending/protocol":                     18362,
+	"spending/minus grant":                  2657,
+	"spending/minus look":                   17583,
+	"spending/look first":                   20474,
+	"spending/read first":                   42076,
 }
 
 func TestSmallScenarios(t *testing.T) {

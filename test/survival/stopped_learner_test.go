@@ -144,6 +144,30 @@ func TestStoppedLearnerResumesAfterNextAttempt(t *testing.T) {
 	}
 }
 
+// TestResumedLearnerSpendsNothing stops a learner before it loads a state of which it would check the optimizer, lets the
+// next attempt finish the run, and resumes the first: it makes no request that costs tokens, since no attempt would
+// count them.
+func TestResumedLearnerSpendsNothing(t *testing.T) {
+	t.Parallel()
+	for _, point := range []string{"open.claimed", "open.listed"} {
+		t.Run(point, func(t *testing.T) {
+			t.Parallel()
+			w := newFixture(t, nil)
+			w.startWorker("w0", behavior{})
+			w.waitFor(w.startLearner(1, w.dieAt("save.answered", 2)), contract.CauseCrashed)
+			f := stopAt(point, -1)
+			stopped := w.startAndStop(2, f)
+			w.checkSame(w.waitFor(w.startLearner(3, nil), contract.CauseCompleted))
+			want := w.sim.Stats().Billed
+			close(f.resume)
+			w.waitFor(stopped, contract.CauseFenced)
+			if got := w.sim.Stats().Billed; got != want {
+				t.Errorf("the simulator has billed %+v once the resumed learner has ended, want %+v", got, want)
+			}
+		})
+	}
+}
+
 // TestTwoStoppedLearnersAndFailedChunk resumes two stopped learners while the third trains.
 func TestTwoStoppedLearnersAndFailedChunk(t *testing.T) {
 	t.Parallel()

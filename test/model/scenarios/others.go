@@ -10,6 +10,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/test/model/engine"
 	"github.com/tinker-operator/tinker-operator/test/model/manager"
 	"github.com/tinker-operator/tinker-operator/test/model/sampling"
+	"github.com/tinker-operator/tinker-operator/test/model/spending"
 	"github.com/tinker-operator/tinker-operator/test/model/suspects"
 	"github.com/tinker-operator/tinker-operator/test/model/wire"
 )
@@ -178,6 +179,22 @@ func suspectsScenarios() []Scenario {
 		of("minus alone", "other groups are played beside a suspect", func(c *suspects.Config) { c.Beside = true }),
 		of("minus second death", "one death alone makes a fault", func(c *suspects.Config) { c.FaultAfter = 1 }),
 		of("first death", "one death makes a suspect", func(c *suspects.Config) { c.SuspectAfter = 1 }),
+	}
+}
+
+// spendingScenarios explores learners that are replaced while they run.
+func spendingScenarios() []Scenario {
+	of := func(name, note string, change func(*spending.Config)) Scenario {
+		config := spending.Config{Grant: true, Look: true, ClaimFirst: true}
+		change(&config)
+		return Scenario{Name: "spending/" + name, Note: note, Run: exploring(spending.New(config))}
+	}
+	return []Scenario{
+		of("protocol", "record, then look, then send; claim, then read", func(*spending.Config) {}),
+		of("minus grant", "a request is recorded once it is answered", func(c *spending.Config) { c.Grant = false }),
+		of("minus look", "a replaced learner goes on", func(c *spending.Config) { c.Look = false }),
+		of("look first", "look, then record, then send", func(c *spending.Config) { c.Look, c.LookFirst = false, true }),
+		of("read first", "read, then claim", func(c *spending.Config) { c.ClaimFirst = false }),
 	}
 }
 

@@ -111,4 +111,8 @@ var recorded = map[string][]engine.Code{
 	"suspects/minus permits":      {1 /* I2 a member is left out that ends no process */},
 	"suspects/minus alone":        {1 /* I2 a member is left out that ends no process */},
 	"suspects/minus second death": {1 /* I2 a member is left out that ends no process */},
+	"spending/minus grant":        {1 /* I8 executed requests are neither in the usage nor unconfirmed */},
+	"spending/minus look":         {1 /* I8 executed requests are neither in the usage nor unconfirmed */},
+	"spending/look first":         {1 /* I8 executed requests are neither in the usage nor unconfirmed */},
+	"spending/read first":         {1 /* I8 executed requests are neither in the usage nor unconfirmed */},
 }

@@ -50,7 +50,7 @@ func All() []Scenario {
 		managerRecord(), capacity(), baseRecord(), recordOfModels(), twoFaults(), big(), cost(), wireScenarios(),
 		managerScenarios(), samplingScenarios(), conversationsScenarios(), agentsScenarios(), credentialsScenarios(),
 		adapterScenarios(),
-		suspectsScenarios(),
+		suspectsScenarios(), spendingScenarios(),
 	)
 }
 
