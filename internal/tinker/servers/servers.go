@@ -108,7 +108,7 @@ var marks = map[capability.Support]string{
 }
 
 // FeatureTable returns the features of the tested servers in Markdown: the features that all of them honour in a
-// sentence, and a table of the others.
+// sentence, and a table of the others, whose rows have the features with the same support.
 func FeatureTable() string {
 	head, rule := []string{"feature"}, []string{"---"}
 	var found []map[capability.Feature]capability.Support
@@ -117,20 +117,27 @@ func FeatureTable() string {
 			head, rule, found = append(head, s.title()), append(rule, "---"), append(found, features)
 		}
 	}
-	var honoured []string
-	var rows strings.Builder
+	var honoured, rows []string
+	names := map[string][]string{} // of the features of a row
 	for _, f := range capability.All() {
 		name, row, differs := "`"+string(f)+"`", "", false
 		for _, features := range found {
 			row += " | " + marks[features[f]]
 			differs = differs || features[f] != capability.Supported
 		}
-		if differs {
-			fmt.Fprintf(&rows, "| %s%s |\n", name, row)
-		} else {
+		if !differs {
 			honoured = append(honoured, name)
+			continue
 		}
+		if names[row] == nil {
+			rows = append(rows, row)
+		}
+		names[row] = append(names[row], name)
+	}
+	var table strings.Builder
+	for _, row := range rows {
+		fmt.Fprintf(&table, "| %s%s |\n", strings.Join(names[row], ", "), row)
 	}
 	return fmt.Sprintf("All of them honour %s.\n\n| %s |\n|%s|\n%s", strings.Join(honoured, ", "),
-		strings.Join(head, " | "), strings.Join(rule, "|"), rows.String())
+		strings.Join(head, " | "), strings.Join(rule, "|"), table.String())
 }
