@@ -5,6 +5,22 @@
 // characters or bytes, with any normalisers, splits and decoders that the reference (the package tokenizers) has for
 // it. It is slower than those programs, and means the same. Package tokenizer reads the files.
 //
+// The programs of package tokenizer read BPE with every byte in its vocabulary, NFC or no normaliser, a Split by a
+// pattern of package split (compared as text; Isolated, not inverted), ByteLevel, and added tokens without single_word,
+// lstrip and rstrip.
+//
+// As in the reference:
+//
+//   - Prepend, and Metaspace with prepend_scheme always, write their prefix before each piece of a prompt, and after
+//     each added token.
+//   - A decoder with Strip, or Metaspace, leaves out the first space, so that the text of a list of ids is not the sum
+//     of its parts. Renderers decode whole replies.
+//   - If a row of byte tokens is not UTF-8 as a whole, each token of the row becomes U+FFFD.
+//   - Without unk_token and byte fallback, characters that the vocabulary lacks are left out.
+//
+// Unlike in the reference, text never becomes a special token of the vocabulary, not even as a whole piece with
+// ignore_merges, and offsets are not computed.
+//
 // Files and texts may be hostile: a search for a pattern takes linear time, and the steps of a tokenizer cannot make a
 // text longer than maxGrowth times.
 package general

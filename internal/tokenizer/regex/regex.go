@@ -8,7 +8,12 @@
 // Patterns and texts may be hostile. A pattern is limited in size. The time of a search is linear in the length of the
 // text: a search that backtracks too often is repeated with a memory of the states that have failed (package
 // documentation of memory). So there is no time limit, and no search fails. Expressions for which this does not hold,
-// such as references to groups, are refused by name, like whatever is not known to mean the same here and there.
+// such as references to groups, are refused by name, like whatever is not known to mean the same here and there:
+//
+//   - references to groups, \K, \G, \X, absent groups, conditions, and blocks such as \p{InCyrillic};
+//   - look-behind whose length varies within an alternative;
+//   - an endless repetition of a group that may match nothing;
+//   - characters that equal several others when case is ignored, such as (?i:ss), which also matches ß.
 package regex
 
 import (
