@@ -26,8 +26,8 @@ var tested = []Server{
 	},
 	{
 		Name: NameSkyRL, Version: "0.4.0", SDK: "0.25", features: "skyrl-0.4.0.txt",
-		Tested: "JAX, CPU, Python 3.12, on 2026-11-27: every feature, and three steps of a learner that died while it saved " +
-			"and while it loaded a state",
+		Tested: "JAX, CPU, Python 3.12, on 2026-11-27: every feature, and three steps of a learner that died while it " +
+			"saved and while it loaded a state",
 		Known: "the run completes with three steps, [restricted](#skyrl-040); no TrainingRun of a cluster was trained",
 	},
 }
