@@ -22,7 +22,7 @@ var Descriptions = slices.Concat(ofRewards, ofGroups, ofEpisodes, ofEvaluations,
 var ofRewards = []Description{
 	{
 		"env/ENV/reward/total", "reward",
-		"Mean reward of the episodes that count. ENV is the name of an environment, or all.",
+		"Mean reward of the episodes that count.",
 		"Rises.",
 		"Stays flat: see by_group/frac_mixed. Rises while pass@1 of held-out tasks falls: the policy games the " +
 			"reward.",
@@ -137,7 +137,7 @@ var ofEpisodes = []Description{
 		"env/ENV/segments_per_episode", count,
 		"Mean segments of an episode. A segment is a sequence that is trained on as one.",
 		"1 for each conversation.",
-		"As many as turns: the chat template rewrites earlier turns, and each is trained on apart.",
+		"As many as turns: the chat template rewrites earlier turns.",
 	},
 	{"env/ENV/ROLE/reward/total", "reward", "Mean reward of the trajectories of one role.", "Rises for each role.", ""},
 	{"env/ENV/ROLE/stop/REASON", share, "Share of the role's trajectories that ended for this reason.", "", ""},
@@ -252,7 +252,7 @@ var ofBatches = []Description{
 		"At most algorithm.lag.", "",
 	},
 	{"batch/rows", count, "Rows that a supervised step trains on.", "supervised.batchSize.", ""},
-	{"batch/rows_left_out", count, "Rows that a supervised step leaves out, for one of the reasons below.", "0.", ""},
+	{"batch/rows_left_out", count, "Rows that a supervised step leaves out.", "0.", ""},
 	{
 		"batch/rows_no_weight", count,
 		"Rows without a token that is trained on.",
@@ -293,13 +293,17 @@ var ofTime = []Description{
 var ofYourOwn = []Description{
 	{
 		"env/ENV/options_ignored", count,
-		"Requests of agents, in an episode that has such, that asked for an option that the gateway does not have.",
+		"Mean requests for an option that the gateway does not have, in the episodes with such requests.",
 		"Absent.", "See ignored_NAME, and docs/agents.md.",
 	},
-	{"env/ENV/ignored_NAME", count, "Those that asked for the option NAME.", "Absent.", ""},
+	{
+		"env/ENV/ignored_NAME", count,
+		"Mean requests for the option NAME, in the episodes with such requests.",
+		"Absent.", "",
+	},
 	{
 		"env/ENV/overruled_NAME", count,
-		"Requests of agents, in an episode that has such, that asked for another sampling than the run's.",
+		"Mean requests for another sampling than the run's, in the episodes with such requests.",
 		"", "",
 	},
 	{"env/ENV/NAME", yourUnit, "Mean of a metric that the environment or a reward function reports.", "", ""},

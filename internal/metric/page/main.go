@@ -16,13 +16,13 @@ import (
 const head = `<!-- Generated from internal/metric by make manifests. Do not edit. -->
 # Metrics
 
-Every key of metrics.jsonl and evaluations.jsonl, which ` + "`kubectl tinker metrics RUN --all`" + ` and the trackers show. Words in
-capitals are placeholders: ENV is the name of an environment, or ` + "`all`" + ` for all of them together; ROLE is a role of an
-environment with several; PART is a part of a weighted reward; K is a number.
+Keys of metrics.jsonl and evaluations.jsonl, which ` + "`kubectl tinker metrics RUN --all`" + ` and the trackers show. ENV is the name of
+an environment, or ` + "`all`" + ` for all together; ROLE is a role of an environment with several; PART is a part of a weighted reward; K
+is a number.
 
-An evaluation has the metrics of environments behind ` + "`test/`" + `, such as ` + "`test/env/all/reward/total`" + `. Metrics with a 95% confidence
-interval have its ends behind ` + "`/ci95_low`" + ` and ` + "`/ci95_high`" + `. Short names are for ` + "`kubectl tinker metrics`" + ` and ` + "`compare`" + `. The
-metrics of the manager in Prometheus are in [monitoring.md](monitoring.md).
+Evaluations have the metrics of environments behind ` + "`test/`" + `, such as ` + "`test/env/all/reward/total`" + `. Metrics with a 95% confidence
+interval have its ends behind ` + "`/ci95_low`" + ` and ` + "`/ci95_high`" + `. ` + "`kubectl tinker metrics`" + ` and ` + "`compare`" + ` take the short
+names. [monitoring.md](monitoring.md) has the metrics in Prometheus.
 
 | metric | short | unit | meaning | good | bad |
 |---|---|---|---|---|---|
