@@ -24,20 +24,20 @@ Evaluations have the metrics of environments behind ` + "`test/`" + `, such as `
 interval have its ends behind ` + "`/ci95_low`" + ` and ` + "`/ci95_high`" + `. ` + "`kubectl tinker metrics`" + ` and ` + "`compare`" + ` take the short
 names. [monitoring.md](monitoring.md) has the metrics in Prometheus.
 
-| metric | short | unit | meaning | good | bad |
-|---|---|---|---|---|---|
+| metric, short name | unit | meaning | good | bad |
+|---|---|---|---|---|
 `
 
 func main() {
 	short := map[string]string{}
 	for _, m := range contract.Metrics {
 		if d, ok := metric.Describe(m.Name); ok && m.Short != "" {
-			short[d.Name] = "`" + m.Short + "`"
+			short[d.Name] = ", `" + m.Short + "`"
 		}
 	}
 	fmt.Fprint(os.Stdout, head)
 	for _, d := range metric.Descriptions {
-		fmt.Fprintf(os.Stdout, "| `%s` | %s | %s | %s | %s | %s |\n", d.Name, short[d.Name], d.Unit, cell(d.Meaning),
+		fmt.Fprintf(os.Stdout, "| `%s`%s | %s | %s | %s | %s |\n", d.Name, short[d.Name], d.Unit, cell(d.Meaning),
 			cell(d.Good), cell(d.Bad))
 	}
 }
