@@ -217,10 +217,29 @@ func (r Row) Advice() string {
 // Codes returns the codes of the table in its order.
 func Codes() []Code {
 	var all []Code
+	for _, section := range Sections() {
+		all = append(all, section.Codes...)
+	}
+	return all
+}
+
+// Section is a section of the troubleshooting page.
+type Section struct {
+	Title string
+	// Conditions show the problems of the section whose rows name no others.
+	Conditions string
+	Codes      []Code
+}
+
+// Sections returns the sections of the table in its order.
+func Sections() []Section {
+	all := make([]Section, 0, len(table))
 	for _, part := range table {
-		for _, e := range part {
-			all = append(all, e.code)
+		section := Section{Title: part.title, Conditions: part.conditions}
+		for _, e := range part.entries {
+			section.Codes = append(section.Codes, e.code)
 		}
+		all = append(all, section)
 	}
 	return all
 }

@@ -40,9 +40,25 @@ const (
 	warmPoolNotUsable    = "WarmPoolNotUsable"
 )
 
+// part is a section of the troubleshooting page.
+type part struct {
+	title, conditions string
+	entries           []entry
+}
+
 // table has the problems in the order of the troubleshooting page: in which a run meets them.
-var table = [][]entry{specTable, probeTable, podTable, endpointTable, brokerTable, platformTable, storeTable,
-	trackingTable, endTable, attemptTable}
+var table = []part{
+	{"The spec and its objects", accepted, specTable},
+	{"The probe of an environment", probe, probeTable},
+	{"Pods", pods, podTable},
+	{"The endpoint", progressing, endpointTable},
+	{"The broker of a TinkerEndpoint", progressing, brokerTable},
+	{"TinkerEndpoints", brokered, platformTable},
+	{"Data and stores", progressing, storeTable},
+	{"Trackers", recording, trackingTable},
+	{"The end of a run", failed, endTable},
+	{"The end of an attempt", noCondition, attemptTable},
+}
 
 // endTable has the reasons for which runs end.
 var endTable = []entry{
@@ -62,7 +78,7 @@ var endTable = []entry{
 		Repair: "Create another run from a checkpoint, with a lower learning rate."}},
 	{NoProgress, Row{
 		Conditions: failed, Reason: string(RestartsExhausted),
-		Means: "failurePolicy.maxRestarts is used up, and the last three crashes were at the same step.",
+		Means: "failurePolicy.maxRestarts is used up, with the last three crashes at the same step.",
 		Repair: "Read the log of the learner: kubectl tinker logs $(run). Repair the cause, and run: kubectl " +
 			"tinker retry $(run)"}},
 	{RestartsExhausted, Row{
@@ -84,8 +100,8 @@ var endTable = []entry{
 	{Untrainable, Row{
 		Conditions: failed, Reason: rejected,
 		Means: "No group of a step can be trained on.",
-		Repair: "Correct the cause for which the groups are refused, and run: kubectl tinker retry $(run). If the " +
-			"prompts are longer than the model's context, shorten them or choose rows that are shorter."}},
+		Repair: "Correct the cause for which the groups are refused, and run: kubectl tinker retry $(run). If " +
+			"prompts exceed the model's context, shorten them or choose shorter rows."}},
 	{DataRejected, Row{
 		Conditions: failed, Reason: rejected,
 		Means:  "The learner refused its data.",
@@ -116,7 +132,7 @@ var rows = index()
 func index() map[Code]Row {
 	all := map[Code]Row{}
 	for _, part := range table {
-		for _, e := range part {
+		for _, e := range part.entries {
 			all[e.code] = e.Row
 		}
 	}

@@ -7,9 +7,8 @@ package problem
 var brokerTable = []entry{
 	{EndpointKeyRefused, Row{
 		Conditions: progressing, Reason: string(EndpointFailing), Endpoint: true, NeedsAction: true, Retry: Always,
-		Fact: "The endpoint refuses the API key of the TinkerEndpoint.",
-		Repair: "Put a valid key into the Secret of the TinkerEndpoint, in the operator's namespace. The owner of the run " +
-			"can do nothing."}},
+		Fact:   "The endpoint refuses the API key of the TinkerEndpoint.",
+		Repair: "Put a valid key into the Secret of the TinkerEndpoint, in the operator's namespace."}},
 	{EndpointBudgetReached, Row{
 		Conditions: progressing, Reason: string(PaymentRequired), Endpoint: true, NeedsAction: true, Retry: Always,
 		Fact:   "A budget of the TinkerEndpoint is used up.",
@@ -17,15 +16,15 @@ var brokerTable = []entry{
 	{TokenRefused, Row{
 		Conditions: progressing, Reason: string(KeyRefused), Endpoint: true, NeedsAction: true, Grace: true, Retry: Always,
 		Fact: "The broker of the TinkerEndpoint does not know the token of the run.",
-		Means: "The broker does not know the token of the run. The broker may not have read the newest settings, or the " +
-			"TinkerEndpoint does not permit the run any more.",
+		Means: "The broker does not know the token of the run: it lacks the newest settings, or the " +
+			"TinkerEndpoint no longer permits the run.",
 		Repair: "Check that the TinkerEndpoint permits the namespace of the run. Read the log of its broker."}},
 	{ObjectNotOwned, Row{
 		Conditions: progressing, Reason: string(NoUsableCheckpoint), Endpoint: true, NeedsAction: true, Retry: Always,
 		Next: AwaitRepair,
 		Fact: "The broker knows no such object of the run.",
-		Means: "A request names a session, model, result or checkpoint that is another run's, or that does not exist. The " +
-			"broker does not say which. A run makes sessions and results anew that a broker has lost.",
+		Means: "A session, model, result or checkpoint is another run's, or does not exist. A run makes sessions " +
+			"and results anew that a broker has lost.",
 		Repair: "Add the checkpoint to spec.readableCheckpoints of the TinkerEndpoint, or name another one."}},
 	{RouteRefused, Row{
 		Conditions: progressing, Reason: string(UnsupportedByEndpoint), Endpoint: true, NeedsAction: true, Retry: AWhile,
@@ -46,13 +45,12 @@ var brokerTable = []entry{
 		Conditions: progressing, Reason: string(UnsupportedByEndpoint), Endpoint: true, NeedsAction: true, Retry: AWhile,
 		Next: AwaitRepair,
 		Fact: "The server refuses the capability check of the broker with the model of the run.",
-		Repair: "Look at the condition Checked of the TinkerEndpoint, and have its server repaired. If the server does not " +
-			"offer the model, choose another model.name."}},
+		Repair: "Look at the condition Checked of the TinkerEndpoint, and have its server repaired. If the " +
+			"server lacks the model, choose another model.name."}},
 	{BrokerDraining, Row{
 		Conditions: progressing, Reason: string(EndpointUnreachable), Endpoint: true, Retry: Always,
-		Fact: "No broker of the TinkerEndpoint serves.",
-		Means: "The broker of the TinkerEndpoint is being replaced, which takes at most 15 seconds. The run loses " +
-			"nothing.",
+		Fact:   "No broker of the TinkerEndpoint serves.",
+		Means:  "The broker of the TinkerEndpoint is being replaced, for at most 15 seconds.",
 		Repair: "If it lasts, look at the broker's pods in the operator's namespace."}},
 	{RecordsBlocked, Row{
 		Conditions: progressing, Reason: string(EndpointFailing), Endpoint: true, NeedsAction: true, Grace: true,

@@ -9,14 +9,14 @@ var endpointTable = []entry{
 		Conditions: "Progressing, PodsReady", Endpoint: true, NeedsAction: true, Retry: AWhile,
 		Next: AwaitRepair,
 		Fact: "The endpoint refuses the API key.",
-		Means: "The endpoint refuses the API key, or the key is empty. If only some workers are refused, the " +
-			"run continues with the others.",
+		Means: "The endpoint refuses the API key, or the key is empty. The run continues with workers that are " +
+			"not refused.",
 		Field:  "the Secret of tinker.apiKeySecretKeyRef",
 		Repair: "Put a valid key into $(field), or correct tinker.apiKeySecretKeyRef."}},
 	{EndpointUnreachable, Row{
 		Conditions: progressing, Endpoint: true, NeedsAction: true, Retry: Always,
 		Fact:   "The endpoint does not answer.",
-		Means:  "tinker.baseURL does not answer. The run is Stalled after stalledAfterSeconds.",
+		Means:  "tinker.baseURL does not answer.",
 		Repair: "Check tinker.baseURL and the network."}},
 	{EndpointNotTinker, Row{
 		Conditions: progressing, Endpoint: true, NeedsAction: true, Retry: AWhile,
@@ -24,8 +24,8 @@ var endpointTable = []entry{
 		Fact: "The server at tinker.baseURL is not the Tinker API.",
 		Means: "The server at tinker.baseURL is not the Tinker API, or its certificate is not accepted. The " +
 			"message quotes the first request and its answer.",
-		Repair: "Correct tinker.baseURL, or name the authority of its certificate in " +
-			"tinker.caBundleConfigMapKeyRef. Both can be changed until a first step is committed."}},
+		Repair: "Correct tinker.baseURL, or name the certificate's authority in tinker.caBundleConfigMapKeyRef. " +
+			"Both can be changed until a first step is committed."}},
 	{EndpointFailing, Row{
 		Conditions: progressing, Endpoint: true, Retry: Always,
 		Fact:   "The endpoint answers with errors of its own.",
@@ -44,11 +44,11 @@ var endpointTable = []entry{
 	{PausedCapacity, Row{
 		Conditions: progressing, Reason: endpointBusy, Endpoint: true, Retry: Always,
 		Fact:   "The endpoint has paused the model, because it lacks capacity.",
-		Repair: "Wait. The pause does not count against maxRestarts."}},
+		Repair: "Wait."}},
 	{PausedRateLimit, Row{
 		Conditions: progressing, Reason: endpointBusy, Endpoint: true, Retry: Always,
 		Fact:   "The endpoint has paused the model at a rate limit.",
-		Repair: "Wait. The pause does not count against maxRestarts."}},
+		Repair: "Wait."}},
 	{PaymentRequired, Row{
 		Conditions: progressing, Endpoint: true, NeedsAction: true, Retry: Always,
 		Fact:   "The endpoint answers 402.",
@@ -57,13 +57,12 @@ var endpointTable = []entry{
 		Conditions: progressing, Reason: string(UnsupportedByEndpoint), Endpoint: true, NeedsAction: true, Retry: Always,
 		Next:   AwaitRepair,
 		Fact:   "The endpoint refuses a setting of the run.",
-		Repair: "Repair the endpoint, or correct the setting in the spec before a first step is committed."}},
+		Repair: "Repair the endpoint, or correct the setting before a first step is committed."}},
 	{DataRefused, Row{
 		Conditions: progressing, Reason: string(UnsupportedByEndpoint), Endpoint: true, NeedsAction: true, Retry: Always,
-		Next: AwaitRepair,
-		Fact: "The endpoint refuses all training data.",
-		Repair: "Repair the endpoint, or change the loss or the model in the spec before a first step is " +
-			"committed."}},
+		Next:   AwaitRepair,
+		Fact:   "The endpoint refuses all training data.",
+		Repair: "Repair the endpoint, or change the loss or the model before a first step is committed."}},
 	{ContextTooShort, Row{
 		Conditions: progressing, Reason: string(UnsupportedByEndpoint), Endpoint: true, NeedsAction: true, Retry: AWhile,
 		Next:   AwaitRepair,

@@ -8,12 +8,12 @@ var platformTable = []entry{
 	{EndpointNotFound, Row{
 		Conditions: accepted, Reason: endpointNotUsable, NeedsAction: true,
 		Fact: "The cluster lacks the TinkerEndpoint of tinker.endpointRef, or it is being deleted (%s).",
-		Repair: "Have the TinkerEndpoint created again, or correct tinker.endpointRef, which can be changed until a first " +
-			"step is committed."}},
+		Repair: "Have the TinkerEndpoint created again, or correct tinker.endpointRef before a first step is " +
+			"committed."}},
 	{EndpointForbidden, Row{
 		Conditions: accepted, Reason: endpointNotUsable, NeedsAction: true,
 		Fact: "The TinkerEndpoint of tinker.endpointRef does not allow the run (%s).",
-		Repair: "Have spec.allowed of the TinkerEndpoint extended, or the namespace labelled as it asks, or name another " +
+		Repair: "Have spec.allowed of the TinkerEndpoint extended or the namespace labelled, or name another " +
 			"endpoint or model."}},
 	{EndpointsDisabled, Row{
 		Conditions: accepted, Reason: endpointNotUsable, NeedsAction: true,
@@ -31,7 +31,7 @@ var platformTable = []entry{
 			"spec.clientCertificateSecretRef."}},
 	{EndpointPricesInvalid, Row{
 		Conditions: brokered, Reason: string(EndpointPricesInvalid), NeedsAction: true,
-		Fact:   "The prices of the endpoint cannot be read (%s). The broker goes on with those before.",
+		Fact:   "The prices of the endpoint cannot be read (%s). The broker uses the earlier ones.",
 		Repair: "Correct the ConfigMap of spec.prices.configMapKeyRef in the operator's namespace."}},
 	{EndpointInvalid, Row{
 		Conditions: brokered, Reason: specInvalid, NeedsAction: true,
@@ -40,12 +40,12 @@ var platformTable = []entry{
 	{BrokerUnavailable, Row{
 		Conditions: brokered, NeedsAction: true, Grace: true,
 		Fact:   "No pod of the broker serves (%s).",
-		Repair: "Look at the pods of the broker in the operator's namespace, which have the endpoint's name."}},
+		Repair: "Look at the broker's pods in the operator's namespace, which have the endpoint's name."}},
 	{RecordsFailed, Row{
 		Conditions: brokered, NeedsAction: true,
-		Fact: "The broker cannot write its records, and serves no requests without them (%s).",
-		Repair: "Make room on the volume of the broker's PersistentVolumeClaim in the operator's namespace, or repair the " +
-			"volume."}},
+		Fact: "The broker cannot write its records, and serves no requests (%s).",
+		Repair: "Make room on the volume of the broker's PersistentVolumeClaim in the operator's namespace, or " +
+			"repair it."}},
 	{ServerUnreachable, Row{
 		Conditions: brokered, Reason: string(EndpointUnreachable), NeedsAction: true,
 		Fact:   "The server of the endpoint does not answer the broker (%s).",
@@ -53,6 +53,6 @@ var platformTable = []entry{
 	{ServerCheckRefused, Row{
 		Conditions: "Checked of a TinkerEndpoint", Reason: string(CheckRefused), NeedsAction: true,
 		Fact: "The server refuses the capability check of the broker (%s).",
-		Repair: "Repair the server, or offer the model there. If only some models may be used, list them in " +
+		Repair: "Repair the server, or offer the model there. To permit only some models, list them in " +
 			"spec.allowed.models."}},
 }

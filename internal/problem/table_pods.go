@@ -17,9 +17,8 @@ var podTable = []entry{
 		Repair: "Add the key to the Secret, or correct $(field)."}},
 	{ConfigNotFound, Row{
 		Conditions: pods, Reason: objectNotFound, NeedsAction: true,
-		Fact: "The kubelet cannot set the variables of the container (%s).",
-		Means: "The kubelet cannot set the variables of a container: a ConfigMap, a Secret or a key does not " +
-			"exist.",
+		Fact:   "The kubelet cannot set the variables of the container (%s).",
+		Means:  "The kubelet cannot set a container's variables: a ConfigMap, a Secret or a key does not exist.",
 		Field:  "the field of the spec that names it",
 		Repair: "Create the object that the message names, or correct $(field)."}},
 	{VolumeNotMounted, Row{
@@ -38,9 +37,8 @@ var podTable = []entry{
 		Repair: "Add a node that fits, or correct $(field)."}},
 	{ImagePullFailed, Row{
 		Conditions: pods, NeedsAction: true,
-		Fact: "An image cannot be pulled (%s).",
-		Means: "An image cannot be pulled. The pod is replaced every 45 seconds, because the kubelet would try " +
-			"again ever more rarely. Nothing counts against maxRestarts.",
+		Fact:   "An image cannot be pulled (%s).",
+		Means:  "An image cannot be pulled. The pod is replaced every 45 seconds.",
 		Repair: "Repair the registry, or correct $(field)."}},
 	{ContainerRefused, Row{
 		Conditions: pods, Reason: podInvalid, NeedsAction: true,
@@ -49,27 +47,27 @@ var podTable = []entry{
 	{InitContainerFailed, Row{
 		Conditions: pods, Reason: podInvalid, NeedsAction: true,
 		Fact: "An init container failed (%s).",
-		Means: "A container of initContainers failed, or a sidecar among them fails again and again. A learner " +
-			"is tried again every 45 seconds, and nothing counts against maxRestarts.",
+		Means: "A container of initContainers failed, or a sidecar among them fails repeatedly. A learner is " +
+			"tried again every 45 seconds.",
 		Repair: "Correct $(field), or repair the service that the container needs."}},
 	{ServerCrashed, Row{
 		Conditions: pods + ", " + probe, Reason: podInvalid, NeedsAction: true,
 		Fact: "The server of an environment ends instead of running (%s).",
-		Means: "A container that runs an environment's server or functions ends before the pod's main container " +
-			"begins. The kubelet starts it again, with longer and longer pauses.",
-		Repair: "Correct the program in the image of ors.server or execution. To see its log: kubectl logs POD -c " +
+		Means: "The container of an environment's server or functions ends before the pod's main container " +
+			"begins. The kubelet starts it again, with longer pauses.",
+		Repair: "Correct the program in the image of ors.server or execution. Its log: kubectl logs POD -c " +
 			"CONTAINER --previous"}},
 	{PackagesUnavailable, Row{
 		Conditions: pods + ", " + probe, Reason: podInvalid, NeedsAction: true,
 		Fact: "The packages of execution.requirements cannot be installed (%s).",
-		Means: "The container that installs execution.requirements of a RewardEnvironment failed. The pod is tried again " +
-			"every 45 seconds, and nothing counts against maxRestarts.",
-		Repair: "Correct execution.requirements or execution.index, or repair the index. An image that has the packages " +
-			"needs no index."}},
+		Means: "The container that installs execution.requirements failed. The pod is tried again every 45 " +
+			"seconds.",
+		Repair: "Correct execution.requirements or execution.index, or repair the index. An image with the " +
+			"packages needs no index."}},
 	{SpecRefused, Row{
 		Conditions: "Accepted, PodsReady", Reason: podInvalid, NeedsAction: true, Next: AtOnce,
 		Fact:   "The API server refuses an object as not valid (%s).",
-		Means:  "The API server refuses the Job as not valid. The Job is not tried again until the spec changes.",
+		Means:  "The API server refuses the Job as not valid. The Job is tried again when the spec changes.",
 		Repair: "Correct $(field)."}},
 	{LearnerNotStarting, Row{
 		Conditions: "Stalled", Reason: podInvalid, NeedsAction: true,
@@ -78,17 +76,16 @@ var podTable = []entry{
 	{CreateRefused, Row{
 		Conditions: pods, NeedsAction: true,
 		Fact: "The API server refuses to create an object (%s).",
-		Means: "The API server refuses the Job or its pods, because of a quota, an admission policy, a webhook " +
-			"that does not answer, or a missing service account or priority class.",
+		Means: "The API server refuses the Job or its pods: a quota, a policy, a silent webhook, a missing " +
+			"service account or priority class.",
 		Repair: "Change the quota or the policy that refuses it, or correct $(field)."}},
 	{NamespaceTerminating, Row{
 		Conditions: "PodsReady, Progressing",
 		Fact:       "The namespace is being deleted. The run makes no further attempt, and its Jobs are deleted."}},
 	{JobSuspended, Row{
 		Conditions: pods, Next: AtOnce,
-		Fact: "Another controller, such as a queue, has suspended %s.",
-		Means: "Another controller, such as a queue, has suspended the Job. The wait counts against no " +
-			"deadline, and as no restart.",
+		Fact:   "Another controller, such as a queue, has suspended %s.",
+		Means:  "Another controller, such as a queue, has suspended the Job. No deadline counts the wait.",
 		Repair: "Wait until that controller resumes the Job."}},
 	{WorkersMissing, Row{
 		Conditions: pods,
@@ -96,14 +93,14 @@ var podTable = []entry{
 		Repair:     "Look at the pods of status.workerSelector and their events."}},
 	{ProgramsNotReady, Row{
 		Conditions: pods, Reason: string(WorkersMissing),
-		Fact: "No pod is ready that runs a program of an environment with placement Pods (%s).",
-		Repair: "If this lasts, read the log and the events of its pods: kubectl describe pods -l " +
+		Fact: "No pod of a program with placement Pods is ready (%s).",
+		Repair: "If this lasts, read the log and events of its pods: kubectl describe pods -l " +
 			"rl.tinker-operator.dev/role=program"}},
 	{ClaimsNotReady, Row{
 		Conditions: pods, Reason: string(WorkersMissing),
-		Fact: "No sandbox is ready that runs a program of an environment with execution.pods.warmPoolRef (%s).",
-		Repair: "If this lasts, read the conditions of the claims and of the pool: kubectl describe " +
-			"sandboxclaims,sandboxwarmpools. Check that the pool has room for the replicas of all runs."}},
+		Fact: "No sandbox of execution.pods.warmPoolRef is ready (%s).",
+		Repair: "If this lasts, read the conditions: kubectl describe sandboxclaims,sandboxwarmpools. Check that " +
+			"the pool has room for the replicas of all runs."}},
 	{WorkersAwaited, Row{
 		Conditions: progressing, Reason: string(WorkersMissing),
 		Fact:   "The learner waits for workers, and no worker is ready.",
@@ -141,8 +138,8 @@ var podTable = []entry{
 		Conditions: pods,
 		Fact:       "The learner runs and does not answer the operator.",
 		Means:      "The learner runs and does not answer the operator. It may be training.",
-		Repair: "If this lasts, let NetworkPolicies admit the operator to the run's pods. Look at the node and " +
-			"the log of the learner's pod."}},
+		Repair: "If this lasts, let NetworkPolicies admit the operator to the run's pods. Look at the learner's " +
+			"node and log."}},
 	{ReplyUnusable, Row{
 		Conditions: pods, Reason: string(Unreachable),
 		Fact:   "The operator cannot use the answer of the learner (%s).",
@@ -150,9 +147,8 @@ var podTable = []entry{
 		Repair: "If this lasts, read the log of the learner's pod."}},
 	{Draining, Row{
 		Conditions: "Suspended",
-		Means: "The learner stops at a saved state. If the node of its pod is silent, the message names the " +
-			"node.",
-		Repair: "Wait. Repair a silent node, or delete its Node object."}},
+		Means:      "The learner stops at a saved state. The message names a silent node.",
+		Repair:     "Wait. Repair a silent node, or delete its Node object."}},
 	{Suspended, Row{
 		Conditions: "Suspended",
 		Means:      "The run is suspended at its newest checkpoint.",

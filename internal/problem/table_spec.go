@@ -32,38 +32,38 @@ var specTable = []entry{
 	{SplitNotFound, Row{
 		Conditions: accepted, Reason: environmentNotUsable, NeedsAction: true,
 		Fact:   "An environment lacks a split that the run uses (%s).",
-		Repair: "Correct the splits of the environment in the spec."}},
+		Repair: "Correct the splits in the spec."}},
 	{PortsCollide, Row{
 		Conditions: accepted, Reason: environmentNotUsable, NeedsAction: true,
-		Fact:   "Two servers of environments have one port, and run in the same pods (%s).",
-		Repair: "Give one of them another ors.server.port, or remove one from evaluation.environments."}},
+		Fact:   "Two servers of environments have one port in the same pods (%s).",
+		Repair: "Change one ors.server.port, or remove one from evaluation.environments."}},
 	{SharedServersDisabled, Row{
 		Conditions: accepted, Reason: environmentNotUsable, NeedsAction: true,
-		Fact:   "An environment has ors.server.shared, and the operator may not create Deployments (%s).",
+		Fact:   "ors.server.shared needs Deployments, which the operator may not create (%s).",
 		Repair: "Set the chart's value environmentServers.shared to true, or remove ors.server.shared."}},
 	{ProgramPodsDisabled, Row{
 		Conditions: accepted, Reason: environmentNotUsable, NeedsAction: true,
-		Fact:   "An environment has execution.placement Pods, and the operator may not create Deployments (%s).",
+		Fact:   "execution.placement Pods needs Deployments, which the operator may not create (%s).",
 		Repair: "Set the chart's value environmentServers.shared to true, or remove execution.placement."}},
 	{WarmPoolsDisabled, Row{
 		Conditions: accepted + ", " + probe, Reason: warmPoolNotUsable, NeedsAction: true,
-		Fact: "An environment has execution.pods.warmPoolRef, and the operator may not create SandboxClaims (%s).",
-		Repair: "Set the chart's values environmentServers.shared and environmentServers.warmPools to true, or remove " +
-			"execution.pods.warmPoolRef."}},
+		Fact: "execution.pods.warmPoolRef needs SandboxClaims, which the operator may not create (%s).",
+		Repair: "Set the chart's values environmentServers.shared and environmentServers.warmPools to true, or " +
+			"remove execution.pods.warmPoolRef."}},
 	{WarmPoolsMissing, Row{
 		Conditions: accepted + ", " + probe + ", " + pods, Reason: warmPoolNotUsable, NeedsAction: true,
-		Fact: "An environment has execution.pods.warmPoolRef, and the cluster does not serve SandboxClaims (%s).",
+		Fact: "execution.pods.warmPoolRef needs SandboxClaims, which the cluster does not serve (%s).",
 		Repair: "Install agent-sandbox with its extensions (v0.5.6 or later), or remove " +
 			"execution.pods.warmPoolRef."}},
 	{WarmPoolNotFound, Row{
 		Conditions: accepted + ", " + probe, Reason: warmPoolNotUsable, NeedsAction: true,
 		Fact:   "The warm pool of an environment does not exist (%s).",
-		Repair: "Create the named object in the namespace of the environment, or correct execution.pods.warmPoolRef."}},
+		Repair: "Create the object in the environment's namespace, or correct execution.pods.warmPoolRef."}},
 	{WarmPoolUnfit, Row{
 		Conditions: accepted + ", " + probe, Reason: warmPoolNotUsable, NeedsAction: true,
-		Fact: "The pods of the warm pool of an environment cannot serve workers (%s).",
-		Repair: "Correct the SandboxTemplate as docs/python.md describes it, and delete the pool's sandboxes that nobody " +
-			"has claimed."}},
+		Fact: "The pods of the warm pool cannot serve workers (%s).",
+		Repair: "Correct the SandboxTemplate as docs/python.md describes it, and delete the pool's unclaimed " +
+			"sandboxes."}},
 	{ServersUnavailable, Row{
 		Conditions: accepted, Reason: environmentNotUsable, NeedsAction: true,
 		Fact: "The server of an environment takes no sessions (%s).",
@@ -87,22 +87,21 @@ var specTable = []entry{
 		Repair: "Wait."}},
 	{InitFromFailed, Row{
 		Conditions: accepted, Reason: sourceNotUsable, NeedsAction: true,
-		Fact:   "The run of initFrom has failed, and initFrom.runRef.when is Complete (%s).",
-		Repair: "Retry that run by its spec.retryGeneration, or set initFrom.runRef.when to Available."}},
+		Fact:   "initFrom.runRef.when is Complete, and the run has failed (%s).",
+		Repair: "Increase spec.retryGeneration of that run, or set initFrom.runRef.when to Available."}},
 	{InitFromCycle, Row{
 		Conditions: accepted, Reason: sourceNotUsable, NeedsAction: true,
 		Fact:   "Runs wait for each other's checkpoints by initFrom.runRef (%s).",
 		Repair: "Remove initFrom of one of them, or name another run or a checkpoint in it."}},
 	{CursorUnknown, Row{
 		Conditions: accepted, Reason: sourceNotUsable, NeedsAction: true,
-		Fact: "initFrom.data is Continue, and the name of the checkpoint does not say which tasks led to it (%s).",
-		Repair: "Name a checkpoint that a TrainingRun has saved to continue training from it, or set initFrom.data to " +
-			"Restart."}},
+		Fact:   "initFrom.data is Continue, and the checkpoint's name does not say which tasks led to it (%s).",
+		Repair: "Name a checkpoint that a TrainingRun has saved, or set initFrom.data to Restart."}},
 	{PriorityClassNotFound, Row{
 		Conditions: accepted, Reason: objectNotFound, NeedsAction: true,
-		Fact: "The priority class of a run that Kueue admits cannot be read (%s).",
-		Repair: "Create the class, or correct $(field). A release with watchNamespaces reads classes with the chart's " +
-			"value kueue.enabled.", Field: "the label kueue.x-k8s.io/priority-class"}},
+		Fact: "The run's priority class of Kueue cannot be read (%s).",
+		Repair: "Create the class, or correct $(field). With watchNamespaces, set kueue.enabled of the chart to " +
+			"true.", Field: "the label kueue.x-k8s.io/priority-class"}},
 	{NotPlaced, Row{
 		Conditions: accepted, Reason: "Unschedulable", NeedsAction: true,
 		Fact:   "The pods of the run cannot be placed as Kueue admitted them (%s).",
@@ -122,7 +121,7 @@ var specTable = []entry{
 	{StatusRestored, Row{
 		Conditions: "Accepted, Ready", Reason: sourceNotUsable, NeedsAction: true,
 		Fact:  "The status belongs to the former run %s.",
-		Means: "The run was restored from a backup with the status of a former run, and has made no attempt.",
+		Means: "The run was restored from a backup with a former run's status, and has made no attempt.",
 		Repair: "To continue the former run, set spec.resumeFrom.uid to its uid. To begin anew, delete this run " +
 			"and create it without a status."}},
 	{ResumeRefused, Row{
@@ -144,13 +143,12 @@ var specTable = []entry{
 		Repair: "Correct the name, or remove the entry."}},
 	{GroupingUnusable, Row{
 		Conditions: accepted, Reason: specInvalid, NeedsAction: true,
-		Fact: "algorithm.grouping Episode compares the trajectories of one episode, and an episode of the " +
-			"environment has one trajectory (%s).",
+		Fact: "algorithm.grouping Episode compares the trajectories of an episode, and the environment's " +
+			"episodes have one (%s).",
 		Repair: "Set algorithm.grouping to Trajectory or Step."}},
 	{PromptsDiffer, Row{
 		Conditions: accepted, Reason: specInvalid, NeedsAction: true,
-		Fact: "The episodes of a group share one prompt, but the server or the code of the environment may begin " +
-			"each episode with another prompt (%s).",
+		Fact:   "The episodes of a group share one prompt, which the environment's server or code may change (%s).",
 		Repair: "Set sampling.sharedPrompt to false."}},
 	{ToolCallsUnlimited, Row{
 		Conditions: accepted, Reason: specInvalid, NeedsAction: true,
@@ -159,29 +157,28 @@ var specTable = []entry{
 	{RewardMissing, Row{
 		Conditions: accepted, Reason: specInvalid, NeedsAction: true,
 		Fact: "An environment has reward none, and is used where a reward is needed (%s).",
-		Repair: "To train on it, give the entry of environments a teacher. To evaluate, list an environment with a " +
-			"reward of its own in evaluation.environments."}},
+		Repair: "To train, give the entry of environments a teacher. To evaluate, list an environment with a " +
+			"reward in evaluation.environments."}},
 	{GroupTooSmall, Row{
 		Conditions: accepted, Reason: specInvalid, NeedsAction: true,
 		Fact: "A group of one episode has no rewards to compare (%s).",
-		Repair: "Set groupSize and minMembers to at least 2, or give the RewardEnvironment reward none, so that the " +
-			"teacher alone decides."}},
+		Repair: "Set groupSize and minMembers to at least 2, or give the RewardEnvironment reward none, so that " +
+			"the teacher alone decides."}},
 	{TeacherUnusable, Row{
 		Conditions: accepted, Reason: specInvalid, NeedsAction: true,
-		Fact: "A teacher with a system prompt needs prompts that are messages, and an agent may send other prompts " +
-			"(%s).",
+		Fact:   "A teacher with a system prompt needs messages, and an agent may send other prompts (%s).",
 		Repair: "Remove teacher.systemPrompt."}},
 	{TokenizersDiffer, Row{
 		Conditions: "Accepted, Progressing", Reason: specInvalid, NeedsAction: true, Retry: Always, Next: AwaitRepair,
 		Fact: "A teacher or a reference does not have the tokenizer of the run's model, as far as is known.",
-		Means: "Log-probabilities are of token ids, so that a teacher and the reference of a KL penalty need the " +
-			"tokenizer of the run's model. The operator knows the tokenizers of the models in its table.",
-		Repair: "Name another model or checkpoint before a first step is committed. If the tokenizers are the same, add " +
-			"both models to the table of models of the chart."}},
+		Means: "Log-probabilities are of token ids: a teacher and the reference of a KL penalty need the " +
+			"tokenizer of the run's model. The operator knows the tokenizers in its table of models.",
+		Repair: "Name another model or checkpoint before a first step is committed. If the tokenizers are equal, " +
+			"add both models to the chart's table of models."}},
 	{PriceUnknown, Row{
 		Conditions: accepted, Reason: specInvalid, NeedsAction: true,
 		Fact: "budget.usd needs one price for each model of the run (%s).",
-		Repair: "Add the price to budget.prices or to the ConfigMap of the chart's value prices, or set budget.tokens " +
+		Repair: "Add the price to budget.prices or to the ConfigMap of the chart's prices, or set budget.tokens " +
 			"instead."}},
 	{SettingsDiffer, Row{
 		Conditions: accepted, Reason: specInvalid, NeedsAction: true, Next: AtOnce,
@@ -191,25 +188,24 @@ var specTable = []entry{
 		Conditions: "Accepted, Progressing", Reason: specInvalid, NeedsAction: true, Retry: Always,
 		Fact:  "The format of the run's model cannot express a prompt (%s).",
 		Means: "The format of model.renderer cannot express a prompt, such as tools that it cannot declare.",
-		Repair: "Before a first step is committed, change model.renderer or environments[].environmentRef of the " +
-			"run. A run that has not begun also takes up a changed RewardEnvironment: with " +
-			"interaction.toolUse.dialect HermesJSON or QwenXML, or with code that gives policy.chat no tools."}},
+		Repair: "Before a first step is committed, change model.renderer or environments[].environmentRef. A run " +
+			"that has not begun also takes up a RewardEnvironment with the dialect HermesJSON or QwenXML, or with " +
+			"code that gives policy.chat no tools."}},
 	{TemplateUnusable, Row{
 		Conditions: "Accepted, Progressing", Reason: specInvalid, NeedsAction: true, Retry: Always,
 		Fact: "The chat template of the run's model cannot be used (%s).",
-		Means: "The chat template of model.renderer.template is missing, has another digest, or has something that is " +
-			"not supported. The message names the line.",
-		Repair: "Correct the template at its source. Before a first step is committed, model.renderer can also be " +
-			"changed to {name: ...}, or to {template: {inline: ...}} with an edited copy."}},
+		Means: "The chat template of model.renderer.template is missing, has another digest, or is not " +
+			"supported. The message names the line.",
+		Repair: "Correct the template at its source. Before a first step is committed, model.renderer can also " +
+			"become {name: ...}, or {template: {inline: ...}} with an edited copy."}},
 	{FormatUnknown, Row{
 		Conditions: accepted, Reason: string(ModelUnknown), NeedsAction: true,
 		Fact:   "The operator does not know the format or the tokenizer of the model (%s).",
 		Repair: "Correct model.name, or set model.renderer and model.tokenizer."}},
 	{ModelUnknown, Row{
 		Conditions: "Progressing, Failed", Endpoint: true, NeedsAction: true, Retry: AWhile, Next: AwaitRepair,
-		Fact: "The endpoint does not offer a model that the run needs.",
-		Means: "The endpoint does not offer the model of the run, of a judge, or of the reference of the KL " +
-			"penalty.",
+		Fact:  "The endpoint does not offer a model that the run needs.",
+		Means: "The endpoint does not offer the model of the run, a judge or the KL penalty's reference.",
 		Repair: "Serve the model at the endpoint. Until a first step is committed, model.name, " +
 			"algorithm.kl.reference.model and tinker.baseURL can be changed."}},
 	{UnsupportedByEndpoint, Row{
@@ -220,8 +216,7 @@ var specTable = []entry{
 			"kubectl tinker retry $(run)"}},
 	{OptimizerNotRestored, Row{
 		Conditions: "Accepted, Progressing", Reason: string(UnsupportedByEndpoint), Endpoint: true, Next: AwaitRepair,
-		Fact: "The endpoint does not restore the optimizer, and failurePolicy.requireOptimizerState requires " +
-			"it.",
+		Fact: "The endpoint does not restore the optimizer, and failurePolicy.requireOptimizerState requires it.",
 		Repair: "Set failurePolicy.requireOptimizerState to false, or repair the endpoint. If the run has " +
 			"failed, run: kubectl tinker retry $(run)"}},
 }

@@ -122,10 +122,12 @@ func TestTroubleshootingPage(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	rows := map[string]string{}
+	items := map[string]string{}
 	for line := range strings.Lines(string(data)) {
-		if cells := strings.Split(line, " | "); len(cells) >= 4 {
-			rows[strings.TrimPrefix(cells[0], "| ")] = line
+		if item, found := strings.CutPrefix(line, "- "); found {
+			name, _, _ := strings.Cut(item, ": ")
+			name, _, _ = strings.Cut(name, ", ")
+			items[name] = item
 		}
 	}
 	for _, code := range Codes() {
@@ -134,11 +136,11 @@ func TestTroubleshootingPage(t *testing.T) {
 		if row.Reason != string(code) {
 			name += " (" + string(code) + ")"
 		}
-		line := rows[name]
+		item := items[name]
 		for what, text := range map[string]string{"its meaning": row.Explanation(), "its repair": row.Advice()} {
-			text = strings.NewReplacer("|", `\|`, "$(run)", "RUN").Replace(text)
-			if !strings.Contains(line, text) {
-				t.Errorf("docs/troubleshooting.md: the row of %s is %q, want %s: %q; run make manifests", code, line, what, text)
+			text = strings.ReplaceAll(text, "$(run)", "RUN")
+			if !strings.Contains(item, text) {
+				t.Errorf("docs/troubleshooting.md: the item of %s is %q, want %s: %q; run make manifests", code, item, what, text)
 			}
 		}
 	}
