@@ -123,11 +123,17 @@ func TestTroubleshootingPage(t *testing.T) {
 		t.Fatal(err)
 	}
 	items := map[string]string{}
+	reason := ""
 	for line := range strings.Lines(string(data)) {
 		if item, found := strings.CutPrefix(line, "- "); found {
-			name, _, _ := strings.Cut(item, ": ")
-			name, _, _ = strings.Cut(name, ", ")
-			items[name] = item
+			reason, _, _ = strings.Cut(item, ": ")
+			reason, _, _ = strings.Cut(strings.TrimSuffix(reason, ":\n"), ", ")
+			items[reason] = item
+		}
+		if item, found := strings.CutPrefix(line, "  - "); found {
+			code, _, _ := strings.Cut(item, ": ")
+			code, _, _ = strings.Cut(code, ", ")
+			items[reason+" ("+code+")"] = item
 		}
 	}
 	for _, code := range Codes() {
@@ -137,6 +143,9 @@ func TestTroubleshootingPage(t *testing.T) {
 			name += " (" + string(code) + ")"
 		}
 		item := items[name]
+		if within, found := items[name+" ("+string(code)+")"]; found {
+			item = within // the code of a reason that has others
+		}
 		for what, text := range map[string]string{"its meaning": row.Explanation(), "its repair": row.Advice()} {
 			text = strings.ReplaceAll(text, "$(run)", "RUN")
 			if !strings.Contains(item, text) {

@@ -24,29 +24,53 @@ person is Stalled after stalledAfterSeconds. [trainingrun.md](trainingrun.md#wai
 func main() {
 	fmt.Fprint(os.Stdout, head)
 	for _, section := range problem.Sections() {
-		intro := "Condition " + section.Conditions
+		intro := "Condition " + section.Conditions + ", unless another is named"
 		if problem.EndsAttempts(section.Codes[len(section.Codes)-1]) {
-			intro = "No condition"
+			intro = "No condition, unless one is named"
 		}
-		fmt.Fprintf(os.Stdout, "\n## %s\n\n%s, unless one is named:\n\n", section.Title, intro)
-		for _, code := range section.Codes {
-			fmt.Fprintln(os.Stdout, item(code, section.Conditions))
+		fmt.Fprintf(os.Stdout, "\n## %s\n\n%s:\n\n", section.Title, intro)
+		printItems(section)
+	}
+}
+
+// printItems prints the codes of a section: those of one reason together, in the order of their first code.
+func printItems(section problem.Section) {
+	var reasons []string
+	byReason := map[string][]problem.Code{}
+	for _, code := range section.Codes {
+		reason := problem.Lookup(code).Reason
+		if byReason[reason] == nil {
+			reasons = append(reasons, reason)
+		}
+		byReason[reason] = append(byReason[reason], code)
+	}
+	for _, reason := range reasons {
+		codes := byReason[reason]
+		if len(codes) > 1 {
+			fmt.Printf("- `%s`:\n", reason)
+		}
+		for _, code := range codes {
+			name := "  - " + string(code)
+			switch {
+			case len(codes) > 1:
+			case reason == string(code):
+				name = "- `" + reason + "`"
+			default:
+				name = "- `" + reason + "` (" + string(code) + ")"
+			}
+			fmt.Println(name + textOf(problem.Lookup(code), section.Conditions))
 		}
 	}
 }
 
-// item returns the item of a code in a section with some conditions.
-func item(code problem.Code, conditions string) string {
-	row := problem.Lookup(code)
-	name := "`" + row.Reason + "`"
-	if row.Reason != string(code) {
-		name += " (" + string(code) + ")"
-	}
+// textOf returns the conditions of a row that its section does not have, its meaning and its repair.
+func textOf(row problem.Row, conditions string) string {
+	named := ""
 	if others, also := strings.CutPrefix(row.Conditions, conditions+", "); also {
-		name += ", also " + others
+		named = ", also " + others
 	} else if row.Conditions != conditions {
-		name += ", " + row.Conditions
+		named = ", " + row.Conditions
 	}
 	text := strings.TrimSpace(row.Explanation() + " " + row.Advice())
-	return "- " + name + ": " + strings.ReplaceAll(text, "$(run)", "RUN")
+	return named + ": " + strings.ReplaceAll(text, "$(run)", "RUN")
 }
