@@ -47,7 +47,7 @@ func printItems(section problem.Section) {
 	for _, reason := range reasons {
 		codes := byReason[reason]
 		if len(codes) > 1 {
-			fmt.Printf("- `%s`:\n", reason)
+			fmt.Fprintf(os.Stdout, "- `%s`:\n", reason)
 		}
 		for _, code := range codes {
 			name := "  - " + string(code)
@@ -58,7 +58,7 @@ func printItems(section problem.Section) {
 			default:
 				name = "- `" + reason + "` (" + string(code) + ")"
 			}
-			fmt.Println(name + textOf(problem.Lookup(code), section.Conditions))
+			fmt.Fprintln(os.Stdout, name+textOf(problem.Lookup(code), section.Conditions))
 		}
 	}
 }
