@@ -82,7 +82,7 @@ type RewardEnvironmentStatus struct {
 	// +optional
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
 	// codes are the codes of the problems that conditions show. A reason may stand for several codes; the table of
-	// docs/troubleshooting.md has a row for each code.
+	// docs/troubleshooting.md describes each code.
 	// +listType=map
 	// +listMapKey=condition
 	// +kubebuilder:validation:MaxItems=16

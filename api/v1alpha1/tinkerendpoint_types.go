@@ -243,8 +243,7 @@ type TinkerEndpointStatus struct {
 	// +kubebuilder:validation:MaxItems=16
 	// +optional
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
-	// codes are the codes of the problems that conditions show. The table of docs/troubleshooting.md has a row for each
-	// code.
+	// codes are the codes of the problems that conditions show. docs/troubleshooting.md describes each code.
 	// +listType=map
 	// +listMapKey=condition
 	// +kubebuilder:validation:MaxItems=16
