@@ -44,7 +44,7 @@ async def agent(task, base_url):
     return {"reward": sum(map(ord, reply["content"])) % 7, "words": len(reply["content"].split())}
 `
 
-// researching makes the small run one whose episodes are played by an agent.
+// researching changes the small run's file so that an agent plays the episodes.
 func researching(f *contract.RunFile) {
 	env := &f.Fixed.Environments[0]
 	env.Definition.Reward = nil
@@ -121,7 +121,7 @@ type agentsRun struct {
 	*fixture
 	want   outcome
 	billed stats.Billed
-	// replies counts those of the endpoint, and points the fault points that the learner has passed.
+	// replies counts the replies of the endpoint, and points counts the fault points that the learner has passed.
 	replies, points int64
 }
 
@@ -169,8 +169,8 @@ func (r agentsRun) compareWith(w *fixture, verdict contract.Verdict, learnerDied
 	}
 }
 
-// TestAgentsSurvive has the runner with its agents, the worker, the worker with its disk, and the learner die after
-// some of the replies. Weights, rows and purchases equal an undisturbed run's.
+// TestAgentsSurvive kills the runner with its agents, the worker, the worker with its disk, and the learner after some
+// of the replies, and checks that weights, rows and purchases equal an undisturbed run's.
 func TestAgentsSurvive(t *testing.T) {
 	t.Parallel()
 	undisturbed := playAgents(t)

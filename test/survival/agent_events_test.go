@@ -27,10 +27,10 @@ func spread(events int64, most, seed int) []int64 {
 // managerAway counts the replies between the death of a manager and the next manager.
 const managerAway = 5
 
-// TestAgentsSurviveAtEachEvent has a process die at one event in each run: the agents, the worker, its pod and the
-// manager after a reply of the endpoint, and the learner at a fault point. It tries one event of each process, or
-// SURVIVAL_EVENTS, up to all events; another SURVIVAL_SEED tries other events. Weights, rows, metrics and purchases
-// equal an undisturbed run's.
+// TestAgentsSurviveAtEachEvent kills one process at one event in each run: the agents, the worker, its pod or the
+// manager after a reply of the endpoint, or the learner at a fault point. It tries one event of each process;
+// SURVIVAL_EVENTS raises the number, up to all events, and another SURVIVAL_SEED selects other events. Weights, rows,
+// metrics and purchases equal an undisturbed run's.
 func TestAgentsSurviveAtEachEvent(t *testing.T) {
 	t.Parallel()
 	most, seed := fromEnvironment(t, "SURVIVAL_EVENTS", 1), fromEnvironment(t, "SURVIVAL_SEED", 0)

@@ -19,8 +19,8 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/rollout"
 )
 
-// askingTeachers makes the small run one whose agent asks a model beside the policy for its second opinion on the
-// helpers' replies. The reward depends on that as well.
+// askingTeachers changes the small run's file so that its agent also asks a frozen model for a second opinion on the
+// helpers' replies. The reward depends on that opinion as well.
 func askingTeachers(f *contract.RunFile) {
 	researching(f)
 	env := &f.Fixed.Environments[0]
@@ -41,9 +41,9 @@ func teachersOf() *rollout.Judges {
 	}
 }
 
-// TestAgentsWithFrozenModelsSurvive has processes die in a run whose agents ask a model beside the policy. Weights,
-// rows, metrics and the policy's purchases equal an undisturbed run's. The replies of the model beside it are on no
-// disk: they are asked again with the same seeds, and counted again.
+// TestAgentsWithFrozenModelsSurvive kills processes in a run whose agents also ask a frozen model. Weights, rows,
+// metrics and the policy's purchases equal an undisturbed run's. The replies of the frozen model are on no disk, so
+// that they are asked for again with the same seeds, and counted again.
 func TestAgentsWithFrozenModelsSurvive(t *testing.T) {
 	t.Parallel()
 	undisturbed := newFixture(t, askingTeachers)
@@ -112,8 +112,8 @@ func (w *fixture) manage(a *attempt, posted *atomic.Int64, begin, end <-chan str
 	}
 }
 
-// TestAgentsSurviveTheManager has the manager die while agents play, another one begin much later, and both send
-// heartbeats for a while. The run is an undisturbed one.
+// TestAgentsSurviveTheManager stops the manager while agents play, starts another one much later, and lets both send
+// heartbeats for a while. The run has an undisturbed run's result.
 func TestAgentsSurviveTheManager(t *testing.T) {
 	t.Parallel()
 	undisturbed := newFixture(t, researching)

@@ -51,7 +51,7 @@ func (w *fixture) download() {
 	}
 }
 
-// TestResumeFromArtifactsAtURL kills a learner at each fault point, and gives the next one nothing but the URL.
+// TestResumeFromArtifactsAtURL kills a learner at each fault point, and starts the next one with nothing but the URL.
 func TestResumeFromArtifactsAtURL(t *testing.T) {
 	t.Parallel()
 	want := baseline(t)

@@ -42,7 +42,7 @@ func (b *brokered) probes() int64 {
 	return used
 }
 
-// afterCheck has what the check used count as the platform's: the simulator's bill of the run begins after it.
+// afterCheck counts the tokens of the check as the platform's: the run's share of the simulator's bill begins after it.
 func (b *brokered) afterCheck() hook {
 	return b.at("open.probed", -1, func(context.Context, func() error, string, int64) error {
 		b.billed = b.sim.Stats().Billed
@@ -74,9 +74,9 @@ func (b *brokered) checkUnprobed() {
 	}
 }
 
-// TestBrokerChecks has a learner that knows nothing of its endpoint ask the broker, which checks once: the learner
-// makes the models of its run alone, and its usage has nothing of the check. A second run is given the results of the
-// first check, by way of the endpoint's status.
+// TestBrokerChecks starts a learner that knows nothing of its endpoint. The learner asks the broker, which checks once:
+// the learner makes the models of its run alone, and its usage has no token of the check. A second run takes the
+// results of the first check from the endpoint's status.
 func TestBrokerChecks(t *testing.T) {
 	t.Parallel()
 	b := newBrokered(t).withoutCheck()
@@ -143,8 +143,8 @@ func (b *brokered) checkUsage(verdict contract.Verdict) {
 	}
 }
 
-// TestBrokerThatDiesDuringItsCheck has the broker die while it checks. The next one checks again, and the run ends with
-// the same weights.
+// TestBrokerThatDiesDuringItsCheck kills the broker while it checks. The next broker checks again, and the run ends
+// with the same weights.
 func TestBrokerThatDiesDuringItsCheck(t *testing.T) {
 	t.Parallel()
 	b := newBrokered(t).withoutCheck()

@@ -74,7 +74,7 @@ func newBrokered(t *testing.T) *brokered {
 	return b
 }
 
-// takeToken gives the run the token that the broker knows it by.
+// takeToken sets the run's key to the token by which the broker knows the run.
 func (b *brokered) takeToken() {
 	b.t.Helper()
 	b.key = contract.RunToken(b.tokenKey, b.file.Run.UID)
@@ -186,8 +186,8 @@ func (b *brokered) checkCounted(verdict contract.Verdict) {
 	}
 }
 
-// TestRunBehindABroker has the broker die, or drain, while the run trains: its requests break off, and another process
-// has the records. The run ends with the same weights and metrics, and reports the tokens that the simulator billed.
+// TestRunBehindABroker kills or drains the broker while the run trains: requests break off, and another process takes
+// over the records. The run ends with the same weights and metrics, and reports the tokens that the simulator billed.
 func TestRunBehindABroker(t *testing.T) {
 	t.Parallel()
 	for name, end := range map[string]func(*brokered){
@@ -250,7 +250,7 @@ func TestBrokerThatEndsAtDrawnPoints(t *testing.T) {
 	}
 }
 
-// TestLearnerThatDiesBehindABroker has the next learner find the checkpoints of the run in the broker's listings.
+// TestLearnerThatDiesBehindABroker checks that the next learner finds the run's checkpoints in the broker's listings.
 func TestLearnerThatDiesBehindABroker(t *testing.T) {
 	t.Parallel()
 	b := newBrokered(t)

@@ -16,9 +16,9 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/rl"
 )
 
-// TestBudgetStopsARun gives a run a budget that its first or second step reaches. The learner stops at a saved state,
-// at most lag + 1 batches and the evaluations in progress are sampled beyond that, and with a higher budget the run has
-// the same result as one without.
+// TestBudgetStopsARun sets a budget that the first or second step reaches. The learner stops at a saved state and
+// samples at most lag + 1 batches and the evaluations in progress beyond it. With a higher budget, the run has the same
+// result as a run without one.
 func TestBudgetStopsARun(t *testing.T) {
 	t.Parallel()
 	byTokens := func(f *contract.RunFile, used contract.Usage) { f.Budget = &spending.Budget{Tokens: used.Total()} }
@@ -71,8 +71,8 @@ func TestBudgetStopsARun(t *testing.T) {
 	}
 }
 
-// TestBudgetWithEvaluationInProgress has an evaluation in progress, and another one waiting for it, when the first step
-// reaches the budget. No other is begun, and with a higher budget each group is sampled once.
+// TestBudgetWithEvaluationInProgress reaches the budget in the first step, with one evaluation in progress and another
+// one waiting for it. No other evaluation begins, and with a higher budget each group is sampled once.
 func TestBudgetWithEvaluationInProgress(t *testing.T) {
 	t.Parallel()
 	each := func(f *contract.RunFile) { f.Evaluation.EverySteps = 1 }

@@ -32,7 +32,7 @@ func withoutCapabilities(w *fixture) *fixture {
 	return w
 }
 
-// passCapabilities gives the next attempt the capabilities that a learner found, as the manager does.
+// passCapabilities hands the capabilities that a learner found to the next attempt, as the manager does.
 func (w *fixture) passCapabilities(found *contract.Capabilities) {
 	w.t.Helper()
 	if found == nil {
@@ -79,7 +79,7 @@ func TestCapabilityCheckDoesNotChangeWeights(t *testing.T) {
 	}
 }
 
-// shareCapabilities gives the first attempt the capabilities that another run has found with the same client, as the
+// shareCapabilities hands the capabilities that another run found with the same client to the first attempt, as the
 // manager does.
 func (w *fixture) shareCapabilities(found *contract.Capabilities) {
 	w.t.Helper()
@@ -91,8 +91,8 @@ func (w *fixture) shareCapabilities(found *contract.Capabilities) {
 	w.file.SharedCapabilities.BaseURL = w.url // The simulators of two fixtures stand for one.
 }
 
-// TestSharedCapabilityCheck has a run that relies on the findings of another. It only tries how gradients are combined
-// and whether repeats are recognised, which saves and samples nothing, and trains the same weights.
+// TestSharedCapabilityCheck runs a run with the findings of another. It only tries how gradients are combined and
+// whether repeats are recognised, which saves and samples nothing, and trains the same weights.
 func TestSharedCapabilityCheck(t *testing.T) {
 	t.Parallel()
 	first := withoutCapabilities(newFixture(t, nil))
@@ -145,9 +145,8 @@ func TestSharedCapabilityCheck(t *testing.T) {
 	}
 }
 
-// TestSharedCheckOfChangedEndpoint begins a run at a server like SkyRL, of which another run is said to have found that
-// it sums gradients. The run finds that it averages them, and trains the weights of a run that has checked everything
-// itself.
+// TestSharedCheckOfChangedEndpoint runs a run at a server like SkyRL with shared findings that say that the server sums
+// gradients. The run finds that it averages them, and trains the weights of a run that has checked everything itself.
 func TestSharedCheckOfChangedEndpoint(t *testing.T) {
 	t.Parallel()
 	found, weights := skyRLBaseline(t)
@@ -227,7 +226,7 @@ func TestEndpointWithoutOptimizerRestore(t *testing.T) {
 	})
 }
 
-// TestStateLoadsWithoutOptimizer has a single state load without its optimizer, which the resume detects.
+// TestStateLoadsWithoutOptimizer loads states without their optimizer, and checks that the resume detects it.
 func TestStateLoadsWithoutOptimizer(t *testing.T) {
 	t.Parallel()
 	want := baseline(t)
@@ -350,9 +349,9 @@ func TestIgnoredSeeds(t *testing.T) {
 	w.checkMetrics()
 }
 
-// TestRetryChecksAgainWhatWasRefused has an endpoint refused for a setting that it ignores. Another attempt, which only
-// spec.retryGeneration begins, checks this setting again, and nothing else: it is refused as long as the endpoint is
-// the same, and trains once the endpoint is repaired.
+// TestRetryChecksAgainWhatWasRefused checks an endpoint that is refused for a setting that it ignores. Another attempt,
+// which only spec.retryGeneration begins, checks this setting again, and nothing else: the endpoint is refused as long
+// as it stays the same, and the run trains once it is repaired.
 func TestRetryChecksAgainWhatWasRefused(t *testing.T) {
 	t.Parallel()
 	for feature, setClip := range map[string]float64{"adam.grad_clip_norm": 1, "optimizer_restore": 0} {

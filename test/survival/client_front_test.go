@@ -117,7 +117,7 @@ func (f *front) count(step string, prompts int64) {
 	}
 }
 
-// figures returns those between the first optimizer step and the last, of which there are least to most.
+// figures returns the figures between the first optimizer step and the last. It expects least to most optimizer steps.
 func (f *front) figures(b *testing.B, least, most int) figures {
 	b.Helper()
 	f.mu.Lock()

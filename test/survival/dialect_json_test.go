@@ -35,7 +35,8 @@ func TestSameWeightsInJSON(t *testing.T) {
 	}
 }
 
-// TestEncodingIsFoundOnceAndKept lets a server fail while the encoding is looked for. The finding does not change.
+// TestEncodingIsFoundOnceAndKept checks that the encoding is found, also if the server fails meanwhile, and that the
+// finding does not change.
 func TestEncodingIsFoundOnceAndKept(t *testing.T) {
 	t.Parallel()
 	cases := map[string]struct {

@@ -58,7 +58,7 @@ func skyRLBaseline(t testing.TB) (found *contract.Capabilities, digest string) {
 	return skyRL.found, skyRL.digest
 }
 
-// knowing gives the run the capabilities that the undisturbed one found.
+// knowing sets the run's capabilities to those that the undisturbed run found.
 func (w *fixture) knowing(found *contract.Capabilities) *fixture {
 	known := *found
 	known.BaseURL = w.url

@@ -19,7 +19,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/tinker"
 )
 
-// divergedVersion is a transport whose endpoint refuses to sample a version, as one whose weights are not finite.
+// divergedVersion is a transport that refuses to sample a version, as an endpoint does if the weights are not finite.
 type divergedVersion struct {
 	// name is a part of the version's name.
 	name string
@@ -69,9 +69,9 @@ func answer(r *http.Request, status int, body string) *http.Response {
 	}
 }
 
-// TestDivergedPolicyEndsTheRun has a version that cannot be sampled. Workers report its groups as invalid, or wait as
-// in an outage; the learner finds out by itself. The run ends at the state before, rather than committing the
-// remaining steps without training.
+// TestDivergedPolicyEndsTheRun trains a version that cannot be sampled. Workers report its groups as invalid, or wait
+// as in an outage; the learner finds the cause by itself. The run ends at the state before that version, and does not
+// commit the remaining steps without training.
 func TestDivergedPolicyEndsTheRun(t *testing.T) {
 	t.Parallel()
 	for name, start := range map[string]func(*fixture, http.RoundTripper){
@@ -101,7 +101,7 @@ func TestDivergedPolicyEndsTheRun(t *testing.T) {
 	}
 }
 
-// TestInvalidGroupsOfASoundPolicy has nothing but invalid groups of a version that can be sampled: that is no
+// TestInvalidGroupsOfASoundPolicy checks that nothing but invalid groups of a version that can be sampled is no
 // divergence.
 func TestInvalidGroupsOfASoundPolicy(t *testing.T) {
 	t.Parallel()

@@ -116,7 +116,7 @@ func (p *environmentProcess) signal(number syscall.Signal) {
 	_ = p.command.Process.Signal(number)
 }
 
-// TestEnvironmentServerProcess has the process of an environment server end, or stop, in a call. The episodes end in
+// TestEnvironmentServerProcess kills or stops the process of an environment server in a call. The episodes end in
 // faults that are counted, and the run completes.
 func TestEnvironmentServerProcess(t *testing.T) {
 	t.Parallel()

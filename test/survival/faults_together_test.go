@@ -62,7 +62,7 @@ func (b judgedBuilder) Build(_ context.Context, definition contract.Definition) 
 	return &faultyEnvironment{Environment: singleturn.New(rubricRows{rows}, grader), builder: b}, err
 }
 
-// rubricRows gives rows a rubric.
+// rubricRows adds a rubric to rows.
 type rubricRows struct{ dataset.Dataset }
 
 // Row implements dataset.Dataset.
@@ -265,10 +265,10 @@ func judged(f *contract.RunFile) {
 	f.Evaluation = &contract.Evaluation{Before: true, Environments: []contract.Environment{test}}
 }
 
-// TestFaultsTogether has an environment error in 20% of all tries, a judgement that cannot be read in 10%, and a
+// TestFaultsTogether raises an environment error in 20% of all tries, a judgement that cannot be read in 10%, and a
 // malformed list of tokens in 5%, by slot, member and try. All counters are as these faults predict, no reward is
-// invented, the mean reward is within the confidence interval of a run without faults, and a run whose learner and
-// worker die ends with the same weights.
+// invented, the mean reward is within the confidence interval of a run without faults, and a run that loses its learner
+// and its worker ends with the same weights.
 func TestFaultsTogether(t *testing.T) {
 	t.Parallel()
 	sound := newFixture(t, judged)

@@ -63,8 +63,8 @@ type fixture struct {
 	workers     []*fakeWorker
 	// front and key are the address at which the run reaches the simulator, and its credential; empty for the simulator's.
 	front, key string
-	// endpoint is the name of the TinkerEndpoint, whose broker the learner asks what the server supports; empty for a
-	// learner that checks itself.
+	// endpoint is the name of a TinkerEndpoint. The learner asks its broker what the server supports. If it is empty,
+	// the learner checks the server itself.
 	endpoint string
 	// http is the client by which learners call the simulator; nil is their own.
 	http *http.Client
@@ -201,10 +201,10 @@ func newFixtureOn(t testing.TB, options tinkersim.Options, change func(*contract
 	return w
 }
 
-// fixtures counts the fixtures that were made, each of which is another run.
+// fixtures counts the fixtures that were made. Each one has another run.
 var fixtures atomic.Int64
 
-// identify gives the run a UID, and the credentials of that.
+// identify sets the run's UID, and derives the run's credentials from it.
 func (w *fixture) identify(uid string) {
 	w.t.Helper()
 	w.file.Run.UID = uid

@@ -33,7 +33,7 @@ func (w *fixture) recordHistory(a *attempt, number int32, every time.Duration, h
 	}
 }
 
-// TestHistoryAfterLearnerDeath lets a learner die before or after a step is committed: the history has each step that
+// TestHistoryAfterLearnerDeath kills a learner before or after a step is committed: the history has each step that
 // counts once, with the figures of metrics.jsonl, and the evaluations.
 func TestHistoryAfterLearnerDeath(t *testing.T) {
 	t.Parallel()

@@ -63,8 +63,8 @@ func TestHostedSolverJudge(t *testing.T) {
 	}
 }
 
-// TestHostedRubrics makes a step of the sample with the settings of tinker-cookbook's recipe, whose rows are files of a
-// volume: 32 tasks of 8 episodes, each of which is graded by one call of the judge. Policy and judge are models of the
+// TestHostedRubrics takes a step of the sample with the settings of tinker-cookbook's recipe and rows from files of a
+// volume: 32 tasks of 8 episodes, and one call of the judge for each episode. Policy and judge are models of the
 // simulator.
 func TestHostedRubrics(t *testing.T) {
 	t.Parallel()

@@ -74,9 +74,9 @@ func withChatJudge(url string) func(*contract.RunFile) {
 	}
 }
 
-// TestChatJudgeOutage has a judge at an OpenAI endpoint fail from the beginning: the learner reports the address, the
-// answer and the repair, nothing is scored, and once the judge answers, the run completes with the weights of the
-// undisturbed one.
+// TestChatJudgeOutage runs a judge at an OpenAI endpoint that fails from the beginning: the learner reports the
+// address, the answer and the repair, and nothing is scored. Once the judge answers, the run completes with the weights
+// of the undisturbed run.
 func TestChatJudgeOutage(t *testing.T) {
 	t.Parallel()
 	run := func(t *testing.T, down bool) outcome {
@@ -113,9 +113,9 @@ func TestChatJudgeOutage(t *testing.T) {
 	}
 }
 
-// TestEvidenceOfFailedJudgements has the endpoint fail every judgement of a judge on Tinker, and nothing else: the
-// learner reports which request fails and how it is answered, and the run completes with the weights of the undisturbed
-// one when the endpoint recovers.
+// TestEvidenceOfFailedJudgements fails every judgement of a judge on Tinker, and nothing else: the learner reports
+// which request fails and how it is answered, and the run completes with the weights of the undisturbed run when the
+// endpoint recovers.
 func TestEvidenceOfFailedJudgements(t *testing.T) {
 	t.Parallel()
 	run := func(t *testing.T, fails bool) outcome {

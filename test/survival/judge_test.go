@@ -71,7 +71,7 @@ func withJudge(f *contract.RunFile) {
 	}
 }
 
-// startJudgedWorker starts a real worker with judges on Tinker, each of which wrap may change.
+// startJudgedWorker starts a real worker with judges on Tinker. wrap may change each judge.
 func (w *fixture) startJudgedWorker(name string, wrap func(rubric.Judge) rubric.Judge) (kill func()) {
 	w.t.Helper()
 	rows := newCriteriaRows(w.t)
@@ -172,8 +172,8 @@ func TestJudgedRunSurvives(t *testing.T) {
 	}
 }
 
-// TestJudgeFaultsInARun has one judgement in ten always fail, chosen by its seed. Members are left out and counted,
-// nothing is scored 0 for it, and the run has the same weights after a learner has died.
+// TestJudgeFaultsInARun fails one judgement in ten always, chosen by its seed. Members are left out and counted, none
+// of them is scored 0, and the run has the same weights after a learner has died.
 func TestJudgeFaultsInARun(t *testing.T) {
 	t.Parallel()
 	spoil := func(inner rubric.Judge) rubric.Judge {

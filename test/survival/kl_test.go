@@ -93,8 +93,8 @@ func checkPenaltyMetrics(t *testing.T, lines []map[string]float64) {
 	}
 }
 
-// TestKLPenaltyWithRoles has several segments in an episode, faults, and a worker that dies within groups. The
-// reference is sampler weights that another run has left.
+// TestKLPenaltyWithRoles runs episodes of several segments with faults, and kills a worker within groups. The reference
+// is the sampler weights of another run.
 func TestKLPenaltyWithRoles(t *testing.T) {
 	t.Parallel()
 	source := newFixture(t, nil)

@@ -58,7 +58,7 @@ func TestLagAfterLearnerDeath(t *testing.T) {
 	}
 }
 
-// TestLagWithFilteredGroup has a slot dropped whose successor finishes first.
+// TestLagWithFilteredGroup drops slots that finish later than the slots behind them.
 func TestLagWithFilteredGroup(t *testing.T) {
 	t.Parallel()
 	dropped := func(slot int64) rl.Outcome {
@@ -81,7 +81,7 @@ func TestLagWithFilteredGroup(t *testing.T) {
 	w.compare(w.waitFor(w.startLearner(1, nil), contract.CauseCompleted), want)
 }
 
-// TestLagWithExpiredSampler has the learner make the sampler of version k-1 again from its state.
+// TestLagWithExpiredSampler checks that the learner makes the sampler of version k-1 again from its state.
 func TestLagWithExpiredSampler(t *testing.T) {
 	t.Parallel()
 	want := baselineWithLag(t, 1, behavior{})
@@ -131,7 +131,7 @@ func TestLagWithLostVersion(t *testing.T) {
 	w.checkMetrics()
 }
 
-// TestLagWithFailedModels has models fail in the middle of a run.
+// TestLagWithFailedModels fails models in the middle of a run.
 func TestLagWithFailedModels(t *testing.T) {
 	t.Parallel()
 	want := baselineWithLag(t, 2, behavior{})

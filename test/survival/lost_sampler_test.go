@@ -14,9 +14,8 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/tinker/client"
 )
 
-// TestLostWorkerSamplesOlderVersion has the learner lose a worker, which continues to sample the initial version once
-// the next one is sampled, or just trained further. The server loads the sampler weights into the model that saved
-// them.
+// TestLostWorkerSamplesOlderVersion loses a worker, which continues to sample the initial version once the next one is
+// sampled, or just trained further. The server loads the sampler weights into the model that saved them.
 func TestLostWorkerSamplesOlderVersion(t *testing.T) {
 	t.Parallel()
 	found, want := skyRLBaseline(t)

@@ -71,8 +71,8 @@ func TestOwnSlotsAfterDeathAtEachFaultPoint(t *testing.T) {
 	}
 }
 
-// TestLaterBatchesAreSampledBesideALateGroup has a dropped group of the first step wait until the batches of all steps
-// of the lag are leased: if they were leased after it, it would wait forever.
+// TestLaterBatchesAreSampledBesideALateGroup holds a dropped group of the first step until the batches of all steps of
+// the lag are leased: if they were leased after it, it would wait forever.
 func TestLaterBatchesAreSampledBesideALateGroup(t *testing.T) {
 	for _, lag := range []int{1, 4} {
 		t.Run(fmt.Sprintf("lag %d", lag), func(t *testing.T) {

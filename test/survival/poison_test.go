@@ -132,8 +132,8 @@ func withoutTokens(lines []map[string]float64) []map[string]float64 {
 	return lines
 }
 
-// TestReplyThatEndsItsWorker has a reply end each worker that plays it. The run completes with the weights and metrics
-// of a run in which the environment faults at that reply: no other member is left out.
+// TestReplyThatEndsItsWorker ends each worker that plays a certain reply. The run completes with the weights and
+// metrics of a run in which the environment faults at that reply: no other member is left out.
 func TestReplyThatEndsItsWorker(t *testing.T) {
 	t.Parallel()
 	bad := poison{slot: 5, member: 2}

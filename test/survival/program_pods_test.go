@@ -46,7 +46,7 @@ def reward(row, reply):
     return sum(map(ord, reply.text)) % 7
 `
 
-// rewardingInPods makes the small run one whose reward is a function.
+// rewardingInPods changes the small run's file so that its reward is a function.
 func rewardingInPods(f *contract.RunFile) {
 	env := &f.Fixed.Environments[0]
 	env.Definition.Reward = &environment.Reward{RewardRule: environment.RewardRule{Python: &environment.Python{
@@ -158,8 +158,8 @@ func (w *fixture) startWorkerOf(name string, p *programPods, reached func(n int6
 	})
 }
 
-// TestPodsOfProgramsSurvive has pods of programs die between a call and its answer, one by one and all at once.
-// Weights, usage, rows and metrics equal an undisturbed run's.
+// TestPodsOfProgramsSurvive kills pods of programs between a call and its answer, one by one and all at once. Weights,
+// usage, rows and metrics equal an undisturbed run's.
 func TestPodsOfProgramsSurvive(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {

@@ -42,7 +42,7 @@ async def episode(row, policy, seed):
     return {"rewards": {"b": first - second, "a": second - first, "judge": verdict}, "correct": first > second}
 `
 
-// dueling makes the small run one whose episodes are code.
+// dueling changes the small run's file so that its episodes are code.
 func dueling(f *contract.RunFile) {
 	env := &f.Fixed.Environments[0]
 	env.Definition.Reward = nil
@@ -142,7 +142,7 @@ func (w *fixture) startDuelingWorker(name string, r *runnerProcess, reached func
 	})
 }
 
-// TestEpisodesOfCodeSurvive has the runner of a worker, the worker and the learner die between requests of episodes and
+// TestEpisodesOfCodeSurvive kills the runner of a worker, the worker and the learner between requests of episodes and
 // their answers. Weights, rows and metrics equal an undisturbed run's.
 func TestEpisodesOfCodeSurvive(t *testing.T) {
 	t.Parallel()

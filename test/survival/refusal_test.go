@@ -24,7 +24,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/tinkersim/fault"
 )
 
-// TestSpuriousRefusals has the endpoint refuse operations for a moment that it otherwise accepts.
+// TestSpuriousRefusals refuses operations for a moment that the endpoint otherwise accepts.
 func TestSpuriousRefusals(t *testing.T) {
 	t.Parallel()
 	want := baseline(t)
@@ -45,8 +45,8 @@ func TestSpuriousRefusals(t *testing.T) {
 	}
 }
 
-// TestSavesThatAreRefusedForLong has the endpoint refuse each save of a kind twelve times in a row, which costs more
-// models than a learner discards without progress: one attempt waits, reports the answer and completes the run.
+// TestSavesThatAreRefusedForLong refuses each save of a kind twelve times in a row, which costs more models than a
+// learner discards without progress: one attempt waits, reports the answer and completes the run.
 func TestSavesThatAreRefusedForLong(t *testing.T) {
 	t.Parallel()
 	want := baseline(t)
@@ -68,8 +68,8 @@ func TestSavesThatAreRefusedForLong(t *testing.T) {
 	}
 }
 
-// TestSpuriousRefusalsBetweenSteps has one refusal after every third step, each of which is overcome. They do not count
-// later: a group that is rejected in the last step is found and left out.
+// TestSpuriousRefusalsBetweenSteps refuses one request after every third step, and the learner overcomes each refusal.
+// The refusals do not count later: a group that is rejected in the last step is found and left out.
 func TestSpuriousRefusalsBetweenSteps(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t, func(f *contract.RunFile) { f.Fixed.Algorithm.Steps, f.Evaluation = 14, nil })
@@ -107,7 +107,7 @@ func TestRejectedGroupOfOne(t *testing.T) {
 	}
 }
 
-// TestGroupWithoutDataIsNotRejected puts a group whose replies were all masked beside one that is rejected.
+// TestGroupWithoutDataIsNotRejected trains a group with nothing but masked replies beside a group that is rejected.
 func TestGroupWithoutDataIsNotRejected(t *testing.T) {
 	t.Parallel()
 	const bad = 5
@@ -132,8 +132,8 @@ func TestGroupWithoutDataIsNotRejected(t *testing.T) {
 	}
 }
 
-// TestRepeatedFailureIsWaitedFor has sampler weights refused until the quota is raised: the learner reports why, trains
-// the step few times meanwhile, and completes the run in the same attempt. There is no evaluation, since each of its
+// TestRepeatedFailureIsWaitedFor refuses sampler weights until the quota is raised: the learner reports why, trains the
+// step few times meanwhile, and completes the run in the same attempt. The run has no evaluation, since each of its
 // groups would be progress.
 func TestRepeatedFailureIsWaitedFor(t *testing.T) {
 	t.Parallel()
@@ -168,9 +168,9 @@ func TestRepeatedFailureIsWaitedFor(t *testing.T) {
 	w.waitFor(a, contract.CauseCompleted)
 }
 
-// TestRefusedSettingsOfALaterStepAreWaitedFor has the optimizer's settings refused that the endpoint accepted in the
-// first step: the run does not ask for a repair of the spec, which cannot be the cause, and ends as an undisturbed one
-// once the endpoint accepts them.
+// TestRefusedSettingsOfALaterStepAreWaitedFor refuses the optimizer's settings that the endpoint accepted in the first
+// step: the run does not ask for a repair of the spec, which cannot be the cause, and ends as an undisturbed run once
+// the endpoint accepts them.
 func TestRefusedSettingsOfALaterStepAreWaitedFor(t *testing.T) {
 	t.Parallel()
 	want := baseline(t)
@@ -219,8 +219,8 @@ func (w *fixture) exhaustPatience(a *attempt) {
 	})
 }
 
-// TestRefusedKey has the endpoint refuse the key for some calls, which costs nothing, and permanently, which ends the
-// attempt and not the run.
+// TestRefusedKey refuses the key for some calls, which costs nothing, and permanently, which ends the attempt but not
+// the run.
 func TestRefusedKey(t *testing.T) {
 	t.Parallel()
 	want := baseline(t)
@@ -254,8 +254,8 @@ func TestRefusedKey(t *testing.T) {
 	}
 }
 
-// TestEndpointThatIsNotTinkerAPI gives an address with a path that does not exist: the learner reports the request that
-// failed, tries again for a while, and ends for the next attempt.
+// TestEndpointThatIsNotTinkerAPI runs a run at an address with a path that does not exist: the learner reports the
+// request that failed, tries again for a while, and ends for the next attempt.
 func TestEndpointThatIsNotTinkerAPI(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t, nil)
@@ -287,9 +287,9 @@ func (l *lister) RoundTrip(r *http.Request) (*http.Response, error) {
 	return reply, err
 }
 
-// TestWorkerWithRefusedKeyLeavesTheRunToOthers has the endpoint refuse the key of one of two workers, as when a pod was
-// replaced while its Secret had a wrong key. That worker ends, for its Job to start another pod, and the learner gives
-// its leases to the other: the run does not wait for the key, and nothing of its result changes.
+// TestWorkerWithRefusedKeyLeavesTheRunToOthers refuses the key of one of two workers, as when a pod was replaced while
+// its Secret had a wrong key. That worker ends, so that its Job starts another pod, and the learner gives its leases to
+// the other worker: the run does not wait for the key, and nothing of its result changes.
 func TestWorkerWithRefusedKeyLeavesTheRunToOthers(t *testing.T) {
 	t.Parallel()
 	undisturbed := newFixture(t, nil)
@@ -317,7 +317,7 @@ func TestWorkerWithRefusedKeyLeavesTheRunToOthers(t *testing.T) {
 	w.compare(w.waitFor(a, contract.CauseCompleted), want)
 }
 
-// TestModelThatTheEndpointDoesNotOffer gives a model that the endpoint does not list: the learner reports it, tries
+// TestModelThatTheEndpointDoesNotOffer trains a model that the endpoint does not list: the learner reports it, tries
 // again for a while, and ends for the next attempt. A learner that is trying when the model is added continues.
 func TestModelThatTheEndpointDoesNotOffer(t *testing.T) {
 	want := baseline(t)
@@ -340,7 +340,7 @@ func TestModelThatTheEndpointDoesNotOffer(t *testing.T) {
 	w.compare(w.waitFor(second, contract.CauseCompleted), want)
 }
 
-// TestContextThatIsTooShort has a run wait whose samples do not fit into the model's context.
+// TestContextThatIsTooShort checks that a run waits if its samples do not fit into the model's context.
 func TestContextThatIsTooShort(t *testing.T) {
 	w := newFixture(t, func(file *contract.RunFile) { file.Fixed.Environments[0].Limits.PromptTokens = 1 << 20 })
 	a := w.startLearner(1, nil)

@@ -68,8 +68,8 @@ func hasValidTokens(encoding string, body []byte) (bool, error) {
 	}), nil
 }
 
-// TestDataRefusedAtSubmit has an endpoint refuse a group before it accepts the pass: the group becomes a tombstone,
-// and the run is the one in which it always was.
+// TestDataRefusedAtSubmit refuses a group before the endpoint accepts the pass: the group becomes a tombstone, and the
+// run equals a run in which the group was always one.
 func TestDataRefusedAtSubmit(t *testing.T) {
 	t.Parallel()
 	const slot = 5

@@ -75,8 +75,8 @@ func (w *repairFixture) wantNoFurtherCheck() {
 	}
 }
 
-// TestRefusedFirstStepIsWaitedFor has the endpoint refuse a run's first step until somebody repairs it. The learner
-// waits, and tries with few sequences: the batch is trained once while it is refused, and once after the repair.
+// TestRefusedFirstStepIsWaitedFor refuses a run's first step until somebody repairs the endpoint. The learner waits,
+// and tries with few sequences: the batch is trained once while it is refused, and once after the repair.
 func TestRefusedFirstStepIsWaitedFor(t *testing.T) {
 	t.Parallel()
 	want := baseline(t)
@@ -114,8 +114,8 @@ func TestRefusedFirstStepIsWaitedFor(t *testing.T) {
 	}
 }
 
-// TestFurtherAttemptsDoNotCheckTheEndpointAgain has the endpoint refuse the key after it was checked. The attempts that
-// wait for another key, and the one that continues, know the findings of the first.
+// TestFurtherAttemptsDoNotCheckTheEndpointAgain refuses the key after the endpoint was checked. The attempts that wait
+// for another key, and the one that continues, know the findings of the first.
 func TestFurtherAttemptsDoNotCheckTheEndpointAgain(t *testing.T) {
 	t.Parallel()
 	want := baseline(t)
@@ -133,7 +133,7 @@ func TestFurtherAttemptsDoNotCheckTheEndpointAgain(t *testing.T) {
 	w.wantNoFurtherCheck()
 }
 
-// TestFirstWeightsThatCannotBeRead has a run wait for the checkpoint that it begins with.
+// TestFirstWeightsThatCannotBeRead checks that a run waits for the checkpoint that it begins with.
 func TestFirstWeightsThatCannotBeRead(t *testing.T) {
 	t.Parallel()
 	source := newFixture(t, nil)

@@ -97,8 +97,8 @@ func TestResumeFromDeletedRunByNamesAlone(t *testing.T) {
 	}
 }
 
-// TestFormerRunStillTrains lets the learner of the former run wake up, as when a backup is restored in a second
-// cluster: it stops, and changes nothing of the run that continues it.
+// TestFormerRunStillTrains wakes up the learner of the former run, as when a backup is restored in a second cluster:
+// the learner stops, and changes nothing of the run that continues the former run.
 func TestFormerRunStillTrains(t *testing.T) {
 	t.Parallel()
 	for _, point := range []string{"save.submitted", "save.answered", "replies.clean"} {

@@ -52,8 +52,8 @@ func TestCheckpointsOfCompletedRun(t *testing.T) {
 	}
 }
 
-// lifetimes lists the steps whose states or sampler weights stay at the endpoint, and the steps whose states or sampler
-// weights expire.
+// lifetimes returns the steps with states or sampler weights that stay at the endpoint, and the steps with states or
+// sampler weights that expire.
 func (w *fixture) lifetimes() (stay, expire []int64) {
 	w.t.Helper()
 	staying, expiring := map[int64]bool{}, map[int64]bool{}

@@ -24,13 +24,13 @@ func (w *fixture) startRolloutWorker(name string) (kill func()) {
 	return w.startRolloutWorkerOf(name, nil)
 }
 
-// startRolloutWorkerOf starts one whose environments are the builder's; nil is the real one.
+// startRolloutWorkerOf starts a worker with the builder's environments; nil is the real builder.
 func (w *fixture) startRolloutWorkerOf(name string, environments rollout.Builder) (kill func()) {
 	w.t.Helper()
 	return w.startRolloutWorkerWith(name, func(c *rollout.Config) { c.Environments = environments })
 }
 
-// startRolloutWorkerWith starts one whose configuration change alters.
+// startRolloutWorkerWith starts a worker with a configuration that change alters.
 func (w *fixture) startRolloutWorkerWith(name string, change func(*rollout.Config)) (kill func()) {
 	w.t.Helper()
 	return w.startRolloutWorkerBy(name, nil, change)

@@ -33,8 +33,8 @@ func onServer(t *testing.T, s *answerServer) *fixture {
 // isCall reports whether a request calls a tool.
 func isCall(r *http.Request) bool { return strings.HasSuffix(r.URL.Path, "/call") }
 
-// TestFaultyEnvironmentServers has a server fail in the first calls or sessions. The run completes, each fault is
-// counted as a retry, and no session is left behind.
+// TestFaultyEnvironmentServers fails the first calls or sessions of a server. The run completes, each fault is counted
+// as a retry, and no session is left behind.
 func TestFaultyEnvironmentServers(t *testing.T) {
 	t.Parallel()
 	const failures = 5

@@ -61,7 +61,8 @@ func TestServerFaults(t *testing.T) {
 	}
 }
 
-// TestDeathBeforeFailedChunkIsSeen has a pass fail, and the learner die before it receives the failure.
+// TestDeathBeforeFailedChunkIsSeen fails a pass or an optimizer step, and kills the learner before it receives the
+// failure.
 func TestDeathBeforeFailedChunkIsSeen(t *testing.T) {
 	t.Parallel()
 	want := baseline(t)
@@ -77,8 +78,7 @@ func TestDeathBeforeFailedChunkIsSeen(t *testing.T) {
 	}
 }
 
-// TestSaveLandsAfterLearnerDeath has a save wait at the server until its learner has died and the next attempts
-// continue.
+// TestSaveLandsAfterLearnerDeath holds a save at the server until its learner has died and the next attempts continue.
 func TestSaveLandsAfterLearnerDeath(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t, nil)
@@ -92,8 +92,8 @@ func TestSaveLandsAfterLearnerDeath(t *testing.T) {
 	w.checkSame(w.waitFor(w.startLearner(3, nil), contract.CauseCompleted))
 }
 
-// TestSaveLandsAfterItsStepIsRedone has the save of one model executed after another model of the same
-// attempt made its step again.
+// TestSaveLandsAfterItsStepIsRedone executes the save of one model after another model of the same attempt has made its
+// step again.
 func TestSaveLandsAfterItsStepIsRedone(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t, nil)

@@ -162,8 +162,7 @@ func TestSharedPromptsAfterWorkerDeath(t *testing.T) {
 	}
 }
 
-// TestFailingSharedRequests has the endpoint lose and fail requests of whole groups, which are made again with their
-// seeds.
+// TestFailingSharedRequests loses and fails requests of whole groups, which are made again with their seeds.
 func TestFailingSharedRequests(t *testing.T) {
 	t.Parallel()
 	want, _ := withoutFaults(t, withSharedPrompts)

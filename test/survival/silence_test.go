@@ -76,8 +76,8 @@ func (c *silentConn) Close() error {
 	return c.Conn.Close()
 }
 
-// TestWorkerFallsSilent has a worker with leases, and with a call that waits for more, stop sending, while its
-// connections stay: another worker gets the leases, and the run is the undisturbed one.
+// TestWorkerFallsSilent stops the messages of a worker that has leases and a call that waits for more, while its
+// connections stay: another worker gets the leases, and the run equals the undisturbed one.
 func TestWorkerFallsSilent(t *testing.T) {
 	t.Parallel()
 	want := baseline(t)

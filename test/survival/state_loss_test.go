@@ -14,7 +14,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/tinkersim/fault"
 )
 
-// TestNewestStateLost has the run resume from the state before, and make the lost step again.
+// TestNewestStateLost checks that the run resumes from the state before, and makes the lost step again.
 func TestNewestStateLost(t *testing.T) {
 	t.Parallel()
 	want := baseline(t)
@@ -81,7 +81,7 @@ func TestInitFromDeletedAfterOpening(t *testing.T) {
 	second.compare(second.waitFor(second.startLearner(2, nil), contract.CauseCompleted), want)
 }
 
-// TestTwoRunsWithTheSameSeed has two runs with one account, which do not affect each other.
+// TestTwoRunsWithTheSameSeed checks that two runs with one account do not affect each other.
 func TestTwoRunsWithTheSameSeed(t *testing.T) {
 	t.Parallel()
 	a := newFixture(t, nil)
@@ -105,7 +105,7 @@ func TestTwoRunsWithTheSameSeed(t *testing.T) {
 	a.checkSpent(both)
 }
 
-// TestDeathWithOutstandingEvaluation has a learner die before an evaluation ends, whose sampler then expires.
+// TestDeathWithOutstandingEvaluation kills a learner before an evaluation ends, and lets its sampler expire.
 func TestDeathWithOutstandingEvaluation(t *testing.T) {
 	t.Parallel()
 	want := baseline(t)

@@ -90,7 +90,7 @@ func TestStepFailsBesideASave(t *testing.T) {
 	}
 }
 
-// TestDrainBesideASave has the learner stop while the save has no reply: the commit is completed, and nothing is lost.
+// TestDrainBesideASave stops the learner while the save has no reply: the commit is completed, and nothing is lost.
 func TestDrainBesideASave(t *testing.T) {
 	t.Parallel()
 	want := baselineWithLag(t, 1, behavior{})

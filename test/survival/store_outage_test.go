@@ -183,7 +183,8 @@ func TestRunWaitsForItsStore(t *testing.T) {
 	}
 }
 
-// TestRunWaitsForItsStoreBetweenStates has the store take no row of a step whose state is not saved.
+// TestRunWaitsForItsStoreBetweenStates begins an outage of the store between saved states: no row of a step without a
+// saved state can be written.
 func TestRunWaitsForItsStoreBetweenStates(t *testing.T) {
 	t.Parallel()
 	change := func(f *contract.RunFile) { f.Checkpoints.RollingEverySteps = 10 }
@@ -294,8 +295,8 @@ func TestDrainWithoutAStore(t *testing.T) {
 	}
 }
 
-// TestDrainBeforeClaimsAreKnown has a learner drain when a state is saved, the next step is submitted, and the store
-// does not say whether a higher attempt has begun.
+// TestDrainBeforeClaimsAreKnown drains a learner when a state is saved, the next step is submitted, and the store does
+// not say whether a higher attempt has begun.
 func TestDrainBeforeClaimsAreKnown(t *testing.T) {
 	t.Parallel()
 	want := baselineWithLag(t, 1, behavior{})
@@ -320,8 +321,8 @@ func TestDrainBeforeClaimsAreKnown(t *testing.T) {
 	}
 }
 
-// TestDrainAfterAFailedSaveBesideAStep has a learner drain when a step is submitted and the save before it has failed:
-// the model has other weights than the version, whose state is not saved.
+// TestDrainAfterAFailedSaveBesideAStep drains a learner when a step is submitted and the save before it has failed: the
+// state of the version is not saved, and the model no longer has its weights.
 func TestDrainAfterAFailedSaveBesideAStep(t *testing.T) {
 	t.Parallel()
 	want := baselineWithLag(t, 1, behavior{})

@@ -257,7 +257,7 @@ func TestRowsThatCannotBeTrainedOn(t *testing.T) {
 	}
 }
 
-// TestPinnedRowsThatChange has a run wait whose rows differ from the rows that it has trained on.
+// TestPinnedRowsThatChange checks that a run waits if its rows differ from the rows that it has trained on.
 func TestPinnedRowsThatChange(t *testing.T) {
 	t.Parallel()
 	want := supervisedBaseline(t)
@@ -274,7 +274,7 @@ func TestPinnedRowsThatChange(t *testing.T) {
 	w.compare(w.waitFor(second, contract.CauseCompleted), want)
 }
 
-// TestSpuriousRefusalOfRows has the endpoint refuse a batch once whose rows it accepts otherwise.
+// TestSpuriousRefusalOfRows refuses a batch once, with rows that the endpoint otherwise accepts.
 func TestSpuriousRefusalOfRows(t *testing.T) {
 	t.Parallel()
 	want := supervisedBaseline(t)

@@ -67,8 +67,8 @@ func TestTeacher(t *testing.T) {
 	}
 }
 
-// TestTeachersWithALag has two environments with a teacher each, on samples of the version before: each teaches its own
-// environment, and the weights are the same after a death.
+// TestTeachersWithALag runs two environments with a teacher each, on samples of the version before: each teacher
+// teaches its own environment, and the weights are the same after a death.
 func TestTeachersWithALag(t *testing.T) {
 	t.Parallel()
 	taught := func(first, second algorithm.Teacher) func(*contract.RunFile) {
@@ -135,7 +135,7 @@ func checkTeacherMetrics(t *testing.T, lines []map[string]float64) {
 	}
 }
 
-// TestTeacherAndReference has both, each of which changes the weights.
+// TestTeacherAndReference checks that a teacher and a reference each change the weights, alone and together.
 func TestTeacherAndReference(t *testing.T) {
 	t.Parallel()
 	adapters := map[string]string{}

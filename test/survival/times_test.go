@@ -12,7 +12,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/tinkersim/fault"
 )
 
-// TestTimesIncludeTheCommit has saves of states that take longer than all else.
+// TestTimesIncludeTheCommit saves states that take longer than everything else, and checks the times of the steps.
 func TestTimesIncludeTheCommit(t *testing.T) {
 	t.Parallel()
 	const save = 0.4

@@ -58,7 +58,7 @@ func (w *fixture) checkTracked(server *wandbtest.Server) {
 	}
 }
 
-// TestTrackingAfterLearnerDeath lets a learner die at a fault point, while the service works or does not answer.
+// TestTrackingAfterLearnerDeath kills a learner at a fault point, while the service works or does not answer.
 func TestTrackingAfterLearnerDeath(t *testing.T) {
 	t.Parallel()
 	cases := map[string]struct {
@@ -86,7 +86,7 @@ func TestTrackingAfterLearnerDeath(t *testing.T) {
 	}
 }
 
-// TestTrackingBehindLostAnswers has the service lose every second answer to lines.
+// TestTrackingBehindLostAnswers loses every second answer of the service to lines.
 func TestTrackingBehindLostAnswers(t *testing.T) {
 	t.Parallel()
 	w, server := trackedFixture(t, nil)
@@ -107,7 +107,7 @@ func TestTrackingBehindLostAnswers(t *testing.T) {
 	w.checkTracked(server)
 }
 
-// TestTrackingNeverEndsARun gives the service a key that it refuses: the run completes, and reports why nothing is
+// TestTrackingNeverEndsARun runs with a key that the service refuses: the run completes, and reports why nothing is
 // recorded.
 func TestTrackingNeverEndsARun(t *testing.T) {
 	t.Parallel()

@@ -53,9 +53,8 @@ func operations(rule fault.Rule) []fault.Rule {
 	return rules
 }
 
-// TestEvidenceOfFailedSamples has the endpoint fail or refuse every sample of the workers: the learner reports which
-// request fails and how it is answered, and the run completes when the endpoint recovers, with the weights of an
-// undisturbed run.
+// TestEvidenceOfFailedSamples fails or refuses every sample of the workers: the learner reports which request fails and
+// how it is answered, and the run completes when the endpoint recovers, with the weights of an undisturbed run.
 func TestEvidenceOfFailedSamples(t *testing.T) {
 	t.Parallel()
 	quiet := newFixture(t, nil)
@@ -147,8 +146,8 @@ func TestUpstreamFaults(t *testing.T) {
 	}
 }
 
-// TestFaultsOfListings has the listings of a second attempt fail: of the models that are recorded among the artifacts,
-// and without artifacts of the whole account.
+// TestFaultsOfListings fails the listings of a second attempt: listings of the models that are recorded among the
+// artifacts, and listings of the whole account if there are no artifacts.
 func TestFaultsOfListings(t *testing.T) {
 	t.Parallel()
 	for op, stored := range map[string]bool{"list_run_checkpoints": true, "list_checkpoints": false} {
@@ -181,7 +180,7 @@ func TestFaultsOfListings(t *testing.T) {
 	}
 }
 
-// TestOneOfSeveralChunksFails has one chunk of a pass fail: the gradients of the others are discarded with the model.
+// TestOneOfSeveralChunksFails fails one chunk of a pass: the gradients of the others are discarded with the model.
 func TestOneOfSeveralChunksFails(t *testing.T) {
 	t.Parallel()
 	config := tinker.DefaultServerConfig()
@@ -218,7 +217,7 @@ func TestOneOfSeveralChunksFails(t *testing.T) {
 	}
 }
 
-// TestOutage has the endpoint fail for long: the learner tries again with pauses, reports the cause, and continues when
+// TestOutage fails the endpoint for long: the learner tries again with pauses, reports the cause, and continues when
 // the outage is over.
 func TestOutage(t *testing.T) {
 	t.Parallel()

@@ -32,8 +32,8 @@ func TestWorkerDeath(t *testing.T) {
 	w.checkSame(w.waitFor(a, contract.CauseCompleted))
 }
 
-// TestLateWorkerAfterLearnerDeath has the learner restart while one worker is in the middle of a slot and another says
-// Hello late: the groups of both are used, whoever was first, and no group is sampled twice.
+// TestLateWorkerAfterLearnerDeath restarts the learner while one worker is in the middle of a slot and another says
+// Hello late: the groups of both are used, in either order, and no group is sampled twice.
 func TestLateWorkerAfterLearnerDeath(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t, nil)
@@ -54,7 +54,7 @@ func TestLateWorkerAfterLearnerDeath(t *testing.T) {
 	w.checkSampledOnce()
 }
 
-// TestNoWorkersUntilSessionExpires lets the rollout session die at the server.
+// TestNoWorkersUntilSessionExpires waits without workers until the rollout session has expired at the server.
 func TestNoWorkersUntilSessionExpires(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t, nil)
@@ -125,8 +125,8 @@ func TestBatchWithoutUsableGroups(t *testing.T) {
 	w.compare(w.waitFor(w.startLearner(2, nil), contract.CauseCompleted), want)
 }
 
-// TestRejectedTokens has the endpoint refuse two groups: they become tombstones, here and at the worker, and
-// the run is the one in which they always were.
+// TestRejectedTokens refuses two groups at the endpoint: they become tombstones, at the learner and at the worker, and
+// the run equals a run in which they always were.
 func TestRejectedTokens(t *testing.T) {
 	t.Parallel()
 	rejected := func(slot int64) rl.Outcome {

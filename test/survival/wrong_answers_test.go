@@ -25,8 +25,8 @@ func once(point string, step int64, do func()) hook {
 	}
 }
 
-// TestRefusedSamplesOfATrainedVersion has the endpoint refuse three tries of each of the 16 episodes of a batch, once
-// two steps were trained.
+// TestRefusedSamplesOfATrainedVersion refuses three tries of each of the 16 episodes of a batch, once two steps were
+// trained.
 func TestRefusedSamplesOfATrainedVersion(t *testing.T) {
 	t.Parallel()
 	change := func(f *contract.RunFile) { f.Fixed.Algorithm.Steps = 4 }
@@ -45,7 +45,7 @@ func TestRefusedSamplesOfATrainedVersion(t *testing.T) {
 	}
 }
 
-// TestRefusedPolls has one poll refused, which costs neither a model nor a sample.
+// TestRefusedPolls refuses one poll, which costs neither a model nor a sample.
 func TestRefusedPolls(t *testing.T) {
 	t.Parallel()
 	for _, status := range []int{400, 405, 413, 422} {
