@@ -49,8 +49,8 @@ func recordConnections() (*connections.Recorder, error) {
 	return connections.Start(config, number)
 }
 
-// checkConnections returns an error if two pods were connected between which the chart's NetworkPolicies permit nothing
-// of the kind. If all tests ran, it returns one as well for what the policies permit between pods and no pod has done.
+// checkConnections returns an error if two pods were connected although the chart's NetworkPolicies do not permit it.
+// If all tests ran, it also returns an error for each permitted connection that no pod has made.
 func checkConnections(ctx context.Context, recorder *connections.Recorder) error {
 	if recorder == nil {
 		return nil
@@ -121,7 +121,8 @@ func renderPolicies(ctx context.Context, flows []networkpolicy.Flow) (networkpol
 	return networkpolicy.Read(manifests)
 }
 
-// nameOf returns what a pod of the operator or of its chart is; empty for any other pod.
+// nameOf returns the component of a pod of the chart, or the role of a pod of the operator. It returns "" for any other
+// pod.
 func nameOf(pod networkpolicy.Pod) string {
 	if pod.Labels["app.kubernetes.io/instance"] == "tinker-operator" {
 		return pod.Labels["app.kubernetes.io/component"]

@@ -91,8 +91,8 @@ func decode(t *testing.T, document string) any {
 	return object
 }
 
-// commandsOf returns the blocks of code in the numbered steps of a page's section. Of a block that shows what commands
-// print, it returns the lines that begin with a dollar sign, without it.
+// commandsOf returns the blocks of code in the numbered steps of a page's section. If a block shows the output of
+// commands, it returns the lines that begin with a dollar sign, without it.
 func commandsOf(t *testing.T, page, heading string) []string {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join(root, page))

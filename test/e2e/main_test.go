@@ -81,7 +81,7 @@ func startCluster(ctx context.Context) (bool, error) {
 	return !running, hack(ctx, "cluster/cluster", "up", "--nodes", "2")
 }
 
-// clear removes what an earlier run of these tests left.
+// clear removes the namespaces of an earlier run of these tests.
 func clear(ctx context.Context) error {
 	return command(ctx, "kubectl", "delete", "namespace", namespace, deletedNamespace, "--ignore-not-found",
 		"--timeout=2m")
@@ -108,8 +108,8 @@ func install(ctx context.Context) error {
 	return installPresent(ctx)
 }
 
-// installPresent installs or upgrades to the chart of this tree, with what the chart of the previous version does not
-// know, and with settings of a test.
+// installPresent installs or upgrades to the chart of this tree, with the values that the chart of the previous version
+// does not know, and with settings of a test.
 func installPresent(ctx context.Context, settings ...string) error {
 	return installChart(ctx, ".", image, append([]string{"--set", "environmentServers.shared=true"}, settings...)...)
 }

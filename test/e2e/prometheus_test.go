@@ -26,8 +26,8 @@ import (
 	"github.com/tinker-operator/tinker-operator/test/freeport"
 )
 
-// TestPrometheusReadsARun has Prometheus scrape the manager, by the rights that the chart gives, while a run trains
-// whose learner is killed: each query of the dashboard then has data, and the rules of the alerts are evaluated.
+// TestPrometheusReadsARun has Prometheus scrape the manager with the chart's permissions while a run trains and loses
+// its learner. Each query of the dashboard then has data, and the rules of the alerts are evaluated.
 func TestPrometheusReadsARun(t *testing.T) {
 	address := startPrometheus(t)
 	run := start(t, "scraped", func(spec *v1alpha1.TrainingRunSpec) {
@@ -155,7 +155,7 @@ func queries(t *testing.T) []string {
 	return all
 }
 
-// withoutData returns those of the queries that have no data yet. A query that is invalid ends the test.
+// withoutData returns the queries that have no data yet. A query that is invalid ends the test.
 func withoutData(t *testing.T, address string, queries []string) []string {
 	t.Helper()
 	var missing []string

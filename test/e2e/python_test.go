@@ -243,14 +243,14 @@ spec:
   algorithm: {tasksPerStep: 8, steps: 6, optimizer: {learningRate: 3.0e-4}}
 `
 
-// TestPodsPlacement trains with a reward in pods of its own, of which one is deleted meanwhile.
+// TestPodsPlacement trains with a reward in pods of its own, and deletes one of the pods meanwhile.
 func TestPodsPlacement(t *testing.T) { trainInPods(t, "in-pods", podsManifests) }
 
-// TestAgentsInPods trains with an agent in pods of its own, of which one is deleted meanwhile. They may connect to
-// nothing, and the agent reaches the gateway of its worker.
+// TestAgentsInPods trains with an agent in pods of its own, and deletes one of the pods meanwhile. The pods may connect
+// to nothing, and the agent reaches the gateway of its worker.
 func TestAgentsInPods(t *testing.T) { trainInPods(t, "agent-in-pods", agentPodsManifests) }
 
-// trainInPods trains with programs in pods of their own, of which one is deleted meanwhile.
+// trainInPods trains with programs in pods of their own, and deletes one of the pods meanwhile.
 func trainInPods(t *testing.T, name, manifests string) {
 	t.Helper()
 	prepare(t, namespace)

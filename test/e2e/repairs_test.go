@@ -102,7 +102,7 @@ func change(t *testing.T, run *v1alpha1.TrainingRun, alter func(*v1alpha1.Traini
 	}
 }
 
-// TestRepairs breaks what runs need, repairs it, and measures how long the runs take to continue by themselves.
+// TestRepairs breaks a requirement of each run, repairs it, and measures how long the run takes to continue by itself.
 func TestRepairs(t *testing.T) {
 	prepare(t, namespace)
 	// The runs share one simulator, so that its outage comes after the others.

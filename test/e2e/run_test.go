@@ -77,7 +77,7 @@ func start(t testing.TB, name string, change func(*v1alpha1.TrainingRunSpec)) *v
 	return startIn(t, namespace, name, change)
 }
 
-// startIn is start in another namespace than that of most tests.
+// startIn starts a run in another namespace than start.
 func startIn(t testing.TB, namespace, name string, change func(*v1alpha1.TrainingRunSpec)) *v1alpha1.TrainingRun {
 	t.Helper()
 	return startLabelled(t, namespace, name, nil, change)
@@ -160,7 +160,7 @@ func reached(t testing.TB, run *v1alpha1.TrainingRun, step int) {
 	})
 }
 
-// result is what a run that is Complete ended with.
+// result is the result of a run that is Complete.
 type result struct {
 	digest string
 	status v1alpha1.TrainingRunStatus

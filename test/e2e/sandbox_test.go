@@ -25,7 +25,7 @@ import (
 // sandboxWait is how long the controller of agent-sandbox may take to fill a pool.
 const sandboxWait = 3 * time.Minute
 
-// sandboxDescription describes what a failed test has to show of agent-sandbox.
+// sandboxDescription lists the objects of agent-sandbox that a failed test shows.
 const sandboxDescription = "sandboxes,sandboxclaims,sandboxwarmpools,pods"
 
 // TestSandboxPool trains with a reward in pods of a warm pool of the real agent-sandbox, which began before the run.
@@ -89,7 +89,7 @@ func createPoolSecret(t *testing.T) {
 	}
 }
 
-// poolManifests are those of the pool that the repository has, with the images of the test.
+// poolManifests returns the manifests of the repository's pool, with the images of the test.
 func poolManifests(t *testing.T) string {
 	t.Helper()
 	manifests, err := os.ReadFile(filepath.Join(root, "hack", "agent-sandbox", "pool.yaml"))

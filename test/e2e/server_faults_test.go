@@ -118,7 +118,7 @@ func startServed(t *testing.T, name string, shared bool, variables map[string]st
 	})
 }
 
-// TestEnvironmentServerFaults has environment servers crash again and again beside a worker, and moves a shared one to
+// TestEnvironmentServerFaults crashes environment servers again and again beside a worker, and moves a shared server to
 // another pod. The episodes that this ends are counted, the workers live, and the runs complete.
 func TestEnvironmentServerFaults(t *testing.T) {
 	prepare(t, namespace)

@@ -49,7 +49,7 @@ func TestSkyRLNext(t *testing.T) {
 }
 
 // testSkyRLKilledLearner trains six steps, kills the learner after the third, and counts the steps in the final weights
-// by what the server executed.
+// by the operations that the server executed.
 func testSkyRLKilledLearner(t *testing.T, name string, server skyrl.Server, of skyrl.Release) {
 	const steps = 6
 	run := startAtSkyRL(t, name, steps, 3)

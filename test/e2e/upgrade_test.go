@@ -21,9 +21,9 @@ import (
 const previousImage = "tinker-operator:e2e-previous"
 
 // TestUpgradeAndRollback begins a run with the build that hack/previous-version names, upgrades the chart in the middle
-// of it, and rolls back. Learner and workers are killed after each, so that they are replaced by those of the other
-// build, and the weights are those of an undisturbed run. A field of the spec that the earlier CRD lacks survives the
-// rollback.
+// of the run, and rolls back. After each change, it kills learner and workers, so that learner and workers of the other
+// build replace them. The weights equal an undisturbed run's. A field of the spec that the earlier CRD lacks survives
+// the rollback.
 func TestUpgradeAndRollback(t *testing.T) {
 	// The run is longer than others: a short one ends between the manager's start and the kill.
 	long := func(spec *v1alpha1.TrainingRunSpec) { spec.Algorithm.Steps = 96 }
@@ -43,7 +43,7 @@ func TestUpgradeAndRollback(t *testing.T) {
 	limited := client.MergeFrom(run.DeepCopy())
 	run.Spec.Budget = &v1alpha1.Budget{ActiveSeconds: new(int64(86400))}
 	patch(t, run, limited)
-	// The present manager receives what the earlier learner reports.
+	// The present manager receives the heartbeats of the earlier learner.
 	reached(t, run, 4)
 	eventually(t, podStart, "the status has the steps of the earlier learner", func() bool {
 		env.get(t, run.Namespace, run.Name, run)
@@ -125,7 +125,7 @@ func killAll(t *testing.T, run *v1alpha1.TrainingRun) {
 	env.deletePods(t, workers(t, run))
 }
 
-// wantImages waits until the learner runs an image, and checks that of the workers, which may be any if it is empty.
+// wantImages waits until the learner runs an image, and checks the workers' image; an empty workerImage permits any.
 func wantImages(t *testing.T, run *v1alpha1.TrainingRun, learnerImage, workerImage string) {
 	t.Helper()
 	check := func(pod corev1.Pod, want string) {

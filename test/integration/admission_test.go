@@ -14,7 +14,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// merged gives a manifest with a JSON merge patch on it, which is written as YAML.
+// merged returns a manifest with a JSON merge patch applied to it. The patch is written as YAML.
 func merged(manifest, patch string) *unstructured.Unstructured {
 	GinkgoHelper()
 	object, change := map[string]any{}, map[string]any{}

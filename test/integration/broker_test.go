@@ -47,7 +47,7 @@ import (
 
 const brokerAPIKey = "tml-platform"
 
-// brokers are the processes of an endpoint's broker before a simulator, behind what a Service does.
+// brokers runs the processes of an endpoint's broker before a simulator, and does the work of their Service.
 type brokers struct {
 	namespace, folder, program, upstream string
 	tokenKey                             []byte
@@ -69,7 +69,7 @@ type brokerProcess struct {
 	log            *bytes.Buffer
 }
 
-// newBrokers builds the program and prepares what its pods mount.
+// newBrokers builds the program and prepares the files that its pods mount.
 func newBrokers(namespace string) *brokers {
 	GinkgoHelper()
 	config := tinkerwire.DefaultServerConfig()

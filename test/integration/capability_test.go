@@ -18,7 +18,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/problem"
 )
 
-// runFile reads what an attempt was given.
+// runFile reads the run file of an attempt.
 func (w *env) runFile(run *v1alpha1.TrainingRun, attempt int32) contract.RunFile {
 	GinkgoHelper()
 	config := &corev1.ConfigMap{}
@@ -31,7 +31,7 @@ func (w *env) runFile(run *v1alpha1.TrainingRun, attempt int32) contract.RunFile
 	return file
 }
 
-// progressWith is a progress with what was found of the run's own endpoint.
+// progressWith returns a progress with capabilities of the run's own endpoint.
 func (w *env) progressWith(run *v1alpha1.TrainingRun, step int64, ignored ...string) contract.Progress {
 	GinkgoHelper()
 	fixed := w.runFile(run, 1).Fixed

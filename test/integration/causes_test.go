@@ -41,7 +41,8 @@ func (w *env) markDisrupted(pod *corev1.Pod, reason string, ready corev1.Conditi
 }
 
 var _ = Describe("The end of an attempt", func() {
-	// ends runs an attempt to step 7, ends it, and checks its cause, what it costs, and that the next begins.
+	// ends runs an attempt to step 7, ends it, and checks its cause, the failures that it counts as, and that the next
+	// one begins.
 	ends := func(cause contract.Cause, failures int32, end func(w *env, pod *corev1.Pod)) {
 		GinkgoHelper()
 		w := newEnv()

@@ -25,9 +25,9 @@ import (
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
 )
 
-// advance moves the manager's clock. It first waits until the manager has reconciled what the spec and the Job
-// controller did before: a deadline would otherwise expire although it was met, and a wait would begin only afterwards.
-// Then it has everything reconciled, since requeues follow the machine's clock.
+// advance moves the manager's clock. It first waits until the manager has reconciled the earlier changes of the spec
+// and of the Job controller: a deadline would otherwise expire although it was met, and a wait would begin only
+// afterwards. Then it has everything reconciled, since requeues follow the machine's clock.
 func (w *env) advance(by time.Duration) {
 	GinkgoHelper()
 	w.awaitReconciles()
@@ -83,7 +83,7 @@ func (r *reads) of(run types.UID) uint64 {
 	return r.versions[run]
 }
 
-// by gives a manager a client that notes what it reads.
+// by returns a constructor of clients that note what they read.
 func (r *reads) by(inner client.NewClientFunc) client.NewClientFunc {
 	if inner == nil {
 		inner = client.New
@@ -116,7 +116,7 @@ func touched() client.Patch {
 		time.Now()))
 }
 
-// reconcileAll has the manager reconcile all environments and runs, and gives the runs.
+// reconcileAll has the manager reconcile all environments and runs, and returns the runs.
 func (w *env) reconcileAll() []client.Object {
 	GinkgoHelper()
 	for _, object := range w.list(kube, &v1alpha1.RewardEnvironmentList{}) {
@@ -129,7 +129,7 @@ func (w *env) reconcileAll() []client.Object {
 	return runs
 }
 
-// list gives the objects of a kind that a reader has of the namespace, without the pods that no manager caches.
+// list returns the objects of a kind in the namespace from a reader, without the pods that no manager caches.
 func (w *env) list(reader client.Reader, list client.ObjectList) []client.Object {
 	GinkgoHelper()
 	Expect(reader.List(context.Background(), list, client.InNamespace(w.namespace))).To(Succeed())

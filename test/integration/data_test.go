@@ -23,7 +23,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/desired"
 )
 
-// readProbe is what a probe finds that reads these rows.
+// readProbe returns the result of a probe that reads these rows.
 func readProbe(rows string) contract.ProbeResult {
 	result := goodProbe()
 	sum := sha256.Sum256([]byte(rows))

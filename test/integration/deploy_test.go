@@ -40,7 +40,7 @@ func command(name string, arguments ...string) []byte {
 	return output
 }
 
-// installation is what the chart and the kustomization have in common.
+// installation has the parts that the chart and the kustomization have in common.
 type installation struct {
 	pod   corev1.PodSpec
 	rules map[string][]rbacv1.PolicyRule

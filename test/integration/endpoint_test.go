@@ -51,8 +51,8 @@ func (w *env) named(run *v1alpha1.TrainingRun) {
 	run.Spec.Tinker = v1alpha1.Tinker{EndpointRef: &ref.Endpoint{Name: w.namespace}}
 }
 
-// managerOfEndpoints gives a user who may do what the chart permits in the operator's namespace, and with the endpoint
-// of the spec.
+// managerOfEndpoints returns the configuration of a user who may do what the chart permits in the operator's namespace,
+// and with the endpoint of the spec.
 func (w *env) managerOfEndpoints() *rest.Config {
 	GinkgoHelper()
 	ctx, name := context.Background(), "manager-"+w.namespace
@@ -99,7 +99,7 @@ func ofBroker[T client.Object](w *env, name string, into T) T {
 	return into
 }
 
-// settings reads what the broker of the spec is told.
+// settings reads the settings of the spec's broker.
 func (w *env) settings() endpoint.Settings {
 	GinkgoHelper()
 	var settings endpoint.Settings
@@ -133,7 +133,7 @@ func (w *env) serve(replicas int32) {
 	Expect(kube.Status().Update(context.Background(), deployment)).To(Succeed())
 }
 
-// awaitEndpoint reads the endpoint until what is expected of it holds. Time passes faster meanwhile.
+// awaitEndpoint reads the endpoint until the expectations hold. Time passes faster meanwhile.
 func (w *env) awaitEndpoint(of *v1alpha1.TinkerEndpoint, expect func(Gomega)) {
 	GinkgoHelper()
 	Eventually(func(g Gomega) {

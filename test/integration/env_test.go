@@ -32,7 +32,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/desired"
 )
 
-// env is a namespace with a manager of its own, and what the specs say of time, pods and learners.
+// env is a namespace with a manager of its own, and with the spec's clock, pods and learners.
 type env struct {
 	namespace string
 	clock     *clock
@@ -81,7 +81,7 @@ func emptyEnv() *env {
 	return w
 }
 
-// describeFailure writes what the namespace has to the report of a spec that has failed.
+// describeFailure writes the objects of the namespace to the report of a spec that has failed.
 func (w *env) describeFailure() {
 	if !CurrentSpecReport().Failed() {
 		return
@@ -92,7 +92,7 @@ func (w *env) describeFailure() {
 	}
 }
 
-// managerOptions are what a spec changes about a manager.
+// managerOptions changes the manager of a spec.
 type managerOptions struct {
 	// fault is the controllers' test hook.
 	fault func(point string) error
@@ -101,7 +101,7 @@ type managerOptions struct {
 	// image and key are the manager's own; the usual ones where they are not given.
 	image string
 	key   []byte
-	// identity is that of a release; without one the manager acts in every namespace.
+	// identity is a release's identity. If it is empty, the manager acts in every namespace.
 	identity string
 	// pods are the defaults of pods.
 	pods v1alpha1.PodOverrides
@@ -239,7 +239,7 @@ func (l *learners) answer(ip string, reply contract.HeartbeatReply) {
 	l.replies[ip+":7444"] = func() contract.HeartbeatReply { return reply }
 }
 
-// record adds records to those of the learner at an address, numbered in their order.
+// record adds records to the learner at an address, numbered in their order.
 func (l *learners) record(ip string, records ...contract.Record) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -287,8 +287,8 @@ func (l *learners) received(ip string) []contract.HeartbeatRequest {
 	return all
 }
 
-// writes counts what the manager writes to the API server. What the server did not take since the object had
-// changed meanwhile is left out: the specs themselves change objects more often than anybody would.
+// writes counts the manager's writes to the API server. It leaves out the writes that the server refused since the
+// object had changed meanwhile: the specs themselves change objects more often than anybody would.
 type writes struct {
 	mu  sync.Mutex
 	log []string

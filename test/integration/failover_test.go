@@ -28,7 +28,7 @@ func (w *env) startSecondManager(o *managerOptions) {
 	w.stop = func() { first(); second() }
 }
 
-// trainingRun gives a run that trains with all its workers, at a step.
+// trainingRun returns a run that trains with all its workers, at a step.
 func (w *env) trainingRun(step int64) (*v1alpha1.TrainingRun, learnerPod) {
 	GinkgoHelper()
 	run, first := w.startedRun()

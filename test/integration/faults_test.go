@@ -39,7 +39,7 @@ func (w *env) failAt(point string) chan struct{} {
 	return died
 }
 
-// blindClient has a cache that never shows Jobs, as one whose watch is delayed.
+// blindClient has a cache that never shows Jobs, like a cache with a delayed watch.
 type blindClient struct {
 	client.Client
 	blind *atomic.Bool
@@ -127,7 +127,7 @@ var _ = Describe("A manager whose watch of Jobs is delayed", func() {
 	})
 })
 
-// frozenClient shows learners' pods as they were, once it has some, as one whose watch is interrupted.
+// frozenClient shows learners' pods as they were, once it has some, like a cache with an interrupted watch.
 type frozenClient struct {
 	client.Client
 	pods *atomic.Pointer[corev1.PodList]

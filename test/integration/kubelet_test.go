@@ -21,17 +21,17 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/desired"
 )
 
-// kubelet stands for all nodes of a namespace. By itself it runs workers, answers probes with a good result,
-// and ends pods that are deleted; what becomes of learners is the spec's to say.
+// kubelet stands for all nodes of a namespace. By itself it runs workers, answers probes with a good result, and ends
+// pods that are deleted; the spec decides what becomes of learners.
 type kubelet struct {
 	namespace string
 
 	mu sync.Mutex
-	// probe is what probes find.
+	// probe is the result of probes.
 	probe contract.ProbeResult
 	// holdWorkers leaves workers pending, holdProbes leaves probes pending.
 	holdWorkers, holdProbes bool
-	// workerExit has workers end at once with this exit code and message, those of workerJob alone where it is given.
+	// workerExit has workers end at once with this exit code and message. If workerJob is given, only its workers end.
 	workerExit    int32
 	workerMessage string
 	workerJob     types.UID
@@ -40,7 +40,7 @@ type kubelet struct {
 	addresses   int
 }
 
-// goodProbe is what the built-in environment gives.
+// goodProbe returns the result of the built-in environment's probe.
 func goodProbe() contract.ProbeResult {
 	reward := 1.0
 	return contract.ProbeResult{OK: true, CanaryReward: &reward, Splits: []contract.ProbeSplit{{Name: "test", Tasks: 100},
@@ -62,14 +62,14 @@ func startKubelet(namespace string) *kubelet {
 	return k
 }
 
-// set changes what the kubelet does.
+// set changes the behavior of the kubelet.
 func (k *kubelet) set(change func(*kubelet)) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	change(k)
 }
 
-// round looks at all pods once. Its errors are those of races that the next round settles.
+// round looks at all pods once. Its errors come from races, which the next round settles.
 func (k *kubelet) round(ctx context.Context) {
 	var pods corev1.PodList
 	if err := kube.List(ctx, &pods, client.InNamespace(k.namespace)); err != nil {
@@ -103,7 +103,7 @@ func (k *kubelet) exits(pod *corev1.Pod) bool {
 	return k.workerJob == "" || owner != nil && owner.UID == k.workerJob
 }
 
-// address gives a new one for a pod.
+// address returns a new address for a pod.
 func (k *kubelet) address() string {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -111,7 +111,7 @@ func (k *kubelet) address() string {
 	return fmt.Sprintf("10.0.%d.%d", k.addresses/250, k.addresses%250+1)
 }
 
-// bind gives a pod a node, so that deleting it takes a kubelet.
+// bind binds a pod to a node, so that only a kubelet can delete it.
 func bind(ctx context.Context, pod *corev1.Pod) error {
 	return kube.SubResource("binding").Create(ctx, pod,
 		&corev1.Binding{Target: corev1.ObjectReference{Kind: "Node", Name: "node"}})

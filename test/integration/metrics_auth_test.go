@@ -84,7 +84,7 @@ func newMetricsReader() metricsReader {
 	return metricsReader{env: w, handler: handler}
 }
 
-// grantRoles gives the manager and the account prometheus the roles that are shipped for them.
+// grantRoles grants the manager and the account prometheus the roles that are shipped for them.
 func (r metricsReader) grantRoles() {
 	GinkgoHelper()
 	grant(shippedRole("metrics_auth_role.yaml", "auth-"+r.namespace),

@@ -34,7 +34,8 @@ func apply(namespace, patch string) (string, error) {
 	return output, err
 }
 
-// What new users get wrong. What a spec shows by itself is refused; what depends on something else is a condition.
+// These are mistakes of new users. A mistake that a spec shows by itself is refused; a mistake that depends on
+// something else becomes a condition.
 var _ = Describe("A mistake of a user", func() {
 	DescribeTable("is refused by kubectl apply, with the field and the repair",
 		func(patch string, words ...string) {

@@ -22,7 +22,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/desired"
 )
 
-// managerWith gives a user who has these rules in the namespace.
+// managerWith returns the configuration of a user who has these rules in the namespace.
 func (w *env) managerWith(rules []rbacv1.PolicyRule) *rest.Config {
 	GinkgoHelper()
 	ctx := context.Background()

@@ -31,7 +31,7 @@ type peer struct {
 	ports []int32
 }
 
-// network is what a cluster that enforces NetworkPolicies knows.
+// network has the NetworkPolicies and the pods of a cluster that enforces them.
 type network struct {
 	policies networkpolicy.Policies
 	peers    map[string]peer

@@ -57,7 +57,7 @@ spec:
     exactMatch: {}
 `
 
-// newRun gives the smallest run, changed.
+// newRun returns the smallest run, changed.
 func (w *env) newRun(changes ...func(*v1alpha1.TrainingRun)) *v1alpha1.TrainingRun {
 	GinkgoHelper()
 	run := &v1alpha1.TrainingRun{}
@@ -90,7 +90,7 @@ func (w *env) environment(changes ...func(*v1alpha1.RewardEnvironment)) *v1alpha
 	return env
 }
 
-// startedRun gives a run whose first attempt's learner runs and answers.
+// startedRun returns a run and the learner of its first attempt, which runs and answers.
 func (w *env) startedRun(changes ...func(*v1alpha1.TrainingRun)) (*v1alpha1.TrainingRun, learnerPod) {
 	GinkgoHelper()
 	w.environment()
@@ -116,7 +116,7 @@ func (w *env) attempt(run *v1alpha1.TrainingRun, number int32, p contract.Progre
 	return learnerPod{name: pod.Name, ip: ip}
 }
 
-// progress is that of a learner after a step whose state is saved.
+// progress returns the progress of a learner after a step with a saved state.
 func progress(step int64) contract.Progress {
 	reward := 0.5
 	return contract.Progress{
@@ -131,7 +131,7 @@ func progress(step int64) contract.Progress {
 	}
 }
 
-// eventually reads the run until what is expected of it holds. Time passes ten times as fast meanwhile.
+// eventually reads the run until the expectations hold. Time passes ten times as fast meanwhile.
 func (w *env) eventually(run *v1alpha1.TrainingRun, expect func(Gomega)) {
 	GinkgoHelper()
 	Eventually(func(g Gomega) {
@@ -151,17 +151,17 @@ func (w *env) change(run *v1alpha1.TrainingRun, by func(*v1alpha1.TrainingRun)) 
 	}).Should(Succeed())
 }
 
-// condition gives a condition's status and reason, in one string.
+// condition returns a condition's status and reason, in one string.
 func condition(run *v1alpha1.TrainingRun, kind string) string {
 	return describe(run.Status.Conditions, kind)
 }
 
-// coded gives the status, the reason and the code of a run's condition.
+// coded returns the status, the reason and the code of a run's condition.
 func coded(run *v1alpha1.TrainingRun, kind string) string {
 	return condition(run, kind) + " " + string(status.CodeOf(run.Status.Codes, kind))
 }
 
-// shows gives the reason and the code of a condition that shows a problem.
+// shows returns the reason and the code of a condition that shows a problem.
 func shows(code problem.Code) string { return problem.Lookup(code).Reason + " " + string(code) }
 
 func describe(conditions []metav1.Condition, kind string) string {
@@ -172,7 +172,7 @@ func describe(conditions []metav1.Condition, kind string) string {
 	return string(c.Status) + " " + c.Reason
 }
 
-// message gives a condition's message.
+// message returns a condition's message.
 func message(run *v1alpha1.TrainingRun, kind string) string {
 	c := meta.FindStatusCondition(run.Status.Conditions, kind)
 	if c == nil {

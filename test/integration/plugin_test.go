@@ -49,7 +49,7 @@ func tinkerInput(namespace, stdin string, arguments ...string) called {
 	return called{code: code, stdout: stdout.String(), stderr: stderr.String()}
 }
 
-// succeeds calls it and returns what it printed.
+// succeeds runs kubectl tinker, expects exit code 0, and returns the standard output.
 func succeeds(namespace string, arguments ...string) string {
 	GinkgoHelper()
 	got := tinker(namespace, arguments...)

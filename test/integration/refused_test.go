@@ -19,8 +19,8 @@ import (
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
 )
 
-// quota limits a resource of the namespace. The controller that counts what is used does not run here, so that it
-// counts from nothing.
+// quota limits a resource of the namespace. The controller that counts the used amount does not run here, so that the
+// quota counts from 0.
 func (w *env) quota(name corev1.ResourceName, hard string) *corev1.ResourceQuota {
 	GinkgoHelper()
 	limits := corev1.ResourceList{name: resource.MustParse(hard)}

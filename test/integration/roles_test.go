@@ -71,7 +71,7 @@ func clientOf(user string) client.Client {
 	return c
 }
 
-// giveRole gives a user one of Kubernetes' own roles in a namespace.
+// giveRole binds a user to one of Kubernetes' own roles in a namespace.
 func giveRole(user, namespace, role string) {
 	GinkgoHelper()
 	Expect(kube.Create(context.Background(), &rbacv1.RoleBinding{

@@ -33,7 +33,8 @@ import (
 // manySteps are more than are trained here.
 const manySteps = 100_000
 
-// What a measurement reaches with 1,000 runs. memoryLimit is that of the chart's manager, which has to do for 200.
+// These are the goals of a measurement with 1,000 runs. memoryLimit is the memory limit of the chart's manager, which
+// has to do for 200 runs.
 const (
 	memoryLimit   = 128 << 20
 	memoryGoal    = 256 << 20
@@ -88,9 +89,9 @@ var _ = Describe("Many runs under one manager", func() {
 	})
 })
 
-// measure reports what the manager needs a minute once the learners are no longer new, and how long it takes another
-// manager to take over from one that is killed. Times depend on the machine and are printed alone; the rest fails where
-// its goal is missed.
+// measure reports how much the manager needs in a minute once the learners are no longer new, and how long it takes
+// another manager to take over from one that is killed. Times depend on the machine and are only printed; every other
+// figure fails the spec if it misses its goal.
 func (f *fleet) measure(manager program, count int, started time.Duration) {
 	GinkgoHelper()
 	standby := f.startManager()
@@ -138,7 +139,7 @@ type fleet struct {
 	key []byte
 	// binary is the manager; empty before it is built.
 	binary string
-	// at is when the learner of a pod started, and began that of a run.
+	// at is the time at which the learner of a pod started, and began the time at which the learner of a run did.
 	at    map[string]time.Time
 	began map[types.UID]time.Time
 	// asked has when the learner of a run was last polled, by the UID of the run.
@@ -185,7 +186,7 @@ func (f *fleet) newest() time.Time {
 	return slices.MaxFunc(slices.Collect(maps.Values(f.at)), time.Time.Compare)
 }
 
-// conditions are those of all runs, without their messages.
+// conditions returns the conditions of all runs, without their messages.
 func (f *fleet) conditions() map[string]string {
 	GinkgoHelper()
 	var runs v1alpha1.TrainingRunList

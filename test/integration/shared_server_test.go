@@ -48,7 +48,7 @@ func (w *env) replicas(run *v1alpha1.TrainingRun) func() []int32 {
 	}
 }
 
-// withDeployments is the generated role with what the chart adds for shared servers, and more rules.
+// withDeployments returns a user with the generated role, the chart's rules for shared servers, and more rules.
 func (w *env) withDeployments(more ...rbacv1.PolicyRule) *envtest.AuthenticatedUser {
 	GinkgoHelper()
 	ctx, name := context.Background(), "manager-"+w.namespace

@@ -26,7 +26,8 @@ type statusLog struct {
 	versions []*v1alpha1.TrainingRun
 }
 
-// recordStatuses records until the spec ends, and then checks what holds of every write, whatever the spec does.
+// recordStatuses records statuses until the spec ends, and then checks the properties that every write must have, in
+// any spec.
 func recordStatuses(namespace string) *statusLog {
 	GinkgoHelper()
 	watcher, err := client.NewWithWatch(apiConfig, client.Options{Scheme: scheme})
@@ -53,7 +54,7 @@ func recordStatuses(namespace string) *statusLog {
 	return l
 }
 
-// at waits until the version of a run that a spec has read is recorded, since a watch may trail, and gives its place.
+// at waits until the version of a run that a spec has read is recorded, since a watch may trail, and returns its place.
 func (l *statusLog) at(run *v1alpha1.TrainingRun) int {
 	GinkgoHelper()
 	place := -1
@@ -89,7 +90,7 @@ func (l *statusLog) contradictions() []string {
 	return found
 }
 
-// consistency is what holds of one status.
+// consistency returns the contradictions within one status.
 func consistency(run *v1alpha1.TrainingRun) []string {
 	var found []string
 	is := func(kind string) bool { return meta.IsStatusConditionTrue(run.Status.Conditions, kind) }
@@ -122,7 +123,7 @@ func wasGivenMore(was, run *v1alpha1.TrainingRun) bool {
 	return desired.Raised(wanted)
 }
 
-// continuity is what holds of two statuses of a run that follow on each other.
+// continuity returns the contradictions between two successive statuses of a run.
 func continuity(was, run *v1alpha1.TrainingRun) []string {
 	if was == nil {
 		return nil

@@ -1,11 +1,11 @@
 // Copyright 2026 The tinker-operator authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package integration runs the controllers against a real API server and the real kube-controller-manager:
-// Jobs, their back-off and garbage collection are Kubernetes' own. There is no kubelet and no scheduler; the
-// tests say what becomes of pods, and answer heartbeats in the learners' place.
+// Package integration runs the controllers against a real API server and the real kube-controller-manager: Jobs, their
+// back-off and garbage collection are Kubernetes' own. There is no kubelet and no scheduler; the tests decide what
+// becomes of pods, and answer heartbeats in the learners' place.
 //
-// The binaries are those of `hack/cluster/cluster binaries`; KUBE_BINARIES names another folder.
+// `hack/cluster/cluster binaries` installs the binaries; KUBE_BINARIES names another folder.
 package integration
 
 import (
@@ -130,7 +130,7 @@ func startControllerManager() {
 	}
 }
 
-// kubectl runs the real kubectl in a namespace and gives what it printed.
+// kubectl runs the real kubectl in a namespace and returns its output.
 func kubectl(namespace string, arguments ...string) (string, error) {
 	arguments = append([]string{"--kubeconfig", kubeconfig, "--namespace", namespace}, arguments...)
 	command := exec.Command(filepath.Join(binaries, "kubectl"), arguments...)

@@ -34,7 +34,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/plugin/cli"
 )
 
-// pages are those of kubectl tinker ui, as a browser has them.
+// pages reads the pages of kubectl tinker ui like a browser.
 type pages struct {
 	browser *http.Client
 	host    string
@@ -235,7 +235,7 @@ func pluginProgram() string {
 	return program
 }
 
-// viewer makes a ServiceAccount with Kubernetes' role view and what the chart adds to it, and returns it with a
+// viewer makes a ServiceAccount with Kubernetes' role view and the chart's additions to it, and returns it with a
 // kubeconfig.
 func (w *env) viewer() (*corev1.ServiceAccount, string) {
 	GinkgoHelper()

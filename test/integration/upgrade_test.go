@@ -35,7 +35,7 @@ func (w *env) rolloutJob(before *batchv1.Job) *batchv1.Job {
 	return job
 }
 
-// learnerJob gives the learner's Job, of which there is one.
+// learnerJob returns the only learner Job.
 func (w *env) learnerJob() *batchv1.Job {
 	GinkgoHelper()
 	var jobs []batchv1.Job

@@ -41,7 +41,7 @@ func installSandboxes() []*apiextensionsv1.CustomResourceDefinition {
 	return installed
 }
 
-// claimRules are what the chart adds for warm pools.
+// claimRules are the chart's rules for warm pools.
 var claimRules = []rbacv1.PolicyRule{
 	{APIGroups: []string{"extensions.agents.x-k8s.io"}, Resources: []string{"sandboxclaims"},
 		Verbs: []string{"get", "list", "watch", "create", "delete"}},
@@ -89,7 +89,7 @@ func (w *env) claimed(run *v1alpha1.TrainingRun) func() int {
 	return func() int { return len(w.claims(run)) }
 }
 
-// answerClaims says of each claim of a run what the controller of agent-sandbox would.
+// answerClaims sets the condition Ready of each claim of a run, as the controller of agent-sandbox does.
 func (w *env) answerClaims(run *v1alpha1.TrainingRun, ready, reason, message string) {
 	GinkgoHelper()
 	for _, claim := range w.claims(run) {

@@ -23,12 +23,12 @@ func heartbeatAt(step int64) contract.HeartbeatReply {
 	return contract.HeartbeatReply{Attempt: 1, Progress: progress(step)}
 }
 
-// mostWrites is how often a status may be written in a minute as minute measures it: every 5 s, and what the
-// beginning and transitions add.
+// mostWrites limits the writes of a status in a minute as minute measures it: one every 5 s, and the writes of the
+// beginning and of transitions.
 const mostWrites = 60/5 + 4
 
-// duringMinute has a minute pass in steps of a second, however long they take, looks at the run at each, and gives
-// what was written.
+// duringMinute passes a minute in steps of a second, however long they take, looks at the run at each, and returns the
+// writes of that minute.
 func (w *env) duringMinute(run *v1alpha1.TrainingRun, each func(second int)) []string {
 	GinkgoHelper()
 	w.clock.stop()
