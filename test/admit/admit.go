@@ -1,7 +1,7 @@
 // Copyright 2026 The tinker-operator authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package admit gives objects of tests the defaults that the API server gives them: those of the embedded CRDs.
+// Package admit sets the defaults of the embedded CRDs in objects of tests, as the API server does.
 package admit
 
 import (

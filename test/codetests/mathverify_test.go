@@ -22,7 +22,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/runner/isolation"
 )
 
-// TestMathVerify has the real package compare answers in a sandbox.
+// TestMathVerify compares answers with the real package in a sandbox.
 func TestMathVerify(t *testing.T) {
 	venv, err := exec.Command("../conformance/venv", "code-tests").Output()
 	if err != nil {

@@ -70,7 +70,7 @@ func TestOracle(t *testing.T) {
 	t.Logf("%d of %d programs are judged alike; the others: %v", agree, len(all), count)
 }
 
-// oracle returns what the grader of the cookbook says.
+// oracle returns the verdicts of the cookbook's grader.
 func oracle(t *testing.T, all []program) []bool {
 	t.Helper()
 	venv, err := exec.Command("../conformance/venv", "code-tests").Output()

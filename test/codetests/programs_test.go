@@ -145,7 +145,7 @@ var callVariants = map[string]func(c call) string{
 
 func define(c call, body string) string { return "def f(" + c.arguments + "):\n    " + body }
 
-// cheat looks for what is expected in the frames that have called it.
+// cheat looks for the expected output in the frames that have called it.
 func cheat(c call) string {
 	return define(c, "import sys\n    frame = sys._getframe(1)\n    while frame:\n        found = "+
 		"frame.f_locals.get('in_outs')\n"+

@@ -22,7 +22,7 @@ const throughBroker = "capabilities,tokenizers,lora_seed,lora_async,loss_cross,l
 	"checkpoints_of_a_run,all_checkpoints,one_run,weights_info,num_samples,seeds,max_tokens,stop_,greedy," +
 	"prompt_logprobs,sampled_,sampling_,sampler_clients_,sampler_handles,sequence_ids"
 
-// TestConformanceThroughABroker has the newest SDK use a broker as a run does: with a token, and without the key.
+// TestConformanceThroughABroker runs the newest SDK through a broker as a run does: with a token, and without the key.
 func TestConformanceThroughABroker(t *testing.T) {
 	sim := start(t, build(t), servers["-hosted"].config)
 	tokenKey := bytes.Repeat([]byte{4}, 32)

@@ -154,7 +154,7 @@ func environment(t *testing.T, name string) python {
 	return python{program: filepath.Join(strings.TrimSpace(string(out)), "bin", "python"), version: string(version[1])}
 }
 
-// target is what the checks use: a server with a key, and a hub. A simulator has routes for administration.
+// target is a server with a key, and a hub, which the checks use. A simulator has routes for administration.
 type target struct {
 	url, hub, key string
 	admin         bool
@@ -254,7 +254,7 @@ func cover(t *testing.T, results *json.Decoder, version string) {
 	}
 }
 
-// tail keeps the end of what is written to it.
+// tail keeps the last 8 KiB of the text that is written to it.
 type tail struct{ text []byte }
 
 func (t *tail) Write(data []byte) (int, error) {

@@ -8,7 +8,7 @@
 //	check_*.py    the checks
 //	environment.py  clients, models and data of checks
 //	reference.py  losses and Adam in NumPy
-//	versions.py   what differs between versions of the SDK
+//	versions.py   the differences between versions of the SDK
 //	coverage.py   which public methods of the SDK the checks call, and why some are not called
 //	endpoint.py   the support table of any server
 //

@@ -26,8 +26,8 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/plugin/cli"
 )
 
-// TestSDKSeesPublishedAndDeletedCheckpoints changes checkpoints with kubectl tinker, and compares with what the SDK
-// lists.
+// TestSDKSeesPublishedAndDeletedCheckpoints changes checkpoints with kubectl tinker, and compares them with the SDK's
+// listings.
 func TestSDKSeesPublishedAndDeletedCheckpoints(t *testing.T) {
 	url := start(t, build(t), "")
 	sdk := environment(t, "newest")
@@ -82,8 +82,8 @@ func TestSDKSeesPublishedAndDeletedCheckpoints(t *testing.T) {
 	}
 }
 
-// kubectlTinker runs `kubectl tinker checkpoints` for the run of a cluster that has no Secrets, so that the key is that
-// of the variable TINKER_API_KEY. Such a key is sent to no address that the command itself does not name.
+// kubectlTinker runs `kubectl tinker checkpoints` for the run of a cluster that has no Secrets, so that the key comes
+// from the variable TINKER_API_KEY. Such a key is sent only to an address that the command itself names.
 func kubectlTinker(t *testing.T, kubeconfig, url string, arguments ...string) {
 	t.Helper()
 	var stdout, stderr bytes.Buffer

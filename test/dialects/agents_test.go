@@ -32,7 +32,7 @@ import (
 // agentTurns is how many turns each agent plays.
 const agentTurns = 20
 
-// TestAgentsOfOfficialClients has agents of two versions of the official clients play at a gateway, synchronously and
+// TestAgentsOfOfficialClients plays agents of two versions of the official clients at a gateway, synchronously and
 // asynchronously, with bodies and with streams. The tokens that were sampled are kept in every turn.
 func TestAgentsOfOfficialClients(t *testing.T) {
 	tokens := qwen3(t)

@@ -21,7 +21,7 @@ import (
 // captures is where the gateway's tests read which prompts the capture proxy of tinker-cookbook makes.
 const captures = "../../internal/gateway/testdata/capture.jsonl.gz"
 
-// TestCaptureProxy compares what the capture proxy of tinker-cookbook makes of conversations with what was recorded.
+// TestCaptureProxy compares the output of tinker-cookbook's capture proxy for conversations with the recorded output.
 func TestCaptureProxy(t *testing.T) {
 	out, err := exec.CommandContext(t.Context(), "../conformance/venv", "capture").Output()
 	if err != nil {

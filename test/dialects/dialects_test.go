@@ -22,7 +22,7 @@ import (
 
 var update = flag.Bool("update", false, "record the requests of the clients as the test data of the codecs")
 
-// data is where the codecs' tests read what the clients send.
+// data is the file of recorded requests that the codecs' tests read.
 const data = "../../internal/gateway/dialect/testdata/requests.json"
 
 // recording is the test data: the requests of named versions of the clients, and all options that these have.
@@ -32,8 +32,8 @@ type recording struct {
 	Requests []recorded          `json:"requests"`
 }
 
-// TestOfficialClients checks what the newest clients make of canned replies, and compares their requests with the
-// recorded ones.
+// TestOfficialClients checks how the newest clients read canned replies, and compares their requests with the recorded
+// ones.
 func TestOfficialClients(t *testing.T) {
 	s, public := run(t, "dialects", "--options")
 	var now recording

@@ -4,6 +4,6 @@
 // Package dialects has the official clients of OpenAI and Anthropic talk to the codecs of internal/gateway/dialect:
 // they parse canned replies, send them back, and raise their exceptions. With the flag -update it records the requests
 // that the clients make as the test data of the codecs. Agents of the clients play conversations at a gateway. The
-// checks need Python and the build tag conformance; those of agents of frameworks, and of the sample with
-// mini-swe-agent, the tag agents as well.
+// checks need Python and the build tag conformance; the checks of agents of frameworks, and of the sample with
+// mini-swe-agent, also need the tag agents.
 package dialects

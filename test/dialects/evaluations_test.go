@@ -15,7 +15,7 @@ import (
 	"time"
 )
 
-// TestEvaluationsOfOthers has lm-eval and inspect-ai evaluate the simulator's base model with the samples of
+// TestEvaluationsOfOthers evaluates the simulator's base model with lm-eval and inspect-ai, and the samples of
 // config/evaluations: text that is generated, likelihoods of choices, and conversations.
 func TestEvaluationsOfOthers(t *testing.T) {
 	server := serveSums(t)

@@ -85,7 +85,7 @@ func (c *clerk) repeated() int {
 	return most
 }
 
-// reply is what the policy says in a turn, counted from 1.
+// reply returns the policy's reply in a turn, counted from 1.
 func (c *clerk) reply(prompt string, turn int) string {
 	thought := fmt.Sprintf("<think>\nThis is turn  %d.\n</think>\n\n", turn)
 	shell := fmt.Sprintf("echo  %d", turn)
@@ -142,7 +142,7 @@ func playTasks(t *testing.T, s stage, tokens tokenizer.Tokenizer, framework stri
 	return member, ended
 }
 
-// readPlayed reads what frameworks.py prints.
+// readPlayed reads the output of frameworks.py.
 func readPlayed(out io.Reader) ([]played, error) {
 	var ended []played
 	for decoder := json.NewDecoder(out); decoder.More(); {
@@ -214,7 +214,7 @@ var frameworks = map[string][]string{
 	"pydantic-ai": {"chat", "chat stream", "responses", "responses stream", "messages", "messages stream"},
 }
 
-// TestFrameworksKeepThePrefix has an agent of each framework play 20 turns with a tool in each way in which it asks.
+// TestFrameworksKeepThePrefix runs an agent of each framework for 20 turns with a tool, in each way in which it asks.
 // All tokens that were sampled are kept.
 func TestFrameworksKeepThePrefix(t *testing.T) {
 	tokens := qwen3(t)
@@ -247,7 +247,7 @@ func checkEnded(t *testing.T, ended []played, tasks []string) {
 	}
 }
 
-// TestFrameworksBreakThePrefix has agents that do not only extend their conversation: the causes are counted by name.
+// TestFrameworksBreakThePrefix plays agents that do not only extend their conversation, and counts the causes by name.
 func TestFrameworksBreakThePrefix(t *testing.T) {
 	tokens := qwen3(t)
 	for name, tc := range map[string]struct {
@@ -259,7 +259,7 @@ func TestFrameworksBreakThePrefix(t *testing.T) {
 		// mini-swe-agent leaves out a reply in which it finds no command, and tells the policy so. Qwen3 drops the reasoning
 		// before a message of the user.
 		"a reply without a command": {"mini-swe-agent", "chat " + forgetsCall, map[string]float64{"fork": 1, "format": 1}},
-		// Without tools the results are messages of the user, before each of which Qwen3 drops the reasoning.
+		// Without tools the results are messages of the user, and Qwen3 drops the reasoning before each of them.
 		"reasoning before texts": {"mini-swe-agent", "chat text " + withThoughts, map[string]float64{"format": 5}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -299,8 +299,8 @@ func TestFrameworksRepeatRequests(t *testing.T) {
 	}
 }
 
-// TestFrameworksEndAtLimits has agents reach limits of the run: the turns of a conversation, and the tokens of a
-// prompt. Each ends with the exception that it has for the services' errors.
+// TestFrameworksEndAtLimits runs agents into limits of the run: the turns of a conversation, and the tokens of a
+// prompt. Each agent ends with the exception that it has for the services' errors.
 func TestFrameworksEndAtLimits(t *testing.T) {
 	const turns, promptTokens = 3, 3000
 	tokens := qwen3(t)
@@ -334,7 +334,7 @@ func TestFrameworksEndAtLimits(t *testing.T) {
 	}
 }
 
-// TestAgentsOfOpenAIAskCheckpoints has agents of openai-agents ask the simulator's base model at a server of
+// TestAgentsOfOpenAIAskCheckpoints runs agents of openai-agents that ask the simulator's base model at a server of
 // checkpoints, as kubectl tinker serve is one.
 func TestAgentsOfOpenAIAskCheckpoints(t *testing.T) {
 	address := serveSums(t)

@@ -32,8 +32,8 @@ func (s sums) Model(_ context.Context, name string) (serving.Model, error) {
 	return s.served, nil
 }
 
-// TestOfficialClientsAskCheckpoints has two versions of the official clients ask the simulator's base model at a server
-// of checkpoints, synchronously and asynchronously, with bodies and with streams.
+// TestOfficialClientsAskCheckpoints asks the simulator's base model at a server of checkpoints with two versions of the
+// official clients, synchronously and asynchronously, with bodies and with streams.
 func TestOfficialClientsAskCheckpoints(t *testing.T) {
 	address := serveSums(t)
 	for _, requirements := range []string{"dialects", "dialects-oldest"} {

@@ -97,7 +97,7 @@ type recorded struct {
 	Body     json.RawMessage `json:"body"`
 }
 
-// server answers with canned replies and records what it is asked.
+// server answers with canned replies and records the requests.
 type server struct {
 	t        *testing.T
 	mu       sync.Mutex

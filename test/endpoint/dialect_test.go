@@ -15,14 +15,14 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/tinkersim/simulatortest"
 )
 
-// TestFeaturesOfSkyRLDialect checks every feature of tinkersim's dialect of SkyRL. They are those of SkyRL itself.
+// TestFeaturesOfSkyRLDialect checks that tinkersim's dialect of SkyRL has the features of SkyRL itself.
 func TestFeaturesOfSkyRLDialect(t *testing.T) {
 	_, url := simulatortest.Serve(t, tinkersim.Options{Dialect: dialect.NameSkyRL})
 	compareWithSkyRL(t, url, "0.3.0")
 	checkLateSamples(t, url, true)
 }
 
-// compareWithSkyRL checks every feature of a server, and compares what was found with that of a version of SkyRL.
+// compareWithSkyRL checks every feature of a server, and compares the result with a version of SkyRL.
 func compareWithSkyRL(t *testing.T, url, version string) {
 	t.Helper()
 	var out strings.Builder

@@ -25,8 +25,9 @@ type lateSampler struct {
 	models   int
 }
 
-// checkLateSamples checks what the learner relies on at SkyRL: a sample of older weights changes the model that trains,
-// and one of the weights of an unloaded model changes no other, though the next model has its adapter.
+// checkLateSamples checks the two facts that the learner relies on at SkyRL: a sample of older weights changes the
+// model that trains, and a sample of the weights of an unloaded model changes no other model, though the next model has
+// its adapter.
 func checkLateSamples(t *testing.T, url string, inJSON bool) {
 	t.Helper()
 	api, err := client.New(client.Config{BaseURL: url, APIKey: "tml-skyrl"})

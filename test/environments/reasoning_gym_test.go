@@ -14,7 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestReasoningGymTasks has no task twice among the indexes of a split.
+// TestReasoningGymTasks checks that no task occurs twice among the indexes of a split.
 func TestReasoningGymTasks(t *testing.T) {
 	out, err := exec.CommandContext(t.Context(), "python3", "reasoning_gym_tasks.py",
 		"../../config/samples/environments/reasoning-gym/environment.py").Output()

@@ -39,7 +39,7 @@ type (
 	}
 )
 
-// number is what the environment says, or a default for every day.
+// number returns a number from the environment; usual is the default for every day.
 func number(t testing.TB, name string, usual uint64) uint64 {
 	value := os.Getenv(name)
 	if value == "" {
@@ -111,7 +111,7 @@ func same(t *testing.T, tokens *tokenizer.BPE, names []string, reference []strin
 	t.Logf("%d mismatches in %d comparisons", wrong, compared)
 }
 
-// lists gives random ids, so that characters are incomplete.
+// lists returns lists of random ids, so that characters are incomplete.
 func lists(t testing.TB, ids []int32, share uint64) func(yield func(idsQuestion) bool) {
 	count, made := number(t, "MODELS_TEXTS", 2000)/4/share, newTexts(number(t, "MODELS_SEED", 1), nil)
 	return func(yield func(idsQuestion) bool) {
@@ -127,8 +127,8 @@ func lists(t testing.TB, ids []int32, share uint64) func(yield func(idsQuestion)
 	}
 }
 
-// settings are the files whose splits, normalisers, rules and added tokens are trained with. Llama's are here:
-// its licence keeps its vocabulary out, and its added tokens are like those of the others.
+// settings is the folder of the files with the splits, normalisers, rules and added tokens to train with. Llama's are
+// here: its licence keeps its vocabulary out, and its added tokens are like the tokens of the others.
 const settings = root + "/internal/tokenizer/testdata/golden"
 
 func TestTrainedVocabularies(t *testing.T) {

@@ -45,7 +45,7 @@ type (
 
 const generalFolder = root + "/internal/tokenizer/testdata/general"
 
-// TestGeneralVectors compares the committed vectors with what the reference says today; -update writes them anew.
+// TestGeneralVectors compares the committed vectors with the reference's answers of today; -update writes them anew.
 func TestGeneralVectors(t *testing.T) {
 	if *update {
 		writeGeneralVectors(t)

@@ -20,13 +20,13 @@ import (
 	"testing"
 )
 
-// conversation is what a template renders.
+// conversation is the input of a template.
 type conversation struct {
 	Name      string          `json:"name"`
 	Variables json.RawMessage `json:"variables"`
 }
 
-// conversations are what each template renders.
+// conversations returns the conversations that each template renders.
 func conversations(t *testing.T) []conversation {
 	t.Helper()
 	text, err := os.ReadFile("testdata/conversations.jsonl")

@@ -88,8 +88,8 @@ func madePattern(r *rand.Rand, depth int) string {
 	return b.String()
 }
 
-// TestRegex compares matches with Oniguruma's, on known and made patterns. Patterns may be refused by name here, but
-// what is accepted here must be accepted there, and match the same.
+// TestRegex compares matches with Oniguruma's, on known and made patterns. Patterns may be refused by name here, but a
+// pattern that is accepted here must be accepted there, and match the same.
 func TestRegex(t *testing.T) {
 	t.Parallel()
 	count, seed := number(t, "MODELS_TEXTS", 2000), number(t, "MODELS_SEED", 1)

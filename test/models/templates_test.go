@@ -86,7 +86,8 @@ func templateDifference(q templateQuestion, want templateAnswer) string {
 // recorded is the folder of the snippets whose texts the tests of the package compare with.
 const recorded = root + "/internal/renderer/chattemplate/testdata"
 
-// TestRecordedTemplates checks that jinja2 says what the snippets have recorded. With MODELS_RECORD=1 it records them.
+// TestRecordedTemplates compares jinja2's output with the recorded output of the snippets. With MODELS_RECORD=1 it
+// records the output.
 func TestRecordedTemplates(t *testing.T) {
 	variables, err := os.ReadFile(filepath.Join(recorded, "variables.json"))
 	if err != nil {

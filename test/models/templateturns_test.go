@@ -52,8 +52,8 @@ var scenes = []scene{
 		chat.Message{Role: chat.RoleTool, Content: "4", Name: turnTool.Name, CallID: turnCallID}, []chat.Tool{turnTool}},
 }
 
-// spaced are templates that write a mark behind a reply only once a message follows, and white space before it. A reply
-// that was sampled with the mark alone is not what they write then.
+// spaced has the templates that write a mark behind a reply, and white space before the mark, only once a message
+// follows. A reply that was sampled with the mark alone then differs from their text.
 var spaced = map[string]bool{"llama/Apriel-1.6-15b-Thinker-fixed.jinja": true}
 
 // turnNames are the special tokens that templates call by their purpose.
@@ -234,7 +234,7 @@ func (u *turn) opensReasoning(traits templated.Traits) bool {
 		strings.Count(replied, traits.Reasoning[1]) == strings.Count(opened, traits.Reasoning[1])
 }
 
-// say describes what becomes of a turn. broken is the reason why that contradicts what jinja2 writes; "" for none.
+// say describes what becomes of a turn. broken is the reason why that contradicts jinja2's text; "" if nothing does.
 func (u *turn) say(r *templated.Renderer, tokens tokenizer.Tokenizer) (said, broken string) {
 	traits := r.Traits()
 	switch {

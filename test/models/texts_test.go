@@ -11,7 +11,7 @@ import (
 	"unicode"
 )
 
-// texts makes strings by chance, of what tokenizers stumble over.
+// texts makes random strings of characters that tokenizers get wrong.
 type texts struct {
 	*rand.Rand
 	// names of added tokens.

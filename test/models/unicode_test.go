@@ -16,7 +16,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/tokenizer/split"
 )
 
-// The tables are what the reference says of every code point today.
+// TestTablesAreTheReferences checks that the tables equal the reference's data of every code point today.
 func TestTablesAreTheReferences(t *testing.T) {
 	run(t, root+"/hack/models/unicode_tables.py", "--root", root, "--check")
 }

@@ -19,7 +19,7 @@ import (
 
 var update = flag.Bool("update", false, "write internal/tokenizer/split/testdata anew, as the reference says")
 
-// tricky texts, each of which once was, or could be, cut wrongly.
+// tricky has texts that once were cut wrongly, or could be.
 var tricky = []string{
 	"Hello, world! How's it going?", "it's IT'S it’s x'll'LL'lL'Ll 'tis o'clock'd", "'ſ x'ſy 'K 's's's ''s",
 	"don''t 'RE'rE've'VE'm'M'd'D'x",
@@ -39,7 +39,7 @@ var tricky = []string{
 	"-\u0301 .\u0301a", " '", "' ", "'", "x'", "  's", "\n's", "\r\n\t's",
 }
 
-// TestSplitVectors compares the committed pieces with what the reference says today.
+// TestSplitVectors compares the committed pieces with the reference's pieces of today.
 func TestSplitVectors(t *testing.T) {
 	const name = root + "/internal/tokenizer/split/testdata/pieces.json"
 	vectors := map[string][][]string{}

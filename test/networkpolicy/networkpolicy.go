@@ -84,9 +84,9 @@ func (p Policies) permitsSide(f Flow, side networkingv1.PolicyType) bool {
 	return !selected
 }
 
-// Unused describes each pair of a rule and a pod that it names for which there is no connection. A peer that lists
-// values of a label counts once for each value. Rules without peers, and peers that name no pods, are left out: they
-// are for what is outside of the cluster.
+// Unused describes each pair of a rule and a pod in its peers without a connection. A peer that lists values of a label
+// counts once for each value. Rules without peers, and peers that name no pods, are left out: they are for addresses
+// outside of the cluster.
 func (p Policies) Unused(flows []Flow) []string {
 	var unused []string
 	for _, policy := range p {

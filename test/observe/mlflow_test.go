@@ -119,7 +119,7 @@ func record(t *testing.T, address string) *recorder {
 	return r
 }
 
-// TestMLflow uses one server for what the official package sends and for what the learner sends.
+// TestMLflow sends the requests of the official package and of the learner to one server.
 func TestMLflow(t *testing.T) {
 	address := startMLflow(t)
 	t.Run("record", func(t *testing.T) { checkRecord(t, address) })
@@ -158,8 +158,8 @@ type mlflowRun struct {
 	Metrics      map[string][][2]float64
 }
 
-// checkAttempts sends lines to a real server in three attempts, the second of which loses the answers to its lines, and
-// reads the run with the official package.
+// checkAttempts sends lines to a real server in three attempts, and reads the run with the official package. The second
+// attempt loses the answers to its lines.
 func checkAttempts(t *testing.T, address string) {
 	t.Helper()
 	const last = 700
@@ -213,7 +213,7 @@ func checkAttempts(t *testing.T, address string) {
 	}
 }
 
-// mlflowLines returns lines, a third of which have the metrics of an evaluation.
+// mlflowLines returns lines. Every third has the metrics of an evaluation.
 func mlflowLines(first, last int64) []learner.Line {
 	lines := eventLines(first, last)
 	for i, line := range lines {
@@ -244,7 +244,7 @@ func loseAnswers(t *testing.T, address string, lose bool) http.Handler {
 	})
 }
 
-// TestMLflowRefusesAPassword gives a real server with basic authentication a wrong password.
+// TestMLflowRefusesAPassword opens a real server with basic authentication with a right and with a wrong password.
 func TestMLflowRefusesAPassword(t *testing.T) {
 	address := startMLflow(t, "--app-name", "basic-auth")
 	for password, refused := range map[string]bool{"a long password": false, "wrong": true} {

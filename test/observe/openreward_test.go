@@ -17,8 +17,8 @@ import (
 
 const openRewardRecord = "../../internal/learner/tracking/testdata/openreward.txt"
 
-// TestOpenRewardRecord has the official package upload rollouts to a recording server, and compares with the record
-// that the learner's tests read.
+// TestOpenRewardRecord uploads rollouts to a recording server with the official package, and compares the events with
+// the record that the learner's tests read.
 func TestOpenRewardRecord(t *testing.T) {
 	server := openrewardtest.New()
 	defer server.Close()

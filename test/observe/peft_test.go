@@ -114,7 +114,7 @@ func TestTransformersTokens(t *testing.T) {
 }
 
 // TestTransformersLogprobs trains adapters, and compares the log-probabilities of 20 prompts under base and adapter
-// with those of the simulator's trainer. It trains far enough that the adapter decides them.
+// with the log-probabilities of the simulator's trainer. It trains far enough that the adapter decides them.
 func TestTransformersLogprobs(t *testing.T) {
 	base := exportedBase(t)
 	for name, config := range map[string]model.Config{

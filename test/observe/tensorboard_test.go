@@ -28,7 +28,7 @@ import (
 
 const tensorBoardRecord = "../../internal/learner/tracking/tfevents/testdata/scalars.tfevents"
 
-// python runs a script of this folder in the Python environment of requirements/NAME.txt, and returns what it prints.
+// python runs a script of this folder in the Python environment of requirements/NAME.txt, and returns its output.
 func python(t *testing.T, requirements string, arguments ...string) []byte {
 	t.Helper()
 	command := exec.CommandContext(t.Context(), filepath.Join(venv(t, requirements), "bin", "python"), arguments...)
@@ -41,7 +41,7 @@ func python(t *testing.T, requirements string, arguments ...string) []byte {
 	return output
 }
 
-// TestTensorBoardRecord has the official package write the events of the learner's test, and compares the files.
+// TestTensorBoardRecord writes the events of the learner's test with the official package, and compares the files.
 func TestTensorBoardRecord(t *testing.T) {
 	written := filepath.Join(t.TempDir(), "events.out.tfevents.1")
 	python(t, "tensorboard", "tensorboard_calls.py", "write", written)
@@ -102,8 +102,8 @@ func attempt(t *testing.T, dir string, number int32, lines []learner.Line) {
 	}
 }
 
-// TestTensorBoardReadsAttempts writes the event files of two attempts, of which the second makes steps again, and reads
-// them with TensorBoard's package, and with a TensorBoard that has read the first attempt's files before.
+// TestTensorBoardReadsAttempts writes the event files of several attempts, which make steps again, and reads them with
+// TensorBoard's package, and with a TensorBoard that has read the first attempt's files before.
 func TestTensorBoardReadsAttempts(t *testing.T) {
 	dir := t.TempDir()
 	attempt(t, dir, 1, eventLines(0, 300))

@@ -69,7 +69,7 @@ func folder(t testing.TB) string {
 	return ""
 }
 
-// add decodes an object; those of other kinds are left out.
+// add decodes an object, and ignores objects of other kinds.
 func (s *Sample) add(t testing.TB, path string, document []byte) {
 	t.Helper()
 	var object struct {

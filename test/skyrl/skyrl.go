@@ -25,7 +25,7 @@ type Release struct {
 	Version string
 	// environment is the name of its Python environment.
 	environment string
-	// Supported, Ignored and Unsupported are what the first attempt of a plain run finds there.
+	// Supported, Ignored and Unsupported are the features that the first attempt of a plain run finds there.
 	Supported, Ignored, Unsupported []string
 }
 

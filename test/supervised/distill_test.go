@@ -15,7 +15,7 @@ import (
 const recordedSteps = "../../internal/rl/distill/testdata/cookbook.jsonl.gz"
 
 // TestTeachersAreThoseOfTheCookbook trains with the cookbook's train_on_policy.py, with two teachers that are other
-// models of the simulator, and compares what its arithmetic made of the recorded samples and log-probabilities.
+// models of the simulator, and compares the results of its arithmetic on the recorded samples and log-probabilities.
 func TestTeachersAreThoseOfTheCookbook(t *testing.T) {
 	url := serve(t)
 	for i, c := range versions(t) {

@@ -6,6 +6,6 @@
 // at a simulator, and the advantages of distillation/train_on_policy.py. It also prints the CPU of a supervised step
 // beside the cookbook's.
 //
-// The recorded examples and steps in the testdata of internal/supervised and internal/rl/distill, which the unit tests
-// read, come from here: they must be what the packages say today. With -update, the test writes them.
+// The tests write the recorded examples and steps in the testdata of internal/supervised and internal/rl/distill, which
+// the unit tests read: the records must equal the packages' output of today. With -update, the tests write them.
 package supervised

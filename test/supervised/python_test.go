@@ -30,7 +30,7 @@ const (
 // cookbook is an installed version of tinker-cookbook.
 type cookbook struct {
 	name, python string
-	// path is a folder with packages that replace those of the environment, or empty.
+	// path is a folder with packages that replace the packages of the environment, or empty.
 	path string
 }
 
@@ -76,8 +76,8 @@ func read(t *testing.T, file string) string {
 	return string(data)
 }
 
-// run runs a script and returns what it printed. Its hub is the simulator at url, and its proxy does not exist, so that
-// it cannot reach any other network.
+// run runs a script and returns its output. Its hub is the simulator at url, and its proxy does not exist, so that it
+// cannot reach any other network.
 func (c cookbook) run(t *testing.T, url string, arguments ...string) []byte {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), c.python, arguments...)
@@ -115,8 +115,8 @@ func write(t *testing.T, config any) string {
 	return file
 }
 
-// serve runs a simulator in a process of its own, so that the CPU of this process is that of the client, and returns
-// its URL. It also serves models with other vocabularies, given as NAME=FILE.
+// serve runs a simulator in a process of its own, so that this process uses only the client's CPU, and returns its URL.
+// It also serves models with other vocabularies, given as NAME=FILE.
 func serve(t *testing.T, vocabularies ...string) string {
 	t.Helper()
 	program := filepath.Join(t.TempDir(), "tinkersim")

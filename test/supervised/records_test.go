@@ -21,8 +21,8 @@ const (
 	tokenizers       = "../../internal/renderer/families/testdata/tokenizers"
 )
 
-// TestRecordedExamples checks that the examples that the unit tests of internal/supervised compare with are those of
-// both versions, and of the renderers that only the next version has.
+// TestRecordedExamples compares the examples that the unit tests of internal/supervised read with the examples of both
+// versions, and of the renderers that only the next version has.
 func TestRecordedExamples(t *testing.T) {
 	for i, c := range versions(t) {
 		t.Run(c.name, func(t *testing.T) {

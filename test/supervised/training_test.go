@@ -56,7 +56,7 @@ type training struct {
 	MaxLength    int     `json:"max_length"`
 }
 
-// result is what a training came to.
+// result is the result of a training.
 type result struct {
 	State string `json:"state"`
 	// CPU is the client's, in seconds a step, from the end of the first step to the end of the last.
@@ -332,7 +332,7 @@ type rows struct {
 	lines   [][]byte
 	builder *supervised.Builder
 	batches supervised.Batches
-	// first is the order of the file's builder, and epochs that of each epoch, which permutes the first.
+	// first is the order of the file's builder, and epochs the order of each epoch, which permutes the first.
 	first  []uint32
 	epochs [][]uint32
 }

@@ -31,7 +31,7 @@ import (
 // mostHeap is how many bytes a page may take in the browser.
 const mostHeap = 300 << 20
 
-// running returns a function that reads the transcripts that another function makes as those of a pod that runs: as
+// running returns a function that reads the transcripts of another function like the transcripts of a pod that runs: as
 // deliveries over HTTP.
 func running(t *testing.T, made site.ReadFunc) site.ReadFunc {
 	t.Helper()

@@ -40,7 +40,7 @@ var pictures = flag.String("pictures", "", "keep the pictures of the pages in th
 
 var report = flag.String("report", "", "append what was measured to this `FILE`, which the target prints")
 
-// say says what was measured: the target prints the output of tests that fail alone.
+// say reports a measurement: the target prints only the output of tests that fail.
 func say(t *testing.T, format string, args ...any) {
 	t.Helper()
 	t.Logf(format, args...)
@@ -129,7 +129,7 @@ func openPages(t *testing.T, pages *site.Site) *tab {
 	return b
 }
 
-// note keeps what a page complains of, and what it loads.
+// note keeps a page's complaints and the addresses that it loads.
 func (b *tab) note(event any) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -203,10 +203,10 @@ func (b *tab) await(t *testing.T, expression string) {
 
 const stuck = "/runs/research/" + uitest.Stuck
 
-// views are the pages that are looked at, and what says that a page is whole.
+// views has the pages to look at. whole is true in a page that is complete.
 var views = []struct {
 	name, path, whole string
-	// height is that of the window, where the picture is in the README.
+	// height is the height of the window if the README has the picture.
 	height int64
 }{
 	{"runs", "/", `document.querySelectorAll("#runs svg.spark").length > 4`, 600},
@@ -295,7 +295,7 @@ func TestHostileTexts(t *testing.T) {
 	b.expectClean(t)
 }
 
-// TestLiveParts are replaced where they change, and what a person does there is kept.
+// TestLiveParts checks that parts of a page are replaced if they change, and keep a person's input.
 func TestLiveParts(t *testing.T) {
 	b := open(t, read)
 	b.do(t, chromedp.Navigate(b.host+"/"))
@@ -305,7 +305,7 @@ func TestLiveParts(t *testing.T) {
 		window.top0 = document.querySelector("#rows").getBoundingClientRect().top;
 		document.querySelector("#rows").lastElementChild.remove()`, nil))
 	b.do(t, chromedp.Evaluate(`document.querySelector("#rows tr td.num.wide:last-child").textContent = "old"`, nil))
-	// What the server has sent is the same, so that nothing is replaced: the script remembers what it was sent.
+	// The server has sent the same, so that nothing is replaced: the script remembers what the server sent last.
 	b.await(t, `document.getElementById("pulse").textContent === "live"`)
 	if !is[bool](t, b, `document.getElementById("pick-research_too-hot").checked`) {
 		t.Error("a tick is lost")

@@ -31,7 +31,7 @@ import (
 
 const samples = "../../../config/samples/environments"
 
-// interpreter returns the Python of a virtual environment with what an adapter's requirements file names.
+// interpreter returns the Python of a virtual environment with the packages of an adapter's requirements file.
 func interpreter(t *testing.T, adapter string) string {
 	t.Helper()
 	requirements, err := filepath.Abs(filepath.Join(samples, adapter, "requirements.txt"))

@@ -29,7 +29,7 @@ const next = "tinker_cookbook==0.6.1"
 // checks are the builders of check.py, and how many groups of each are played.
 var checks = map[string]int{"arithmetic": 6, "guess_number": 4, "twenty_questions": 2, "text_arena": 8, "drawn": 6}
 
-// interpreter returns the Python that has what the adapter's requirements name, and the folder of the cookbook's next
+// interpreter returns the Python with the packages of the adapter's requirements, and the folder of the cookbook's next
 // version.
 func interpreter(t *testing.T) (python, nextVersion string) {
 	t.Helper()

@@ -23,7 +23,7 @@ type Config struct {
 	Equal bool
 	// Repeat hashes how often the episode has asked the same before.
 	Repeat bool
-	// Adopt has a request continue an equal one whose client has gone, and AdoptOpen any equal one.
+	// Adopt lets a request continue an equal one if the client of that one has gone, and AdoptOpen any equal one.
 	Adopt, AdoptOpen bool
 	// ByDigest numbers branches by their first requests, at the end. Otherwise they are numbered as they begin.
 	ByDigest bool

@@ -76,7 +76,7 @@ func lag2AfterFault(c *protocol.Config) {
 // perStep gives each step a range of slots, refills included.
 func perStep(c *protocol.Config) { c.Refill = protocol.RefillPerStep }
 
-// giveSlots gives each step two slots where steps have ranges of their own.
+// giveSlots sets two slots for each step if steps have ranges of their own.
 func giveSlots(c *protocol.Config) {
 	if c.Refill == protocol.RefillPerStep {
 		c.Slots = 2 * c.Steps

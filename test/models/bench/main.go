@@ -7,8 +7,8 @@
 //
 //	go run ./test/models/bench -python "$(hack/models/python.sh)" -tokenizers DIR
 //
-// DIR has released vocabularies; without it some are trained on the spot, which are smaller. A second row of a family
-// is what its vocabulary takes without a program for its patterns.
+// DIR has released vocabularies; without it, the command trains smaller ones. A second row of a family
+// is the speed of its vocabulary without a program for its patterns.
 package main
 
 import (

@@ -82,7 +82,7 @@ func worked() time.Duration {
 	return time.Duration(usage.Utime.Nano() + usage.Stime.Nano())
 }
 
-// loading is what a process of its own says of loading a file.
+// loading is the time and the memory that a process of its own reports for loading a file.
 type loading struct{ Milliseconds, Megabytes float64 }
 
 func loadElsewhere(ctx context.Context, v vocabulary) (l loading, err error) {
