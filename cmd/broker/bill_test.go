@@ -12,7 +12,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/endpoint"
 )
 
-// TestMetricsOfABill has no values before the first bill: an endpoint may have none.
+// TestMetricsOfABill checks that the metrics have no values before the first bill: an endpoint may have no bills.
 func TestMetricsOfABill(t *testing.T) {
 	m := newMetrics(&process{options: options{endpoint: "prod"}})
 	if n := testutil.CollectAndCount(m.billed) + testutil.CollectAndCount(m.billDifference); n != 0 {

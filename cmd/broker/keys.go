@@ -17,7 +17,7 @@ const (
 	tokenKeyFile = "token-key"
 )
 
-// keys are what the Secret of a broker has.
+// keys are the values of a broker's Secret.
 type keys struct {
 	api   string
 	token []byte

@@ -29,7 +29,7 @@ const (
 	checkPatience = 20 * time.Second
 	// drainPatience is how long requests may take that are in progress when the process ends. Polls end at once.
 	drainPatience = 4 * time.Second
-	// sweepEvery is how often the broker forgets what does not count any more.
+	// sweepEvery is the interval at which the broker forgets records that no longer count.
 	sweepEvery = time.Minute
 	// lockEvery is how often the lock of the records is tried.
 	lockEvery = 100 * time.Millisecond

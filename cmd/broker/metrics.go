@@ -20,8 +20,8 @@ type metrics struct {
 	registry *prometheus.Registry
 	requests *prometheus.CounterVec
 	seconds  *prometheus.HistogramVec
-	// billed is what the Tinker endpoint bills for the last hour, and billDifference how much more that is than the broker
-	// counted. They have no value where the endpoint gives no bills.
+	// billed is the Tinker endpoint's bill for the last hour, and billDifference how much more that is than the broker
+	// counted. They have no value if the endpoint has no bills.
 	billed, billDifference *prometheus.GaugeVec
 }
 

@@ -11,11 +11,11 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/endpoint"
 )
 
-// spent are metrics of what a broker has counted since midnight. They come from its records: a broker that takes over
-// continues them.
+// spent are metrics of the usage that a broker has counted since midnight. They come from its records: a broker that
+// takes over continues them.
 type spent struct {
 	usd, tokens *prometheus.Desc
-	// usage returns what was counted on a day.
+	// usage returns the usage of a day.
 	usage func(day time.Time) []endpoint.Usage
 	now   func() time.Time
 }
@@ -23,7 +23,7 @@ type spent struct {
 // spender has the labels of the metrics: who spends, on what.
 type spender struct{ namespace, model, user string }
 
-// amount is what a spender has spent.
+// amount is the usage of a spender.
 type amount struct {
 	usd    float64
 	tokens int64

@@ -26,7 +26,7 @@ const (
 	writtenLife = 60 * time.Hour
 )
 
-// accounts write what the broker counts to the ConfigMaps of the days.
+// accounts write the broker's usage to the ConfigMaps of the days.
 type accounts struct {
 	maps     corev1client.ConfigMapInterface
 	endpoint string
@@ -40,7 +40,7 @@ func newAccounts(o options, core corev1client.ConfigMapsGetter, m *meter.Meter) 
 	return &accounts{maps: core.ConfigMaps(o.namespace), endpoint: o.endpoint, meter: m, written: map[time.Time]string{}}
 }
 
-// restore takes over what an earlier broker wrote, where the records have less.
+// restore takes over the usage that an earlier broker wrote, where the records have less.
 func (a *accounts) restore(ctx context.Context, now time.Time) error {
 	var rows []endpoint.Usage
 	for i := range restoredDays {

@@ -106,7 +106,7 @@ func (s *shown) String() string {
 	return s.data.String()
 }
 
-// TestSignalsEndTop sends signals to a live screen: one ends it, and so do two at once, the second of which arrives
+// TestSignalsEndTop sends signals to a live screen: one ends it, and so do two at once, even if the second arrives
 // while the first is handled.
 func TestSignalsEndTop(t *testing.T) {
 	const longest = time.Minute
@@ -148,8 +148,8 @@ func TestSignalsEndTop(t *testing.T) {
 	}
 }
 
-// TestReaderThatEndsLeavesNoFiles has a trial write to a pipe that nobody reads any more, as with `| head -1`: the
-// trial removes its folder, in which the values of Secrets are.
+// TestReaderThatEndsLeavesNoFiles writes a trial to a pipe that nobody reads any more, as with `| head -1`: the trial
+// removes its folder, which has the values of Secrets.
 func TestReaderThatEndsLeavesNoFiles(t *testing.T) {
 	reader, writer, err := os.Pipe()
 	if err != nil {

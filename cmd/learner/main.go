@@ -70,7 +70,7 @@ func main() {
 	os.Exit(verdict.Cause.ExitCode())
 }
 
-// run runs a learner with what the pod was given, until it ends.
+// run runs a learner with the pod's options until it ends.
 func run(o options, logger *slog.Logger) contract.Verdict {
 	config, err := configure(o, logger)
 	if errors.Is(err, errNoKey) {

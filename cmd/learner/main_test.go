@@ -62,7 +62,7 @@ func TestVerdictWithoutRunFile(t *testing.T) {
 	}
 }
 
-// TestVerdictWithEmptyKey has the run wait for a key rather than fail.
+// TestVerdictWithEmptyKey checks that the run waits for a key and does not fail.
 func TestVerdictWithEmptyKey(t *testing.T) {
 	t.Setenv("TINKER_API_KEY", "")
 	credentials, err := contract.DeriveCredentials(bytes.Repeat([]byte{1}, 32), "uid")

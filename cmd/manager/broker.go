@@ -38,7 +38,7 @@ func (f *brokerFlags) add(set *flag.FlagSet, o *options) {
 	set.StringVar(&f.storageSize, "broker-storage-size", "1Gi", "Size of the records of a broker.")
 }
 
-// read reads what the flags have.
+// read reads the values of the flags.
 func (f *brokerFlags) read(o *options) error {
 	o.endpoints.Names = list(f.names)
 	if !o.endpoints.Enabled {

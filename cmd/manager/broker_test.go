@@ -11,7 +11,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// TestBrokerFlags reads what brokers are made with, and refuses what cannot be served.
+// TestBrokerFlags reads the flags of brokers, and refuses endpoints that cannot be served.
 func TestBrokerFlags(t *testing.T) {
 	key := "--manager-key-file=" + keyFile(t, 32)
 	const namespace = "--leader-election-namespace=operator"

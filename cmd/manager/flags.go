@@ -151,7 +151,7 @@ func parse(set *flag.FlagSet, args []string) (options, error) {
 	return o, err
 }
 
-// addImages adds the flags of the images of pods, and of what is installed into them.
+// addImages adds the flags of the images of pods, and of the package index.
 func addImages(set *flag.FlagSet, o *options) {
 	set.StringVar(&o.image, "image", "", "Image of learner, worker and probe pods; it holds /learner and /rollout. "+
 		"Required.")

@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// TestManagerEndsWhenItsKeyChanges compares what the file of the key has after a while with the key at the start.
+// TestManagerEndsWhenItsKeyChanges compares the key in the file after a while with the key at the start.
 func TestManagerEndsWhenItsKeyChanges(t *testing.T) {
 	write := func(n int) func(t *testing.T, file string) {
 		return func(t *testing.T, file string) {

@@ -31,7 +31,7 @@ const (
 	exitUnavailable = 75
 )
 
-// environ is what the program takes from its environment.
+// environ is the program's environment: its arguments, variables and streams.
 type environ struct {
 	args           []string
 	getenv         func(string) string
@@ -81,7 +81,7 @@ type exitError struct {
 // Error implements error.
 func (e *exitError) Error() string { return e.err.Error() }
 
-// Unwrap gives the cause.
+// Unwrap returns the cause.
 func (e *exitError) Unwrap() error { return e.err }
 
 // configError marks an error that starting the program again would not fix. One that a program of another build would

@@ -190,7 +190,7 @@ func TestWorkerWithEmptyKey(t *testing.T) {
 type idleLearner struct {
 	play   contract.Play
 	hellos chan string
-	// version is that of the exchange, and playVersion that of what is played; 0 is the present one.
+	// version is the version of the exchange, and playVersion the version of the play settings; 0 is the present one.
 	version, playVersion int
 }
 

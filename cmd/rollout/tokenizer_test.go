@@ -19,7 +19,8 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/tinkersim/model"
 )
 
-// reportingLearner is an idle learner that passes on what workers report of their data, and that they ask for leases.
+// reportingLearner is an idle learner that passes on the workers' problems with their data, and their requests for
+// leases.
 type reportingLearner struct {
 	idleLearner
 	problems chan problem.Problem

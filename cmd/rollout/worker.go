@@ -129,7 +129,7 @@ func awaitOtherPod(ctx context.Context, patience time.Duration, logger *slog.Log
 // whose pod exited with 0, and the run would have one worker less to its end.
 var errStopped = &exitError{code: exitUnavailable, err: errors.New("stopped")}
 
-// parts are what a worker is made of.
+// parts are the parts of a worker.
 type parts struct {
 	client *exchange.Client
 	groups *groupstore.Store

@@ -17,7 +17,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/runner/protocol"
 )
 
-// raw is a caller that writes what it wants.
+// raw is a caller that may write anything.
 type raw struct {
 	t   *testing.T
 	net net.Conn
@@ -52,7 +52,7 @@ func (r *raw) say(lines string) string {
 	return string(m.Type)
 }
 
-// TestCallersThatAreWrong has callers break every rule. None of them disturbs the next.
+// TestCallersThatAreWrong breaks every rule by callers. None of them disturbs the next.
 func TestCallersThatAreWrong(t *testing.T) {
 	h := startRunner(t)
 	const hello = `{"type":"hello","versions":[1]}` + "\n"
@@ -141,7 +141,7 @@ func TestCallerThatDoesNotRead(t *testing.T) {
 	}
 }
 
-// TestRunnerThatIsNotProcess1 has the runner be a process like others: it also finds all descendants.
+// TestRunnerThatIsNotProcess1 runs the runner as a process like others: it also finds all descendants.
 func TestRunnerThatIsNotProcess1(t *testing.T) {
 	h := tryRunner(t, false, "")
 	if h == nil {

@@ -27,8 +27,8 @@ def reward(row, reply):
     return float(found)
 `
 
-// TestClaimedRunner has a runner begin before a run exists, as that of a warm pod does. It admits nobody until the
-// digest of a token appears, and then the holder of that token for good. Each call has an empty directory.
+// TestClaimedRunner starts a runner before a run exists, as a warm pod does. The runner admits nobody until the digest
+// of a token appears, and then only the holder of that token. Each call has an empty directory.
 func TestClaimedRunner(t *testing.T) {
 	needPython(t)
 	folder, err := os.MkdirTemp("", "claim-") // that of a test is closed to the user of the runner

@@ -43,7 +43,7 @@ func (s *served) accept(conn net.Conn) {
 	}()
 }
 
-// says greets whoever connects, and then gives back what it is sent.
+// says greets every connection, and then echoes its bytes.
 func says(word string) func(net.Conn) {
 	return func(conn net.Conn) {
 		if _, err := conn.Write([]byte(word)); err == nil {
@@ -65,8 +65,8 @@ func callThrough(t *testing.T, p *client.Program, code string, s *served) (spawn
 	return left, err
 }
 
-// TestGatewayThroughTheRunner has agents of two callers, which share a program, each reach the gateway of their own
-// caller: with connections that either end closes, and with more bytes than any buffer has.
+// TestGatewayThroughTheRunner runs agents of two callers that share a program. Each agent reaches the gateway of its
+// own caller: with connections that either end closes, and with more bytes than any buffer has.
 func TestGatewayThroughTheRunner(t *testing.T) {
 	needPython(t)
 	_, at := startRemote(t)
@@ -110,8 +110,8 @@ print(word, s.recv(9).decode())`,
 	all.Wait()
 }
 
-// TestGatewayIsConfined has an agent whose network is its gateway reach that of its own call, and neither that of
-// another call nor the runner.
+// TestGatewayIsConfined checks that an agent with its gateway as the only network reaches the gateway of its own call,
+// and neither the gateway of another call nor the runner.
 func TestGatewayIsConfined(t *testing.T) {
 	needPython(t)
 	if found := isolation.Find(); !found.Notifies {
@@ -147,7 +147,7 @@ for a in ("`+<-others+`", "`+at.TCP+`"):
 	}
 }
 
-// TestGatewayOfHostileAgents has an agent open connections as fast as it can, leave its replies unread, and send
+// TestGatewayOfHostileAgents runs agents that open connections as fast as they can, leave their replies unread, or send
 // without end. Another call has its replies meanwhile, and nothing is left afterwards.
 func TestGatewayOfHostileAgents(t *testing.T) {
 	needPython(t)
@@ -274,9 +274,9 @@ func reset(conn *net.TCPConn) {
 	_ = conn.Close()
 }
 
-// TestGatewayThatBreaks has the connection between worker and runner break while an agent waits for its reply: for both
-// ends, for either one, without a reset, and before it is made. The call fails for that reason, whatever the agent
-// makes of it, and another call of the same program succeeds.
+// TestGatewayThatBreaks breaks the connection between worker and runner while an agent waits for its reply: for both
+// ends, for either one, without a reset, and before it is made. The call fails for that reason, however the agent
+// handles it, and another call of the same program succeeds.
 func TestGatewayThatBreaks(t *testing.T) {
 	needPython(t)
 	_, at := startRemote(t)
@@ -324,8 +324,8 @@ except OSError as e:
 	}
 }
 
-// TestProgramsLeaveRoomForCallers has somebody on the runner's own address hold all connections that it gets without a
-// hello. A caller from another address is served.
+// TestProgramsLeaveRoomForCallers holds, from the runner's own address, all connections that one gets without a hello.
+// A caller from another address is served.
 func TestProgramsLeaveRoomForCallers(t *testing.T) {
 	_, at := startRemote(t)
 	for range 600 {

@@ -17,14 +17,14 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/runner/python"
 )
 
-// hostileLimits stop what a hostile program does before the machine feels it.
+// hostileLimits stop a hostile program before the machine feels it.
 var hostileLimits = protocol.Limits{
 	StartSeconds: 30, CallSeconds: 60, MemoryBytes: 200 << 20, AddressSpaceBytes: 190 << 20, Processes: 12,
 	OutputBytes: 1 << 20,
 	OpenFiles:   64, FileBytes: 8 << 20, ScratchBytes: 24 << 20, ScratchFiles: 500, LineBytes: 1 << 20, Questions: 16,
 }
 
-// hostileCode does what its row says.
+// hostileCode runs the function that its row names.
 const hostileCode = `
 import os, signal, subprocess, sys, time, ctypes, socket, json
 
@@ -300,8 +300,8 @@ func checkFault(t *testing.T, err error, want fault) *client.Failure {
 	return failure
 }
 
-// TestHostileCalls has one program do all that a call can do to it. Each call ends as the fault that it is, and the
-// next call of the same program is answered.
+// TestHostileCalls makes calls of one program that attack it in every way. Each call ends as the fault that it is, and
+// the next call of the same program is answered.
 func TestHostileCalls(t *testing.T) {
 	h := startRunner(t)
 	outside := filepath.Join(h.dir, "outside")

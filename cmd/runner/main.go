@@ -3,8 +3,8 @@
 
 //go:build linux
 
-// The runner is process 1 of the container that runs what users write: it starts programs for a worker, bounds them and
-// has them answer calls. docs/runner.md describes it.
+// The runner is process 1 of the container that runs the code of users: it starts programs for a worker, bounds them
+// and has them answer calls. docs/runner.md describes it.
 package main
 
 import (

@@ -105,7 +105,7 @@ func needPython(t testing.TB) {
 }
 
 // maxTasks is the outer guard of the suite: the user of a runner has no more threads and processes than that. runners
-// counts the runners, each of which has a user of its own: a fork bomb at one must not keep another from a fork.
+// counts the runners. Each has a user of its own: a fork bomb at one must not keep another from a fork.
 const maxTasks = 200
 
 var runners atomic.Int64

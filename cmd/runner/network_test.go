@@ -20,7 +20,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/runner/spawn"
 )
 
-// greeting is what a server of a test says to whom it accepts.
+// greeting is the first message of a test's server to each connection.
 const greeting = "hello"
 
 // greet serves an address, and counts who comes.
@@ -109,7 +109,7 @@ def tried(name, do):
     print(name, "done")
 `
 
-// agentNetwork is what agents do with a network that is the gateway alone.
+// agentNetwork has the actions of agents in a network that has only the gateway.
 var agentNetwork = map[string]struct{ code, want string }{
 	"the gateway": {`
 s = socket.create_connection(gateway)
@@ -213,8 +213,8 @@ over = True; flips.join()
 print(ends <= {"done", "EACCES"})`, "True"},
 }
 
-// TestNetworkOfAgents requires that agents reach the gateway, and nothing else: neither what listens on the same
-// machine, nor what does elsewhere.
+// TestNetworkOfAgents requires that agents reach the gateway, and nothing else: neither a server on the same machine
+// nor a server elsewhere.
 func TestNetworkOfAgents(t *testing.T) {
 	inSandboxes(t, func(t *testing.T, _ *host, c *client.Client) {
 		if c.Isolation.Level == isolation.RuntimeClass {

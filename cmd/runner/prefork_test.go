@@ -45,7 +45,7 @@ func writeModules(t testing.TB, files map[string]string) string {
 	return dir
 }
 
-// startCommand starts a command, and returns what its program says of itself.
+// startCommand starts a command, and returns its program's report of the start.
 func startCommand(t testing.TB, c *client.Client, name string, config spawn.Config,
 	edit func(*protocol.Spec)) (*client.Program, spawn.Start) {
 	t.Helper()
@@ -90,7 +90,7 @@ func runCommand(t testing.TB, p *client.Program, env map[string]string) (spawn.R
 // sharedModule notes in which process it was imported.
 const sharedModule = "import os\nIMPORTED_BY = os.getpid()\n"
 
-// preforkScript says what a process finds. Nothing of that may differ between a fork and a process of its own.
+// preforkScript reports the surroundings of a process. None of them may differ between a fork and a process of its own.
 const preforkScript = `
 import shared
 import json, os, random, resource, signal, sys, tempfile
@@ -131,7 +131,7 @@ func TestForkedCommands(t *testing.T) {
 			"a module": {python3, "-m", "pack", "--one"},
 			"a text":   {python3, "-u", "-c", preforkScript, "--one"},
 		} {
-			// The variable TASK, of which no import was told, has a call start afresh.
+			// No import was told of the variable TASK, so that it has a call start afresh.
 			afresh, _ := startCommand(t, c, name+" afresh", spawn.Config{Command: command}, edit)
 			forked, said := startCommand(t, c, name, spawn.Config{Command: command, Variables: []string{"TASK"}}, edit)
 			if said.Afresh != "" || !strings.Contains(strings.Join(said.Modules, " "), "shared") {
@@ -160,7 +160,7 @@ func TestForkedCommands(t *testing.T) {
 	})
 }
 
-// withoutPaths returns what a script has found, with one name for the directories of calls.
+// withoutPaths returns the report of a script, with one name for the directories of calls.
 func withoutPaths(t *testing.T, r spawn.Result) map[string]any {
 	t.Helper()
 	var found map[string]any
@@ -218,7 +218,7 @@ func TestErrorsOfForkedCommands(t *testing.T) {
 	}
 }
 
-// TestImportsThatAreNotShared has each call import a module itself that would be another one for each call.
+// TestImportsThatAreNotShared checks that each call imports a module itself if the module would differ between calls.
 func TestImportsThatAreNotShared(t *testing.T) {
 	needPython(t)
 	modules := map[string]string{
@@ -274,8 +274,8 @@ func TestImportsThatAreNotShared(t *testing.T) {
 	}
 }
 
-// TestForksThatAreHostile has a fork do what it can to the process that it is a fork of, and to the one above. The next
-// call is another episode, and finds nothing of that.
+// TestForksThatAreHostile runs forks that attack the process that they are forks of, and the one above. The next call
+// is another episode, and finds no trace of the attack.
 func TestForksThatAreHostile(t *testing.T) {
 	inSandboxes(t, func(t *testing.T, h *host, c *client.Client) {
 		gateway, _ := greet(t, "tcp", "127.0.0.1:0")

@@ -56,7 +56,8 @@ func TestQuestionsReachTheCaller(t *testing.T) {
 	}
 }
 
-// TestEvidenceOfAProcessThatEnded reads how a process ended, what it used and what it printed last.
+// TestEvidenceOfAProcessThatEnded checks the evidence of a process that ended: how it ended, its usage, and its last
+// output.
 func TestEvidenceOfAProcessThatEnded(t *testing.T) {
 	const code = `
 import os
@@ -78,7 +79,7 @@ def reward(row, reply):
 	}
 }
 
-// TestQuestionsAreBounded has an episode ask more at once than its limit.
+// TestQuestionsAreBounded runs an episode that asks more questions at once than its limit.
 func TestQuestionsAreBounded(t *testing.T) {
 	c := startRunner(t).dial(t)
 	p := start(t, c, "episodes", python.Function{Code: asyncCode}, protocol.Spec{Limits: protocol.Limits{Questions: 16}})
@@ -90,8 +91,8 @@ func TestQuestionsAreBounded(t *testing.T) {
 	checkFault(t, err, fault{code: protocol.CodeProtocol, breach: protocol.CodeTooManyQuestions})
 }
 
-// TestForgedAnswerOfItsOwnCall has code answer its call itself, and then return. The process has broken the protocol,
-// and a call that it was given meanwhile is repeated.
+// TestForgedAnswerOfItsOwnCall runs code that answers its call itself, and then returns. The process has broken the
+// protocol, and a call that it was given meanwhile is repeated.
 func TestForgedAnswerOfItsOwnCall(t *testing.T) {
 	const forged = `
 def own_result():
@@ -115,7 +116,7 @@ def own_result():
 	}
 }
 
-// TestProcessesThatDieTakeNoOtherCallsWithThem has ten calls share a process, of which two end it. The other eight are
+// TestProcessesThatDieTakeNoOtherCallsWithThem makes ten calls share a process. Two of them end it. The other eight are
 // repeated, with the same answers to their questions.
 func TestProcessesThatDieTakeNoOtherCallsWithThem(t *testing.T) {
 	c := startRunner(t).dial(t)

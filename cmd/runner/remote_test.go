@@ -115,7 +115,7 @@ func TestRemoteRefusesOthers(t *testing.T) {
 	}
 }
 
-// TestRemoteKeepsItsSecrets has a program look for what the runner was given.
+// TestRemoteKeepsItsSecrets runs a program that looks for the runner's key and token.
 func TestRemoteKeepsItsSecrets(t *testing.T) {
 	needPython(t)
 	h, at := startRemote(t)
@@ -191,7 +191,7 @@ func TestRemoteCallersShareAProgram(t *testing.T) {
 	processOf(other)
 }
 
-// TestRemoteCallersAreApart has two callers use the same names and ids, with questions and sessions.
+// TestRemoteCallersAreApart runs two callers with the same names and ids, with questions and sessions.
 func TestRemoteCallersAreApart(t *testing.T) {
 	needPython(t)
 	_, at := startRemote(t)
@@ -232,7 +232,7 @@ async def episode(row, policy, seed):
 	}
 }
 
-// TestRemoteCallerThatLeaves has a caller leave while its call runs, and expects the process free for another one.
+// TestRemoteCallerThatLeaves ends a caller while its call runs, and expects the process to be free for another one.
 func TestRemoteCallerThatLeaves(t *testing.T) {
 	needPython(t)
 	_, at := startRemote(t)

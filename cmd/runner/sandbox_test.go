@@ -20,13 +20,13 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/runner/protocol"
 )
 
-// sandboxLimits stop what a hostile program does before the machine feels it.
+// sandboxLimits stop a hostile program before the machine feels it.
 var sandboxLimits = protocol.Limits{
 	CallSeconds: 20, CPUSeconds: 2, MemoryBytes: 200 << 20, AddressSpaceBytes: 190 << 20, Processes: 12,
 	OutputBytes: 1 << 20, OpenFiles: 64, FileBytes: 8 << 20, ScratchBytes: 24 << 20, ScratchFiles: 500,
 }
 
-// inSandboxes runs a test with what the machine has, and as on a machine without Landlock.
+// inSandboxes runs a test with the isolation of the machine, and as on a machine without Landlock.
 func inSandboxes(t *testing.T, test func(t *testing.T, h *host, c *client.Client)) {
 	needPython(t)
 	for name, mask := range map[string]string{"as it is": "", "without Landlock": "1"} {
@@ -88,7 +88,7 @@ func runPlain(t testing.TB, p *client.Program, code, stdin string) (protocol.Out
 	return outcome, result.Evidence
 }
 
-// hostilePrograms are what a policy could write. Each ends as what it is, by itself or by a limit.
+// hostilePrograms are programs that a policy could write. Each ends as expected, by itself or by a limit.
 var hostilePrograms = map[string]struct {
 	code   string
 	stdout string // without the line break
@@ -354,7 +354,7 @@ func TestIsolationIsRefused(t *testing.T) {
 	})
 }
 
-// TestLevel requires the isolation that the variable names: what runs in gVisor must not pass elsewhere.
+// TestLevel requires the isolation that the variable names: a suite for gVisor must not pass elsewhere.
 func TestLevel(t *testing.T) {
 	want := isolation.Level(os.Getenv(levelVariable))
 	if want == "" {

@@ -21,7 +21,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/runner/protocol"
 )
 
-// rawProgram speaks the protocol by itself, and does what the method of a call says. It answers no cancel.
+// rawProgram speaks the protocol by itself, and does the action that a call's method names. It answers no cancel.
 const rawProgram = `
 import json, os, sys, time, signal
 hello = json.loads(sys.stdin.readline())
@@ -291,7 +291,7 @@ func TestCancelledCallGivesItsProcessBack(t *testing.T) {
 	}
 }
 
-// TestLostConnectionEndsItsPrograms checks that nothing is left of what a caller that vanishes has started, while the
+// TestLostConnectionEndsItsPrograms checks that nothing is left of the programs of a caller that vanishes, while the
 // programs of others work on.
 func TestLostConnectionEndsItsPrograms(t *testing.T) {
 	h := startRunner(t)

@@ -111,7 +111,7 @@ func TestCodeThatCannotStart(t *testing.T) {
 	}
 }
 
-// TestCommandsThatCannotRun starts what is no program.
+// TestCommandsThatCannotRun starts commands that are no programs.
 func TestCommandsThatCannotRun(t *testing.T) {
 	c := startRunner(t).dial(t)
 	cases := map[string]struct {
@@ -192,7 +192,7 @@ def reward(row, reply):
 	}
 }
 
-// TestPythonPath has functions find the modules of --python-path, before the modules of their own PYTHONPATH.
+// TestPythonPath checks that functions find the modules of --python-path before the modules of their own PYTHONPATH.
 func TestPythonPath(t *testing.T) {
 	packages, others := moduleDir(t, "packed", "of packages"), moduleDir(t, "other", "of PYTHONPATH")
 	if err := os.WriteFile(filepath.Join(others, "packed.py"), []byte("VALUE = 'hidden'"), 0o600); err != nil {

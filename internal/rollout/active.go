@@ -115,7 +115,7 @@ func (a *activeGroups) renew(lease exchange.Lease) {
 	}
 }
 
-// get gives the group, or nil when it is not in progress.
+// get returns the group, or nil when it is not in progress.
 func (a *activeGroups) get(key rl.Key) *activeGroup {
 	a.mu.Lock()
 	defer a.mu.Unlock()

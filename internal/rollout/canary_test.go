@@ -64,9 +64,9 @@ func TestRefusedRequests(t *testing.T) {
 	}
 }
 
-// TestRefusalsOfAnOutageAreWaitedOut has the endpoint refuse everything for ten minutes, before and after it has
-// answered: that is reported, and the request is sampled under its first number once the endpoint answers again,
-// unless that has failed as a result.
+// TestRefusalsOfAnOutageAreWaitedOut refuses everything for ten minutes, before and after the endpoint has answered:
+// that is reported, and the request is sampled under its first number once the endpoint answers again, unless that has
+// failed as a result.
 func TestRefusalsOfAnOutageAreWaitedOut(t *testing.T) {
 	result := &client.Error{Category: tinker.CategoryUser, Op: "test", RequestID: "r", Status: http.StatusOK}
 	for name, tc := range map[string]struct {
@@ -126,7 +126,7 @@ func TestRefusalsOfAnOutageAreWaitedOut(t *testing.T) {
 	}
 }
 
-// TestRefusalsBetweenOutagesAreNotCounted has outages end between two refusals, so that some of the questions are
+// TestRefusalsBetweenOutagesAreNotCounted ends outages between two refusals, so that some of the questions are
 // answered: three refusals count only in a row.
 func TestRefusalsBetweenOutagesAreNotCounted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -150,7 +150,7 @@ func TestRefusalsBetweenOutagesAreNotCounted(t *testing.T) {
 	})
 }
 
-// TestEpisodesShareQuestions has 256 episodes refused at once, and again while the first question is open.
+// TestEpisodesShareQuestions refuses 256 episodes at once, and again while the first question is open.
 func TestEpisodesShareQuestions(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		api := newEndpoint()
@@ -173,7 +173,7 @@ func TestEpisodesShareQuestions(t *testing.T) {
 	})
 }
 
-// TestQuestionOfAnEpisodeThatEnds has the episode end that asks the question: the others ask it again.
+// TestQuestionOfAnEpisodeThatEnds ends the episode that asks the question: the others ask it again.
 func TestQuestionOfAnEpisodeThatEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		api := newEndpoint()
@@ -199,7 +199,7 @@ func TestQuestionOfAnEpisodeThatEnds(t *testing.T) {
 	})
 }
 
-// TestOwnWeightsAreMissingByA404Alone has the endpoint refuse a sampling session in other ways for a while: an outage.
+// TestOwnWeightsAreMissingByA404Alone refuses a sampling session in other ways for a while, which is an outage.
 func TestOwnWeightsAreMissingByA404Alone(t *testing.T) {
 	for _, category := range []tinker.Category{tinker.CategoryUser, tinker.CategoryTooLarge, tinker.CategoryUnsupported,
 		tinker.CategoryProtocol} {

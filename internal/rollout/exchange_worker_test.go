@@ -20,14 +20,14 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/wait"
 )
 
-// answering is a learner of which only the attempt is asked.
+// answering is a learner that is asked only for its attempt.
 type answering struct{ Learner }
 
 func (answering) Attempt() int32 { return 1 }
 
-// TestHelloLeavesFinishedGroupsOfKeptLeasesInTheOutbox has a learner that no longer requests finished groups which
-// waited in the outbox for too long. It waits for the group whose lease it keeps, so that this must be sent; it does
-// not need the other.
+// TestHelloLeavesFinishedGroupsOfKeptLeasesInTheOutbox says Hello to a learner that no longer requests finished groups
+// which waited in the outbox for too long. The learner waits for the group of the lease that it keeps, so that this
+// group must be sent; it does not need the other.
 func TestHelloLeavesFinishedGroupsOfKeptLeasesInTheOutbox(t *testing.T) {
 	store, err := groupstore.Open(groupstore.Config{
 		Dir: t.TempDir(), Version: contract.FormatVersion, MemoryBytes: 1 << 20, DiskBytes: 1 << 20,

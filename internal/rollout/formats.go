@@ -37,9 +37,9 @@ func (g *groupFormat) Expressed() {
 	g.formats.expressed[g.environment] = true
 }
 
-// Awaits implements episode.Format. An environment whose tools the format cannot declare always waits. So does one of
-// which this worker has expressed no prompt, as long as the run's spec may still be changed; later its single tasks are
-// left out.
+// Awaits implements episode.Format. An environment always waits if the format cannot declare its tools. It also waits
+// if this worker has expressed none of its prompts, as long as the run's spec may still be changed; later its single
+// tasks are left out.
 func (g *groupFormat) Awaits(err *episode.FormatError) bool {
 	g.formats.mu.Lock()
 	defer g.formats.mu.Unlock()

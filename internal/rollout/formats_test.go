@@ -13,8 +13,8 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/rollout/episode"
 )
 
-// TestWhoWaitsForTheFormat has tools wait always, and messages until the format has expressed a prompt of their
-// environment, or training has begun.
+// TestWhoWaitsForTheFormat checks that tools always wait, and messages wait until the format has expressed a prompt of
+// their environment, or training has begun.
 func TestWhoWaitsForTheFormat(t *testing.T) {
 	base := "tinker://run/sampler_weights/"
 	lease := func(kind rl.Kind, sampler string) exchange.Lease {

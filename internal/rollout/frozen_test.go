@@ -65,8 +65,8 @@ func startBeside(place *learnerService, sim *simulator, worker string, definitio
 	})
 }
 
-// TestFrozenModelsAreTheSame has workers play the same group, whose agents ask a base model beside the policy: the
-// replies are the same, and are counted as replies of a judge.
+// TestFrozenModelsAreTheSame plays the same group at two workers, with agents that also ask a base model: the replies
+// are the same, and are counted as replies of a judge.
 func TestFrozenModelsAreTheSame(t *testing.T) {
 	sim := newSimulator(t)
 	key := slots(1)[0]

@@ -42,7 +42,7 @@ func (s sums) Row(_ context.Context, _ string, index int64) (dataset.Row, error)
 	return row, nil
 }
 
-// digitsOf gives a criterion for the sum and one for each of its digits.
+// digitsOf returns a criterion for the sum and one for each of its digits.
 func digitsOf(a, b int) []any {
 	sum := strconv.Itoa(a + b)
 	criteria := []any{"The response contains " + sum + "."}
@@ -77,7 +77,7 @@ func judged(b *scriptedLearner, change func(*settings.Rubric)) {
 	}
 }
 
-// withJudges gives a worker judges on Tinker, which wrap may change.
+// withJudges configures judges on Tinker for a worker. wrap may change them.
 func withJudges(data dataset.Dataset, wrap func(rubric.Judge) rubric.Judge) func(*Config) {
 	return func(config *Config) {
 		config.Judges = &Judges{Renderer: func(_ context.Context, model, _ string) (renderer.Renderer,
@@ -216,8 +216,8 @@ func (f faulty) Complete(ctx context.Context, request rubric.Request) (string, r
 	}
 }
 
-// TestJudgeFaultsScoreNothing has a judge that fails often, without retries: members are left out and counted, the
-// others have the rewards that they have without faults, and every counter is exact.
+// TestJudgeFaultsScoreNothing plays with a judge that fails often, without retries: members are left out and counted,
+// the others have the rewards that they have without faults, and every counter is exact.
 func TestJudgeFaultsScoreNothing(t *testing.T) {
 	sim := newSimulator(t)
 	keys := slots(12)

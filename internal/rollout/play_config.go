@@ -38,7 +38,7 @@ type ConfigError struct{ Err error }
 // Error implements error.
 func (e *ConfigError) Error() string { return "reading what is to be played: " + e.Err.Error() }
 
-// Unwrap gives the cause.
+// Unwrap returns the cause.
 func (e *ConfigError) Unwrap() error { return e.Err }
 
 // newPlayConfig reads the JSON of contract.Play. A version that this worker does not read is a *ConfigError, and so is

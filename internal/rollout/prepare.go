@@ -152,7 +152,7 @@ type tokenizerError struct{ err error }
 // Error implements error.
 func (e *tokenizerError) Error() string { return e.err.Error() }
 
-// Unwrap gives the cause.
+// Unwrap returns the cause.
 func (e *tokenizerError) Unwrap() error { return e.err }
 
 // readData builds each environment that is played and has it count its tasks, for which it reads its data.

@@ -63,8 +63,8 @@ func (p *Pressure) succeed(hadFailed bool) {
 	}
 }
 
-// take gives the answers 429 since the last call, and the state of the queue, which is empty while the endpoint has
-// reported nothing.
+// take returns the number of answers with 429 since the last call, and the state of the queue, which is empty while the
+// endpoint has reported nothing.
 func (p *Pressure) take() (throttled int, queue string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -103,7 +103,7 @@ func (p *policy) SampleGroup(ctx context.Context, request episode.Request, membe
 	return p.draw(ctx, request, rl.UseSharedPrompt, members)
 }
 
-// draw gives so many replies to one request.
+// draw returns count replies to one request.
 func (p *policy) draw(ctx context.Context, request episode.Request, use rl.Use, count int) ([]episode.Sample, error) {
 	var samples []episode.Sample
 	seed := request.Seed(use, p.group.lease.Load().Seed)

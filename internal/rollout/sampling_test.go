@@ -276,7 +276,8 @@ func TestWrongLogprobsAreReported(t *testing.T) {
 	}
 }
 
-// TestPolicyScoresPrompts has the policy score a prompt: in the session of its samples, under a number of its own.
+// TestPolicyScoresPrompts checks that the policy scores a prompt in the session of its samples, under a number of its
+// own.
 func TestPolicyScoresPrompts(t *testing.T) {
 	impossible := float32(math.Inf(-1))
 	api := &wrongLogprobs{endpoint: newEndpoint(), left: 100, wrong: []float32{float32(math.NaN()), impossible}}
@@ -450,7 +451,7 @@ func (e *throttledHeartbeats) Heartbeat(ctx context.Context, session string) err
 	return failureOf(tinker.CategoryThrottled)
 }
 
-// TestUnansweredSamplesAreReported has the first post of a group fail. A sample that the endpoint may still draw is
+// TestUnansweredSamplesAreReported fails the first post of a group. A sample that the endpoint may still draw is
 // reported before the group is submitted.
 func TestUnansweredSamplesAreReported(t *testing.T) {
 	cases := map[string]struct {

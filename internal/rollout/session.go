@@ -92,7 +92,7 @@ type policyMissingError struct{ err error }
 // Error implements error.
 func (e *policyMissingError) Error() string { return "the policy cannot be sampled: " + e.err.Error() }
 
-// Unwrap gives the cause.
+// Unwrap returns the cause.
 func (e *policyMissingError) Unwrap() error { return e.err }
 
 // use switches to the session that the learner names.
@@ -131,7 +131,7 @@ func (s *sessions) forgetLoss(session string) {
 	}
 }
 
-// name gives the current session, or an empty string.
+// name returns the current session, or an empty string.
 func (s *sessions) name() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -146,9 +146,8 @@ func (s *sessions) await(ctx context.Context) (string, error) {
 	})
 }
 
-// sampler gives the id of the sampling session of that number over the weights, within the live session.
-// It makes the sampling session where that does not exist. An error is the context's or a
-// *policyMissingError.
+// sampler returns the id of the sampling session of that number over the weights, within the live session. It makes the
+// sampling session if that does not exist. An error is the context's or a *policyMissingError.
 func (s *sessions) sampler(ctx context.Context, number int64, from weights) (samplerKey, string, error) {
 	for failures := 1; ; failures++ {
 		session, err := s.await(ctx)

@@ -382,8 +382,8 @@ func (c *crossing) Acquire(ctx context.Context, free int) ([]exchange.Lease, err
 	return leases, err
 }
 
-// TestLeaseThatCrossesAHello has a worker say Hello after a lease was sent to it and before it begins to play: a group
-// that the Hello does not list is not played.
+// TestLeaseThatCrossesAHello says Hello after a lease was sent to the worker and before it begins to play: a group that
+// the Hello does not list is not played.
 func TestLeaseThatCrossesAHello(t *testing.T) {
 	b, s := newScriptedLearner(trainKey(0)), newLearnerService(t)
 	var worker atomic.Pointer[Worker]

@@ -284,7 +284,8 @@ func (d *driver) chatNode(asked environment.Completion) (*node, error) {
 	return n, nil
 }
 
-// adoptCallIDs gives results the IDs that their calls had when they were sampled, since some formats write them.
+// adoptCallIDs sets the IDs of results to the IDs that their calls had when they were sampled, since some formats write
+// them.
 func adoptCallIDs(sent, known, results []chat.Message) {
 	ids := map[string]string{}
 	for i, m := range sent {
@@ -392,7 +393,8 @@ func (d *driver) recordChat(asked environment.Completion, n *node, sample Sample
 	return stop, means[len(means)-1], nil
 }
 
-// nameCalls gives calls IDs that have none, or one that the conversation has already: agents tell calls apart by them.
+// nameCalls sets the ID of a call that has none, or an ID that the conversation has already: agents tell calls apart by
+// their IDs.
 func (n *node) nameCalls() {
 	used := map[string]bool{}
 	for at := n.parent; at != nil; at = at.parent {

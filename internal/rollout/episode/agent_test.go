@@ -51,8 +51,8 @@ func changed(messages []chat.Message) []chat.Message {
 	return list
 }
 
-// TestAgentContinuesItsConversation has an agent send back its replies with other white space: its requests, and the
-// training data, equal the requests and data of a program that sends replies back unchanged.
+// TestAgentContinuesItsConversation plays an agent that sends back its replies with other white space: its requests,
+// and the training data, equal the requests and data of a program that sends replies back unchanged.
 func TestAgentContinuesItsConversation(t *testing.T) {
 	want := &seeded{}
 	plain := play(t, program(func(ctx context.Context, p environment.Policy) (environment.Turn, error) {
@@ -81,8 +81,8 @@ func TestAgentContinuesItsConversation(t *testing.T) {
 	}
 }
 
-// team is an agent of three sub-agents at once, two of which begin with the same prompt, that forks a conversation and
-// ends with another one that has a summary of the first.
+// team plays three sub-agents at once, two with the same first prompt, forks a conversation, and ends with another one
+// that has a summary of the first.
 func team(ctx context.Context, p environment.AgentPolicy) (environment.Turn, error) {
 	together, working := errgroup.WithContext(ctx)
 	for _, first := range []string{"a", "b", "b"} {
@@ -154,7 +154,7 @@ func TestAgentDoesNotDependOnTheOrderOfReplies(t *testing.T) {
 	}
 }
 
-// TestAgentTrainsOnTheLastBranch has an agent that summarises its conversation, and trains on the replies after that.
+// TestAgentTrainsOnTheLastBranch plays an agent that summarises its conversation, and trains on the replies after that.
 func TestAgentTrainsOnTheLastBranch(t *testing.T) {
 	policy := &seeded{}
 	group := play(t, agentOf(func(ctx context.Context, p environment.AgentPolicy) (environment.Turn, error) {
@@ -234,7 +234,7 @@ func atOnce(count int, policy Policy) policyFunc {
 	}
 }
 
-// TestLimitsOfAgents has limits forbid requests.
+// TestLimitsOfAgents checks that limits forbid requests.
 func TestLimitsOfAgents(t *testing.T) {
 	cases := map[string]struct {
 		limit     func(*contract.Environment)
@@ -282,7 +282,7 @@ func TestLimitsOfAgents(t *testing.T) {
 	}
 }
 
-// TestAgentAsksForLess has requests with stops and a number of tokens: the reply is cut there, and the tokens up to
+// TestAgentAsksForLess makes requests with stops and a number of tokens: the reply is cut there, and the tokens up to
 // there are trained on.
 func TestAgentAsksForLess(t *testing.T) {
 	group := play(t, agentOf(func(ctx context.Context, p environment.AgentPolicy) (environment.Turn, error) {
@@ -321,7 +321,7 @@ func TestAgentAsksForLess(t *testing.T) {
 	}
 }
 
-// TestRawPromptsOfAgents has an agent continue texts and tokens: sampled tokens stay the same.
+// TestRawPromptsOfAgents plays an agent that continues texts and tokens: sampled tokens stay the same.
 func TestRawPromptsOfAgents(t *testing.T) {
 	for _, tokens := range []bool{false, true} {
 		group := play(t, agentOf(func(ctx context.Context, p environment.AgentPolicy) (environment.Turn, error) {
@@ -371,8 +371,8 @@ func playScript(t *testing.T, env environment.Environment, policy *script) rl.Gr
 	return group
 }
 
-// TestAgentsCallsAreTheSampledOnes has an agent write the arguments of calls anew, and give calls other IDs: the
-// conversation continues with the tokens that were sampled.
+// TestAgentsCallsAreTheSampledOnes plays an agent that writes the arguments of calls anew, and gives calls other IDs:
+// the conversation continues with the tokens that were sampled.
 func TestAgentsCallsAreTheSampledOnes(t *testing.T) {
 	const call = "<think>\nI had better ask.\n</think>\n\n<tool_call>\n{\"name\":\"add\",\"arguments\":{\"b\":2.0, " +
 		" \"a\":1}}" +

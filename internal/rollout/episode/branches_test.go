@@ -52,8 +52,8 @@ func TestTranscriptsHaveTheCausesOfBranches(t *testing.T) {
 	}
 }
 
-// TestTranscriptsHaveTheCausesOfReplies plays an agent that changes its tools, and whose format drops the reasoning
-// of replies before a message of the user. The replies whose tokens begin anew have the causes.
+// TestTranscriptsHaveTheCausesOfReplies plays an agent that changes its tools, with a format that drops the reasoning
+// of replies before a message of the user. Each reply with tokens that begin anew has the causes.
 func TestTranscriptsHaveTheCausesOfReplies(t *testing.T) {
 	tokens := qwen3(t)
 	policy := &script{tokens: tokens, replies: slices.Repeat([]string{"<think>\nWell.\n</think>\n\nYes."}, 3)}
@@ -105,7 +105,7 @@ func system(text string) chat.Message { return chat.Message{Role: chat.RoleSyste
 // dialog is a conversation.
 type dialog = []chat.Message
 
-// TestEveryCauseOfABranchIsCounted has an agent that calls a tool send further requests, which do not extend its
+// TestEveryCauseOfABranchIsCounted plays an agent that calls a tool and sends further requests, which do not extend its
 // conversation: it has compacted, edited or repeated it.
 func TestEveryCauseOfABranchIsCounted(t *testing.T) {
 	tokens := qwen3(t)

@@ -13,7 +13,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/rl"
 )
 
-// TestServerWithoutCapacityForAMinute has a server take no session for a minute: the episode begins once it does, and
+// TestServerWithoutCapacityForAMinute refuses sessions for a minute: the episode begins once the server takes one, and
 // the server is asked in growing intervals until then.
 func TestServerWithoutCapacityForAMinute(t *testing.T) {
 	cases := map[string]struct {

@@ -41,8 +41,8 @@ type conversation struct {
 	recorder *transcript.Recorder
 }
 
-// render gives a prompt as the renderer takes it. An assistant's message that is a reply of the policy, as the
-// environment was given it, carries its sampled ids and its reasoning: rendered from its text, it might have other ids
+// render returns the renderer's form of a prompt. An assistant's message that is a reply of the policy, as the
+// environment received it, carries its sampled ids and its reasoning: rendered from its text, it might have other ids
 // than the policy saw. The last prompt is rendered anew only where this one differs.
 func (c *conversation) render(prompt environment.Prompt, last *renderer.Rendered) renderer.Conversation {
 	out := renderer.Conversation{Messages: slices.Clone(prompt.Messages), Rendered: last}

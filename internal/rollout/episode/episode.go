@@ -371,7 +371,7 @@ func (e *episode) sample(ctx context.Context, prompts []environment.Prompt,
 	return replies, nil
 }
 
-// reply gives the reply to one request, and counts its tokens whether it is used or not.
+// reply returns the reply to one request, and counts its tokens whether it is used or not.
 func (e *episode) reply(ctx context.Context, request Request) (Sample, error) {
 	if e.spec.shared != nil && e.try == 0 && e.turns == 0 {
 		return e.spec.shared.of(ctx, request)

@@ -21,7 +21,7 @@ type FormatError struct {
 // Error implements error.
 func (e *FormatError) Error() string { return e.Err.Error() }
 
-// Unwrap gives the cause.
+// Unwrap returns the cause.
 func (e *FormatError) Unwrap() error { return e.Err }
 
 // Tools reports whether the format cannot declare tools.

@@ -57,9 +57,9 @@ func (w *watch) Ended(_ bool, err error) {
 	w.errs = append(w.errs, err)
 }
 
-// TestPromptsThatTheFormatCannotExpress has an environment declare tools at first, or give a message of a role that the
-// format does not have. The group equals the group of an environment which never did, and the server's health is not
-// concerned.
+// TestPromptsThatTheFormatCannotExpress plays an environment that declares tools at first, or sends a message of a role
+// that the format does not have. The group equals the group of an environment that never did, and the server's health
+// is not concerned.
 func TestPromptsThatTheFormatCannotExpress(t *testing.T) {
 	for name, tc := range map[string]struct {
 		prompt environment.Prompt

@@ -45,9 +45,9 @@ func askFrozen(ctx context.Context, p environment.AgentPolicy, model environment
 		Messages: []chat.Message{user(text)}})
 }
 
-// TestFrozenModelsAreNotTrained has an agent ask a model beside the policy: nothing of it is trained on, its tokens are
-// a judge's, the transcript has it, and the policy's requests and last reply are the same as for an agent that did not
-// ask.
+// TestFrozenModelsAreNotTrained plays an agent that also asks a frozen model: nothing of that model is trained on, its
+// tokens are a judge's, the transcript has it, and the policy's requests and last reply are the same as for an agent
+// that did not ask.
 func TestFrozenModelsAreNotTrained(t *testing.T) {
 	want := &seeded{}
 	alone := play(t, agentOf(func(ctx context.Context, p environment.AgentPolicy) (environment.Turn, error) {

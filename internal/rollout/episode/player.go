@@ -1,17 +1,16 @@
 // Copyright 2026 The tinker-operator authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package episode plays groups: the episodes of one task, from the first prompt to one reward and the
-// segments to train on. It knows environments and renderers, but neither Tinker nor the learner: replies
-// come from a Policy.
+// Package episode plays groups: the episodes of one task, from the first prompt to one reward and the segments to train
+// on. It knows environments and renderers, but neither Tinker nor the learner: replies come from a Policy.
 //
 // A group is a function of its Spec, the policy and the environment. Its members are played concurrently, yet the group
 // does not depend on which of them ends first: replies are seeded by the content of the request, member and try, or
 // drawn by one request of all members, and results are in the order of their members and of the keys of conversations.
 //
-// A fault of the environment or of a judge gives no reward. The episode is played again with the next try, and
-// a member whose tries all end in faults is left out and counted. A group with too few members left, or one
-// whose rewards are all equal where such groups are dropped, becomes a tombstone.
+// A fault of the environment or of a judge gives no reward. The episode is played again with the next try. A member is
+// left out and counted if all its tries end in faults. A group becomes a tombstone if it has too few members left, or
+// if its rewards are all equal and such groups are dropped.
 package episode
 
 import (
@@ -34,19 +33,19 @@ import (
 
 // Policy samples replies.
 type Policy interface {
-	// Sample gives the reply to one request. The same request gives the same reply. After a *RefusedError the
-	// member has the outcome InvalidTokens; every other error ends the group unfinished.
+	// Sample returns the reply to one request. The same request has the same reply. After a *RefusedError the member
+	// has the outcome InvalidTokens; every other error ends the group unfinished.
 	Sample(ctx context.Context, request Request) (Sample, error)
-	// SampleGroup gives the replies to one request of several members, from request.Member on, in their order. Errors are
-	// as for Sample.
+	// SampleGroup returns the replies to one request of several members, from request.Member on, in their order. Errors
+	// are as for Sample.
 	SampleGroup(ctx context.Context, request Request, members int) ([]Sample, error)
 }
 
 // Scorer computes the log-probabilities of training data under a model that does not train: the reference of a KL
 // penalty, or a teacher.
 type Scorer interface {
-	// Logprobs gives the log-probability of each of the last tokens of the request's prompt, given all tokens before it.
-	// The same request gives the same numbers. Errors are as in Policy.
+	// Logprobs returns the log-probability of each of the last tokens of the request's prompt, given all tokens before
+	// it. The same request has the same numbers. Errors are as in Policy.
 	Logprobs(ctx context.Context, request Request, last int) ([]float32, error)
 }
 
@@ -81,7 +80,7 @@ type RefusedError struct{ Err error }
 // Error implements error.
 func (e *RefusedError) Error() string { return "sampling is refused: " + e.Err.Error() }
 
-// Unwrap gives the cause.
+// Unwrap returns the cause.
 func (e *RefusedError) Unwrap() error { return e.Err }
 
 // Gate bounds the episodes in progress.

@@ -112,7 +112,7 @@ func TestProgramDoesNotDependOnTheOrderOfReplies(t *testing.T) {
 	}
 }
 
-// TestProgramThatAsksAgain gives up a request and makes it again, as a program does whose process has ended: its
+// TestProgramThatAsksAgain gives up a request and makes it again, as a program does after its process has ended: its
 // samples equal the samples of an undisturbed episode.
 func TestProgramThatAsksAgain(t *testing.T) {
 	undisturbed := &seeded{}
@@ -140,7 +140,7 @@ func TestProgramThatAsksAgain(t *testing.T) {
 	}
 }
 
-// TestProgramsAtFault has programs break a rule: each is a fault that says so, and is not tried again.
+// TestProgramsAtFault plays programs that break a rule: each is a fault that says so, and is not tried again.
 func TestProgramsAtFault(t *testing.T) {
 	twice := func(first, second string) program {
 		return func(ctx context.Context, p environment.Policy) (environment.Turn, error) {
@@ -270,8 +270,8 @@ func TestLimitsOfPrograms(t *testing.T) {
 	}
 }
 
-// TestTimeOfPrograms lets the clock run while the program works or the policy samples, and stand while all requests
-// wait. Replies that are sampled together count once.
+// TestTimeOfPrograms checks that the clock runs while the program works or the policy samples, and stands while all
+// requests wait. Replies that are sampled together count once.
 func TestTimeOfPrograms(t *testing.T) {
 	parallel := func(ctx context.Context, p environment.Policy) (environment.Turn, error) {
 		together, ctx := errgroup.WithContext(ctx)
@@ -329,7 +329,7 @@ func TestTimeOfPrograms(t *testing.T) {
 	}
 }
 
-// TestSamplesThatOverlap has replies that come one second after the other, each of which took a while.
+// TestSamplesThatOverlap counts the time of replies that come one second after the other and took a while each.
 func TestSamplesThatOverlap(t *testing.T) {
 	cases := map[string]struct {
 		took []time.Duration
@@ -371,7 +371,7 @@ func TestProgramWithASharedPromptIsRefused(t *testing.T) {
 	}
 }
 
-// TestProgramInTokens has a program of its own renderer: its tokens are trained on as they are.
+// TestProgramInTokens plays a program with its own renderer: its tokens are trained on as they are.
 func TestProgramInTokens(t *testing.T) {
 	var asked []Request
 	policy := policyFunc(func(_ context.Context, request Request) (Sample, error) {
@@ -405,7 +405,7 @@ func TestProgramInTokens(t *testing.T) {
 	}
 }
 
-// TestRefusalsOfPrograms has the endpoint refuse a request of a program, which ends the member.
+// TestRefusalsOfPrograms refuses a request of a program, which ends the member.
 func TestRefusalsOfPrograms(t *testing.T) {
 	policy := policyFunc(func(_ context.Context, request Request) (Sample, error) {
 		if request.Conversation == "b" {

@@ -46,7 +46,7 @@ func (s *seeded) numbers() []int64 {
 	return numbers
 }
 
-// TestRequestsDoNotDependOnTheOrderOfConversations has an environment ask its conversations in another order, for the
+// TestRequestsDoNotDependOnTheOrderOfConversations asks the conversations of an environment in another order, for the
 // same prompts: members, rewards and requests are the same.
 func TestRequestsDoNotDependOnTheOrderOfConversations(t *testing.T) {
 	played := func(reversed bool) (rl.Group, []int64) {
@@ -84,7 +84,8 @@ func TestRequestsDoNotDependOnTheOrderOfConversations(t *testing.T) {
 	}
 }
 
-// TestRequestsOfFurtherTries gives each try requests of its own, and a try that begins again the same.
+// TestRequestsOfFurtherTries checks that each try has requests of its own, and that a try that begins again has the
+// same.
 func TestRequestsOfFurtherTries(t *testing.T) {
 	for name, tc := range map[string]struct {
 		fault environment.Fault

@@ -114,7 +114,7 @@ func (e *episode) graded(limit string) (rl.Member, string, error) {
 	}
 }
 
-// reward gives the reward of the episode, and the trajectories of its conversations. An error names the episode or
+// reward returns the reward of the episode, and the trajectories of its conversations. An error names the episode or
 // conversation without a reward.
 func (e *episode) reward(limited bool) (whole float64, list []rl.Trajectory, err error) {
 	whole, ok := rewardOf(values(e.rewards), e.spec.Settings, limited)

@@ -27,14 +27,15 @@ func values(rewards []reward) []float64 {
 	return numbers
 }
 
-// rewardsOf gives the rewards of a conversation: its own rewards and the rewards of the whole episode, in their order.
+// rewardsOf returns the rewards of a conversation: its own rewards and the rewards of the whole episode, in their
+// order.
 func rewardsOf(c *conversation, rewards []reward) []reward {
 	return slices.DeleteFunc(slices.Clone(rewards), func(r reward) bool {
 		return r.conversation != "" && r.conversation != c.key
 	})
 }
 
-// stepRewards gives the reward of each reply of a conversation. A reward belongs to the last reply that was sampled
+// stepRewards returns the reward of each reply of a conversation. A reward belongs to the last reply that was sampled
 // before it was given, or to the first one. A reply without any has the reward 0, as it adds nothing to the reward of
 // its trajectory.
 func stepRewards(c *conversation, rewards []reward, settings contract.Environment, limited bool) []float64 {
@@ -98,7 +99,7 @@ func combine(rewards []float64, reduction playing.Reduction) float64 {
 	return sum
 }
 
-// rewardOf gives the reward of an episode, and whether it has one. The episode is limited when a limit ended it.
+// rewardOf returns the reward of an episode, and whether it has one. The episode is limited when a limit ended it.
 func rewardOf(rewards []float64, settings contract.Environment, limited bool) (reward float64, ok bool) {
 	reward, ok = reduce(rewards, settings.Reward, limited)
 	if !limited {

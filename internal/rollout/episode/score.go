@@ -69,7 +69,7 @@ func (e *episode) ask(ctx context.Context, together *errgroup.Group, by Scorer, 
 	})
 }
 
-// sampledLogprobs gives the log-probabilities of the sampled tokens of a segment.
+// sampledLogprobs returns the log-probabilities of the sampled tokens of a segment.
 func (e *episode) sampledLogprobs(ctx context.Context, by Scorer, request Request, s rl.Segment) ([]float32, error) {
 	first := slices.Index(s.Actions, true)
 	logprobs, err := by.Logprobs(ctx, request, len(s.Tokens)-first)
@@ -89,7 +89,7 @@ func (e *episode) sampledLogprobs(ctx context.Context, by Scorer, request Reques
 	return sampled, nil
 }
 
-// fill gives each sampled token of the segments its log-probability; other tokens have 0.
+// fill sets the log-probability of each sampled token of the segments; other tokens have 0.
 func fill(segments []rl.Segment, logprobs []float32, field func(*rl.Segment) *[]float32) {
 	for i := range segments {
 		values := make([]float32, len(segments[i].Tokens))

@@ -29,7 +29,7 @@ func (f scorerFunc) Logprobs(_ context.Context, request Request, last int) ([]fl
 	return logprobs[len(logprobs)-last:], nil
 }
 
-// numbered gives each token its place, below 0.
+// numbered returns the negative place of each token as its log-probability.
 func numbered(request Request) ([]float32, error) {
 	logprobs := make([]float32, len(request.Prompt))
 	for i := range logprobs {
@@ -97,8 +97,8 @@ func TestFailuresOfTheReference(t *testing.T) {
 	}
 }
 
-// TestTeacherWithASystemPrompt has the teacher read each conversation with another system message and the replies as
-// they were sampled. Each sampled token has the log-probability of its place there, over several turns as well.
+// TestTeacherWithASystemPrompt scores each conversation by a teacher that reads another system message and the replies
+// as they were sampled. Each sampled token has the log-probability of its place there, over several turns as well.
 func TestTeacherWithASystemPrompt(t *testing.T) {
 	twoTurns := &scripted{first: ask("2+2?"), step: func(turn int, replies []environment.Reply) (environment.Turn, error) {
 		if turn > 0 {

@@ -31,8 +31,8 @@ func (s *scoring) Logprobs(_ context.Context, request Request, last int) ([]floa
 	return logprobs, s.err
 }
 
-// TestPromptsOfAgentsAreScored has an agent ask for the log-probabilities of prompts, alone and with a reply: nothing
-// of the prompts is trained on, they are counted, and the same prompt is paid for once.
+// TestPromptsOfAgentsAreScored plays an agent that asks for the log-probabilities of prompts, alone and with a reply:
+// nothing of the prompts is trained on, they are counted, and the same prompt is paid for once.
 func TestPromptsOfAgentsAreScored(t *testing.T) {
 	policy := &scoring{seeded: &seeded{}}
 	want := environment.Completed{PromptText: "once", PromptTokens: 4, Truncated: true,

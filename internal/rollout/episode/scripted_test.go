@@ -85,7 +85,7 @@ func (f policyFunc) Sample(ctx context.Context, request Request) (Sample, error)
 	return f(ctx, request)
 }
 
-// SampleGroup gives each member the reply to a request of its own.
+// SampleGroup makes a request for each member, and returns its reply.
 func (f policyFunc) SampleGroup(ctx context.Context, request Request, members int) ([]Sample, error) {
 	samples := make([]Sample, members)
 	for i := range samples {

@@ -65,7 +65,7 @@ func (p *Player) shareReplies(ctx context.Context, spec Spec) *sharedReplies {
 	return &sharedReplies{members: spec.GroupSize, draw: draw, byKey: map[sharedKey]*sharedReply{}}
 }
 
-// of gives the reply to a member's request. An error of the request is one of each member.
+// of returns the reply to a member's request. If the request fails, each member has the error.
 func (s *sharedReplies) of(ctx context.Context, request Request) (Sample, error) {
 	own := request.Member % mostShared
 	first := request.Member - own

@@ -127,8 +127,8 @@ func TestSharedPrompt(t *testing.T) {
 	}
 }
 
-// TestSharedPromptOfTheFirstRoundAlone has episodes of two rounds: the prompts of the second contain the replies to the
-// first.
+// TestSharedPromptOfTheFirstRoundAlone plays episodes of two rounds: the prompts of the second contain the replies to
+// the first.
 func TestSharedPromptOfTheFirstRoundAlone(t *testing.T) {
 	policy := &recordingPolicy{}
 	env := &scripted{step: func(turn int, replies []environment.Reply) (environment.Turn, error) {
@@ -150,7 +150,7 @@ var solvers = []environment.Prompt{
 	{Role: "solver", Conversation: "solver-2", Messages: ask("q")[0].Messages},
 }
 
-// TestSharedPromptsOfOneRound has two conversations that begin together, as the conversations of solvers do.
+// TestSharedPromptsOfOneRound plays two conversations that begin together, as the conversations of solvers do.
 func TestSharedPromptsOfOneRound(t *testing.T) {
 	policy := &recordingPolicy{}
 	env := pays()
@@ -166,8 +166,9 @@ func TestSharedPromptsOfOneRound(t *testing.T) {
 	}
 }
 
-// TestRefusalBesideASharedPrompt has one of two prompts refused while the first member waits for the other, which it
-// does not need any more. All members have that refusal, and none has that the first member gave up.
+// TestRefusalBesideASharedPrompt refuses one of two prompts while the first member waits for the other, which it does
+// not need any more. All members have that refusal, and none has the cancellation of the request that the first member
+// gave up.
 func TestRefusalBesideASharedPrompt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		policy := &recordingPolicy{slow: map[string]time.Duration{"solver-2": time.Second},
@@ -188,7 +189,7 @@ func TestRefusalBesideASharedPrompt(t *testing.T) {
 	})
 }
 
-// TestMemberThatIsAskedAgain has the environment fail for one member: its next try makes a request of its own. A member
+// TestMemberThatIsAskedAgain fails the environment for one member: its next try makes a request of its own. A member
 // that waits for a judge or the data is played again as the same try, with the same reply.
 func TestMemberThatIsAskedAgain(t *testing.T) {
 	cases := map[string]struct {
@@ -272,7 +273,7 @@ func TestSharedPromptWithRoomForOneMember(t *testing.T) {
 	}
 }
 
-// TestGroupsThatShareNothing has a group of one member, and a group that is too large for one request.
+// TestGroupsThatShareNothing plays a group of one member, and a group that is too large for one request.
 func TestGroupsThatShareNothing(t *testing.T) {
 	cases := map[int]struct{ own, all []string }{
 		1:              {own: []string{"0/0/0"}},
@@ -291,8 +292,8 @@ func TestGroupsThatShareNothing(t *testing.T) {
 	}
 }
 
-// TestPromptsThatDiffer has an environment that gives each episode a prompt of its own, which its definition does not
-// say. No member gets the reply to the prompt of another.
+// TestPromptsThatDiffer plays an environment with a prompt of its own for each episode, which its definition does not
+// declare. No member gets the reply to the prompt of another.
 func TestPromptsThatDiffer(t *testing.T) {
 	env := &differing{scripted: pays()}
 	group := play(t, env, &recordingPolicy{}, sharing(3))

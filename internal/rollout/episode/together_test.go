@@ -41,7 +41,7 @@ func ungraded(_ int, replies []environment.Reply) (environment.Turn, error) {
 	return environment.Turn{Ungraded: &replies[0], Done: true}, nil
 }
 
-// ranks gives the reply of a number its number as a reward.
+// ranks returns turns that reward each reply with ten times its number.
 func ranks(_ int, texts []string) ([]environment.Turn, error) {
 	var turns []environment.Turn
 	for i := range texts {

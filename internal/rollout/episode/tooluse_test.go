@@ -185,7 +185,7 @@ func TestToolUseInADialect(t *testing.T) {
 	}
 }
 
-// TestToolCallsBeyondTheLimitAreNotRun has a reply with more calls than limits.toolCalls leaves.
+// TestToolCallsBeyondTheLimitAreNotRun samples a reply with more calls than limits.toolCalls permits.
 func TestToolCallsBeyondTheLimitAreNotRun(t *testing.T) {
 	const call = "<tool_call>\n{\"name\": \"calculator\", \"arguments\": {\"operation\": \"add\", \"operands\": [99, " +
 		"99]}}\n</tool_call>"

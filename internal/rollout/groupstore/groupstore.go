@@ -152,7 +152,7 @@ func (s *Store) List() []exchange.StoredGroup {
 	return list
 }
 
-// Lookup gives the group that is stored under a key.
+// Lookup returns the group that is stored under a key.
 func (s *Store) Lookup(key rl.Key) (exchange.StoredGroup, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

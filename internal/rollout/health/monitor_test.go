@@ -180,7 +180,7 @@ func fail(g *Group, times int) {
 	}
 }
 
-// TestPausesGrowUntilAnEpisodeSucceeds has a server whose checks succeed and whose episodes fail.
+// TestPausesGrowUntilAnEpisodeSucceeds runs a server with successful checks and failing episodes.
 func TestPausesGrowUntilAnEpisodeSucceeds(t *testing.T) {
 	run(t, func(t *testing.T, m *Monitor, s *served) {
 		a, b := m.Group("e", s, 1, false), m.Group("e", s, 2, false)

@@ -120,7 +120,7 @@ func (d doubled) Row(_ context.Context, _ string, index int64) (dataset.Row, err
 	return row, nil
 }
 
-// TestProbeWarnsOfIDs has an environment that can be used, and rows of the same id.
+// TestProbeWarnsOfIDs probes an environment that can be used and has rows of the same id.
 func TestProbeWarnsOfIDs(t *testing.T) {
 	for warning, ids := range map[string]doubled{
 		"": {"a", "b", "c"},

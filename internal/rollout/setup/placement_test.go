@@ -24,7 +24,8 @@ func definitionInPods(pods string) contract.Definition {
 	}
 }
 
-// TestPlacementInWarmPool has workers trust the certificate of the pool, and show the token of the run's program.
+// TestPlacementInWarmPool checks that workers trust the certificate of the pool, and show the token of the run's
+// program.
 func TestPlacementInWarmPool(t *testing.T) {
 	placement := Placement{Prefix: "run-12345", Token: "the token of the run"}
 	warm := definitionInPods(`{"replicas":2,"warmPoolRef":{"name":"python"}}`)
@@ -44,8 +45,8 @@ func TestPlacementInWarmPool(t *testing.T) {
 	}
 }
 
-// TestPlacementOfAgents has an agent in pods of its own be apart from the functions of its environment, and an agent of
-// the placement Worker beside the worker.
+// TestPlacementOfAgents checks that an agent in pods of its own is apart from the functions of its environment, and
+// that an agent of the placement Worker is beside the worker.
 func TestPlacementOfAgents(t *testing.T) {
 	placement := Placement{Prefix: "run-12345", Token: "the token of the run"}
 	definition := definitionInPods(`{"replicas":2}`)
