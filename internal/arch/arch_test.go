@@ -37,7 +37,7 @@ func (s source) lines() int { return s.fset.File(s.file.FileStart).LineCount() }
 
 var generated = regexp.MustCompile(`(zz_generated|\.pb\.go$)`)
 
-// load returns the hand-written files of the tree: either those of programs and packages or their tests.
+// load returns the hand-written files of the tree: either programs and packages, or their tests.
 func load(t *testing.T, withTests bool) []source {
 	t.Helper()
 	all, err := parse()
@@ -81,7 +81,7 @@ var parse = sync.OnceValues(func() ([]source, error) {
 	return sources, nil
 })
 
-// imports maps each package below the root to what its files import, without duplicates.
+// imports maps each package below the root to the imports of its files, without duplicates.
 func imports(t *testing.T) map[string][]string {
 	t.Helper()
 	all := map[string]map[string]bool{}

@@ -22,7 +22,7 @@ var outbound = map[string]bool{
 	"context.WithoutCancel": true, "context.Background": true, "context.TODO": true,
 }
 
-// bound is how many expressions of a kind a file has, and what ends the calls that are made with them.
+// bound is the number of expressions of a kind in a file, and the bound that ends their calls.
 type bound struct {
 	n    int
 	ends string
@@ -104,7 +104,8 @@ var bounded = map[string]bound{
 	"internal/tinker/transport/transport.go net.Dialer":          {1, "10 s"},
 }
 
-// TestOutboundCallsHaveDeadlines compares what makes outbound calls with the list of bounds. The simulator makes none.
+// TestOutboundCallsHaveDeadlines compares the expressions that make outbound calls with the list of bounds. The
+// simulator makes none.
 func TestOutboundCallsHaveDeadlines(t *testing.T) {
 	found := map[string]int{}
 	for _, s := range load(t, false) {

@@ -69,7 +69,7 @@ func TestEveryPackageIsExplained(t *testing.T) {
 	}
 }
 
-// TestReadmeMapIsTheTree checks that what the map of README.md, "Where things are", names exists.
+// TestReadmeMapIsTheTree checks that each name in the map of README.md, "Where things are", exists.
 func TestReadmeMapIsTheTree(t *testing.T) {
 	text, err := os.ReadFile(filepath.Join(root, "README.md"))
 	if err != nil {
@@ -109,7 +109,7 @@ func TestArchitectureNamesEveryPackage(t *testing.T) {
 	}
 }
 
-// TestAgentsPageShowsTheSample checks that the agent at the head of docs/agents.md is that of the sample.
+// TestAgentsPageShowsTheSample checks that the agent at the head of docs/agents.md equals the agent of the sample.
 func TestAgentsPageShowsTheSample(t *testing.T) {
 	page, err := os.ReadFile(filepath.Join(root, "docs/agents.md"))
 	if err != nil {

@@ -22,9 +22,9 @@ var homonyms = map[string][]string{
 	"internal/rollout/episode/episode.go":                  {"Step"}, // This is a method's name.
 }
 
-// TestEnumsAreNotSpelledAsLiterals finds string literals that equal the value of a typed constant of
-// the API or internal/contract, in these packages and in files that import one of them. Other files speak
-// other vocabularies, for instance that of Tinker's wire format. Declarations of constants are definitions.
+// TestEnumsAreNotSpelledAsLiterals finds string literals that equal the value of a typed constant of the API or
+// internal/contract, in these packages and in files that import one of them. Other files speak other vocabularies, for
+// instance Tinker's wire format. Declarations of constants are definitions.
 func TestEnumsAreNotSpelledAsLiterals(t *testing.T) {
 	sources := load(t, false)
 	enums := map[string]string{}

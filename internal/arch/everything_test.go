@@ -23,8 +23,8 @@ const (
 )
 
 // TestEverythingHasEachField requires that the objects of everything.yaml, which tests apply, are valid, and that they
-// have each field of the specs in one place at least, also those of which an object has only one. Fields of types of
-// Kubernetes are not looked for.
+// have each field of the specs in one place at least, also each member of a union. Fields of types of Kubernetes are
+// not looked for.
 func TestEverythingHasEachField(t *testing.T) {
 	data, err := os.ReadFile(everything)
 	if err != nil {
@@ -61,7 +61,7 @@ func TestEverythingHasEachField(t *testing.T) {
 	}
 }
 
-// read checks an object as the API server does, and reads what the file gives, without defaults.
+// read checks an object as the API server does, and reads the fields of the file, without defaults.
 func read[T any](t *testing.T, object *unstructured.Unstructured) (into T) {
 	t.Helper()
 	if err := manifest.Check(t.Context(), object.DeepCopy()); err != nil {

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// TestProgramsDoNotReachEachOther checks what a program imports through other packages: the manager cannot reach the
+// TestProgramsDoNotReachEachOther checks the imports of a program through other packages: the manager cannot reach the
 // Tinker API, and the programs of the pods do not contain Kubernetes. The linter depguard bans direct imports.
 func TestProgramsDoNotReachEachOther(t *testing.T) {
 	banned := map[string][]string{

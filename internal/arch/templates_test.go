@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// pages are the pages of kubectl tinker ui, which is on a person's machine and in no image. They show what models and
-// data sets say in each place of a page, which html/template escapes by the place.
+// pages are the pages of kubectl tinker ui, which is on a person's machine and in no image. They show texts of models
+// and data sets in each place of a page, which html/template escapes by the place.
 const pages = "internal/plugin/ui/site/"
 
 // TestProgramsHaveNoTemplates looks for packages that call methods by name: the linker keeps the methods of all types

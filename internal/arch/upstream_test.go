@@ -13,8 +13,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestUpstreamFindsDifferences gives hack/upstream.py a list of models with one that is unknown, one with another
-// price, and one that is as it is embedded. It fails as well where the script does not find one of its pins.
+// TestUpstreamFindsDifferences passes hack/upstream.py a list of models: an unknown one, one with another price, and
+// one that equals the embedded one. It also fails if the script does not find one of its pins.
 func TestUpstreamFindsDifferences(t *testing.T) {
 	list := filepath.Join(t.TempDir(), "models.json")
 	content := `{"models": [

@@ -16,7 +16,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/tinkersim/simulatortest"
 )
 
-// TestTheBillOfAnHour compares what the server bills with what was counted, beside another user of the account.
+// TestTheBillOfAnHour compares the server's bill with the counted tokens, beside another user of the account.
 func TestTheBillOfAnHour(t *testing.T) {
 	var upstream string
 	m := newMetered(t, func(m *metered, c *broker.Config) {
@@ -71,7 +71,7 @@ func TestTheBillOfAnHour(t *testing.T) {
 	}
 }
 
-// TestHoursAreCountedFromTheOpening checks that a meter says of which hours it knows all.
+// TestHoursAreCountedFromTheOpening checks that a meter reports only the hours after its opening as whole.
 func TestHoursAreCountedFromTheOpening(t *testing.T) {
 	now := time.Date(2027, 2, 1, 12, 30, 0, 0, time.UTC)
 	m, err := meter.Open(meter.Config{Dir: t.TempDir(), Now: func() time.Time { return now }})

@@ -99,7 +99,7 @@ func (m *metered) used(uid string) endpoint.Usage {
 	return endpoint.Usage{}
 }
 
-// checkBilled compares what was counted with what the simulator would bill.
+// checkBilled compares the counted tokens with the simulator's bill.
 func (m *metered) checkBilled(uid string) endpoint.Tokens {
 	m.t.Helper()
 	got, billed := m.used(uid), m.sim.Stats().Billed
@@ -114,7 +114,7 @@ func (m *metered) checkBilled(uid string) endpoint.Tokens {
 	return want
 }
 
-// TestTheBrokerCountsWhatIsBilled has the real client train and sample, with each form of bodies.
+// TestTheBrokerCountsWhatIsBilled trains and samples with the real client, with each form of bodies.
 func TestTheBrokerCountsWhatIsBilled(t *testing.T) {
 	for name, options := range map[string]tinkersim.Options{
 		"protobuf": {}, "compressed": {Config: compressing()}, "JSON": {Dialect: "json"},
@@ -390,7 +390,7 @@ func TestADrainEndsTheWaitForAShare(t *testing.T) {
 	checkRefusal(t, <-waiting, http.StatusServiceUnavailable, problem.BrokerDraining, false)
 }
 
-// TestLargeBodiesAreCountedWhileTheyPass has bodies pass that the broker does not hold, in each form.
+// TestLargeBodiesAreCountedWhileTheyPass passes bodies that the broker does not hold, in each form.
 func TestLargeBodiesAreCountedWhileTheyPass(t *testing.T) {
 	tokens := make([]int32, 30_000)
 	for i := range tokens {
@@ -461,7 +461,7 @@ func TestLargeBodiesAreCountedWhileTheyPass(t *testing.T) {
 	}
 }
 
-// modelRow returns what a run has used of a model.
+// modelRow returns a run's usage of a model.
 func (m *metered) modelRow(uid, model string) endpoint.Tokens {
 	m.t.Helper()
 	m.used(uid)

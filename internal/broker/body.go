@@ -67,7 +67,7 @@ func unquote(encoded []byte, text *string) error {
 	return nil
 }
 
-// set gives a name a value.
+// set sets the value of a name.
 func (b *body) set(name string, value any) error {
 	encoded, err := json.Marshal(value)
 	if err != nil {

@@ -247,7 +247,7 @@ func TestLostRecordsOfModelsAreRestored(t *testing.T) {
 	}
 }
 
-// routesWith returns requests that name the objects of a run, by what they do.
+// routesWith returns the requests that name the objects of a run, by their purpose.
 func routesWith(made objects, ownSession string) map[string][]string {
 	const v1 = "/api/v1/"
 	text := func(format string, values ...any) string { return fmt.Sprintf(format, values...) }

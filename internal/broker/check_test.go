@@ -37,8 +37,8 @@ func everything() tinker.CheckRequest {
 // models counts the models that were made.
 func (f *fixture) models() int64 { return f.sim.Stats().Operations["create_model"] }
 
-// TestCheck has two runs ask at once, and one later. The broker checks once, by its own objects, which no run sees;
-// what it cost is the platform's, and counts in no budget.
+// TestCheck lets two runs ask at once, and one later. The broker checks once, by its own objects, which no run sees;
+// the cost is the platform's, and counts in no budget.
 func TestCheck(t *testing.T) {
 	m := newMetered(t, func(_ *metered, c *broker.Config) { c.Namespace, c.ClientVersion = "operator", "v1" })
 	var asking sync.WaitGroup
@@ -87,7 +87,7 @@ func TestCheck(t *testing.T) {
 	}
 }
 
-// TestCheckIsKept has the next broker know what the one before has found, and not what it was finding.
+// TestCheckIsKept checks that the next broker knows the results of the one before, and not of its check in progress.
 func TestCheckIsKept(t *testing.T) {
 	f := newFixture(t, nil)
 	r := everything()
@@ -164,7 +164,7 @@ func TestCheckRefused(t *testing.T) {
 	}
 }
 
-// TestCheckWithoutServer tells a run what keeps the broker from checking.
+// TestCheckWithoutServer checks that a run learns the reason why the broker cannot check.
 func TestCheckWithoutServer(t *testing.T) {
 	f := newFixture(t, func(c *broker.Config) { c.BaseURL = "http://127.0.0.1:1" })
 	soon, stop := context.WithTimeout(t.Context(), 100*time.Millisecond)

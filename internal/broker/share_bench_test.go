@@ -35,9 +35,9 @@ const (
 	benchTime   = time.Minute
 )
 
-// BenchmarkShares has 20 clients sample for 20 runs, with weights from 1 to 3, against a simulator that permits so many
-// requests a second and so many unfinished samples. A client asks for 4 to 180 samples at once. It prints what each
-// weight got of its share in a minute: the goal is at least half, and nine tenths of the rate for all together.
+// BenchmarkShares samples with 20 clients for 20 runs, with weights from 1 to 3, against a simulator that permits so
+// many requests a second and so many unfinished samples. A client asks for 4 to 180 samples at once. It prints how much
+// of its share each weight got in a minute: the goal is at least half, and nine tenths of the rate for all together.
 func BenchmarkShares(b *testing.B) {
 	for name, configured := range map[string]float64{"configured": benchRate, "twice_configured": 2 * benchRate} {
 		b.Run(name, func(b *testing.B) {

@@ -28,7 +28,7 @@ const (
 // is permitted: the server receives no whole request that is not, and so executes none.
 type passing struct {
 	from io.Reader
-	// feed gives what was read to the parser, whose verdict follows.
+	// feed passes the bytes that were read to the parser, and its verdict follows.
 	feed    *io.PipeWriter
 	verdict chan error
 	// buffer was read and has not gone on. It ends with err, which is io.EOF for a body that is permitted.

@@ -23,7 +23,8 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/tinker"
 )
 
-// heldInTests is what a broker of these tests holds: large bodies are of more than twice what it withholds.
+// heldInTests is the number of bytes that a broker of these tests holds: large bodies have more than twice the bytes
+// that it withholds.
 const heldInTests = 64 << 10
 
 // sink is a server that counts whole requests of large bodies, and how much of others it received.
@@ -79,7 +80,7 @@ func newSink(t *testing.T) (*fixture, *sink) {
 	return f, s
 }
 
-// largeBodies are bodies of more than the broker holds, that name m1 or sampler1 before and after what is large.
+// largeBodies returns bodies of more than the broker holds, that name m1 or sampler1 before and after their large part.
 func largeBodies(t *testing.T, of string) map[string][]string {
 	t.Helper()
 	data, err := tinker.EncodeForwardBackward(tinker.ForwardBackwardRequest{ModelID: of, SeqID: 1,

@@ -16,7 +16,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/test/admit"
 )
 
-// TestAgentsInPods requires pods of its own for an agent whose environment says so, beside the pods of the function
+// TestAgentsInPods requires pods of its own for an agent if its environment says so, beside the pods of the function
 // that scores it, without variables that come from Secrets. Workers have neither container.
 func TestAgentsInPods(t *testing.T) {
 	run := testRun()

@@ -9,7 +9,8 @@ import (
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
 )
 
-// keepArtifacts gives the learner the claim of its artifacts, or the keys of their store and a folder for its copy.
+// keepArtifacts mounts the claim of the artifacts in the learner, or adds the keys of their store and a folder for its
+// copy.
 func (p *pod) keepArtifacts(artifacts *v1alpha1.Artifacts) {
 	switch {
 	case artifacts == nil:

@@ -35,7 +35,7 @@ func readFrom(texts map[string]string) ReadKey {
 	}
 }
 
-// TestFillCode has all functions of a spec as if their code stood in it, and says which code cannot be read.
+// TestFillCode checks that all functions of a spec have the code of their ConfigMaps, and which code cannot be read.
 func TestFillCode(t *testing.T) {
 	texts := map[string]string{"a": "a", "blank": " \n", "long": strings.Repeat("x", environment.MaxCode+1),
 		"binary": "\xff"}
@@ -114,7 +114,7 @@ func TestCodeOfAConfigMapIsAsInline(t *testing.T) {
 	}
 }
 
-// TestImageOfAModule has a run keep the image of its probe if a registry has it by its digest.
+// TestImageOfAModule checks that a run keeps the image of its probe if a registry has it by its digest.
 func TestImageOfAModule(t *testing.T) {
 	const digest = "registry.example/own@sha256:aa"
 	module, code := environment.Source{Module: "rewards.math"}, inline(rewardCode)

@@ -25,12 +25,13 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/tinker/client"
 )
 
-// server is what checks are made of: it notes them, and answers as the test says.
+// server is the server that checks ask: it notes them, and answers as the test says.
 type server struct {
 	mu    sync.Mutex
 	asked []string
 	json  []bool
-	// found are the findings that are not Supported, err is what the next checks fail with, and took how long one takes.
+	// found are the findings that are not Supported, err is the error of the next checks, and took the length of a
+	// check.
 	found map[capability.Feature]capability.Support
 	err   error
 	took  time.Duration
@@ -96,8 +97,8 @@ func ask(t *testing.T, c *Checks, r tinker.CheckRequest) endpoint.Check {
 	return found
 }
 
-// TestOnce checks what is asked for once for all runs: what is known is not checked again, whoever asks for it while a
-// check is in progress waits for it, and another choice of matrices or another model is another check.
+// TestOnce checks each feature once for all runs: a known feature is not checked again, a run that asks while a check
+// is in progress waits for it, and another choice of matrices or another model is another check.
 func TestOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &server{took: time.Minute, found: map[capability.Feature]capability.Support{"ttl": capability.Ignored,
@@ -179,7 +180,7 @@ func TestAgain(t *testing.T) {
 	})
 }
 
-// TestFailures has a check fail by an outage, which whoever asks next repeats, and by a refusal, which stands for a
+// TestFailures fails a check by an outage, which the next run that asks repeats, and by a refusal, which stands for a
 // minute and is forgotten when no run asks any more.
 func TestFailures(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -252,7 +252,7 @@ func TestNothingIsReservedBeforeTheSettings(t *testing.T) {
 	}
 }
 
-// TestADeathCountsOneSecondTooMuchAtMost plays requests at random, of which each process dies in the midst.
+// TestADeathCountsOneSecondTooMuchAtMost plays requests at random. Each process dies in the midst of its requests.
 func TestADeathCountsOneSecondTooMuchAtMost(t *testing.T) {
 	for seed := range uint64(10) {
 		b, random := newBench(t), rand.New(rand.NewPCG(seed, 1))

@@ -204,7 +204,7 @@ func (c *core) next(now time.Time) (wake time.Time) {
 	return c.wakeAt(now)
 }
 
-// grant gives the next request of a run its turn.
+// grant lets the next request of a run proceed.
 func (c *core) grant(now time.Time, r *run) {
 	w := r.head()
 	c.leave(w)

@@ -23,7 +23,7 @@ type play struct {
 	now    time.Time
 	events events
 	runs   map[string]*player
-	// server refuses what is more; 0 refuses nothing.
+	// server refuses requests beyond its rate; nil refuses nothing.
 	server *bucket
 	// granted are the turns.
 	granted []turn

@@ -13,7 +13,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/endpoint"
 )
 
-// busy has two places, of which one is taken by a sample of an earlier process, and the other by a new one.
+// busy returns a gate with two places: a sample of an earlier process has one, and a new sample the other.
 func busy(t *testing.T, patience time.Duration) *Gate {
 	t.Helper()
 	g := New(Config{Limits: endpoint.Limits{UnfinishedSamples: 2}, Patience: patience})

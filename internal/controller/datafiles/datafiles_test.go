@@ -63,7 +63,7 @@ func TestDigestOfFiles(t *testing.T) {
 	}
 }
 
-// TestMarkChanged has the condition of an environment as a run sees it: probed again once the ConfigMap of a usable
+// TestMarkChanged checks the condition of an environment as a run sees it: probed again once the ConfigMap of a usable
 // environment has changed, and otherwise the result of the probe, which has read no rows if it failed.
 func TestMarkChanged(t *testing.T) {
 	config := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "n", Name: "c"},

@@ -68,7 +68,7 @@ func TestCheckOf(t *testing.T) {
 	}
 }
 
-// TestShareCheck gives a run all that the broker found, what the server lacks included.
+// TestShareCheck checks that a run gets all findings of the broker, also the features that the server lacks.
 func TestShareCheck(t *testing.T) {
 	checked := &v1alpha1.EndpointCapabilities{Model: "m", Supported: []string{"gradient_sum", "repeats"},
 		Ignored: []string{"ttl"}, Unsupported: []string{"protobuf"}, Undecided: []string{"seed"},

@@ -46,9 +46,8 @@ func Connection(run *v1alpha1.TrainingRun) string {
 	return hex.EncodeToString(sum[:8])
 }
 
-// LastChecked returns of several runs the one whose findings about an endpoint with a model are the newest; nil without
-// one. Without an address, it takes runs that have none in their spec, which use the manager's. An empty connection
-// stands for any.
+// LastChecked returns the run with the newest findings about an endpoint with a model; nil without one. Without an
+// address, it takes runs that have none in their spec, which use the manager's. An empty connection stands for any.
 func LastChecked(runs []v1alpha1.TrainingRun, baseURL, model, connection string) *v1alpha1.TrainingRun {
 	var newest *v1alpha1.TrainingRun
 	for i := range runs {

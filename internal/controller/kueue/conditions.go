@@ -49,7 +49,7 @@ func (w *Workload) Finished(now time.Time, succeeded bool, message string) Statu
 }
 
 // Ready returns the status of an admitted Workload whose pods are ready, or not, and whether that is a change. Kueue
-// evicts a Workload whose pods are not ready in time, if its waitForPodsReady says so.
+// evicts a Workload if its pods are not ready in time and its waitForPodsReady says so.
 func (w *Workload) Ready(now time.Time, ready bool) (Status, bool) {
 	next := w.Status
 	next.Conditions = append([]metav1.Condition(nil), next.Conditions...)

@@ -99,7 +99,7 @@ func TestCollect(t *testing.T) {
 	}
 }
 
-// TestCollectNamedEndpoints has a manager that may only get endpoints by name, of which one does not exist.
+// TestCollectNamedEndpoints collects for a manager that may only get endpoints by name. One of them does not exist.
 func TestCollectNamedEndpoints(t *testing.T) {
 	elected := make(chan struct{})
 	close(elected)

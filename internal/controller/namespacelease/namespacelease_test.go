@@ -169,7 +169,7 @@ func TestReplicasOfAManagerAreOneHolder(t *testing.T) {
 	}
 }
 
-// TestManagerThatWasLateDoesNotAct has another manager take the Lease between a read and a write.
+// TestManagerThatWasLateDoesNotAct lets another manager take the Lease between a read and a write.
 func TestManagerThatWasLateDoesNotAct(t *testing.T) {
 	w := newWorld()
 	late, _ := w.manager("a")

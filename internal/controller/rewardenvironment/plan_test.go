@@ -39,7 +39,7 @@ func newEnvironment(changes ...func(*v1alpha1.RewardEnvironment)) *v1alpha1.Rewa
 	return env
 }
 
-// ready gives the environment a condition of a generation.
+// ready sets a condition of a generation in the environment.
 func ready(status metav1.ConditionStatus, reason string, generation int64) func(*v1alpha1.RewardEnvironment) {
 	return func(env *v1alpha1.RewardEnvironment) {
 		env.Status.ObservedGeneration = &generation
@@ -75,7 +75,7 @@ func terminatedPod(message string, since time.Duration) *corev1.Pod {
 	}})
 }
 
-// hasCode gives the status the digest of the code of reward.python, and readsCode has the current code.
+// hasCode sets the digest of the code of reward.python in the status, and readsCode has the current code.
 func hasCode(digest string) func(*v1alpha1.RewardEnvironment) {
 	return func(env *v1alpha1.RewardEnvironment) {
 		env.Status.Code = []v1alpha1.CodeStatus{{Function: "reward.python", SHA256: digest}}
@@ -362,7 +362,7 @@ func TestRefusalStaysAfterManagerRestart(t *testing.T) {
 	}
 }
 
-// TestImageOfModules has the status and the digest follow the image that the pod of the probe had.
+// TestImageOfModules checks that the status and the digest follow the image of the probe's pod.
 func TestImageOfModules(t *testing.T) {
 	env := newEnvironment(func(env *v1alpha1.RewardEnvironment) {
 		env.Spec.Reward.ExactMatch = nil

@@ -17,8 +17,7 @@ import (
 // nearly is the part of a budget from which its use is a warning, as in the alerts of the chart.
 const nearly = 0.8
 
-// budgetEvents are the events of the budgets of which a status shows for the first time that they are nearly or wholly
-// used.
+// budgetEvents returns the events of the budgets that a status shows as nearly or wholly used for the first time.
 func budgetEvents(before, after *v1alpha1.TinkerEndpoint, now time.Time) []record.Event {
 	var all []record.Event
 	for _, budget := range after.Spec.Budgets {
@@ -37,7 +36,7 @@ func budgetEvents(before, after *v1alpha1.TinkerEndpoint, now time.Time) []recor
 	return all
 }
 
-// usedPart is the part of a budget that is used, by dollars or tokens, of which there is less left.
+// usedPart returns the part of a budget that is used, by dollars or tokens, whichever has less left.
 func usedPart(of *v1alpha1.TinkerEndpoint, budget v1alpha1.EndpointBudget, now time.Time) float64 {
 	tokens, usd := rules.UsageOf(of, budget, now)
 	part := 0.0

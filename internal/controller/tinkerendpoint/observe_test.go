@@ -16,7 +16,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
 )
 
-// TestCreatorsCountWhereAPolicyKeepsThemTrue has a run with an annotation that its author may have written.
+// TestCreatorsCountWhereAPolicyKeepsThemTrue observes a run with an annotation that its author may have written.
 func TestCreatorsCountWhereAPolicyKeepsThemTrue(t *testing.T) {
 	scheme := runtime.NewScheme()
 	if err := errors.Join(v1alpha1.AddToScheme(scheme), clientgoscheme.AddToScheme(scheme)); err != nil {

@@ -41,7 +41,7 @@ func TestPlanForChangedCredentials(t *testing.T) {
 	}
 }
 
-// TestPlanForChangedAPIKey has a learner that runs stop at a saved state, and once.
+// TestPlanForChangedAPIKey stops a learner that runs at a saved state, and once.
 func TestPlanForChangedAPIKey(t *testing.T) {
 	run := newRun(attempts(inProgress(1)))
 	job := desired.LearnerJob(run, 1, "link-1", desired.Settings{Image: "image"})
@@ -64,7 +64,7 @@ func TestPlanForChangedAPIKey(t *testing.T) {
 	}
 }
 
-// TestPlanForChangedToken has a learner that waits for its tokenizer begin again with another token.
+// TestPlanForChangedToken restarts a learner that waits for its tokenizer with another token.
 func TestPlanForChangedToken(t *testing.T) {
 	run := newRun(attempts(inProgress(1)))
 	run.Spec.Model.Tokenizer = &v1alpha1.Tokenizer{Repository: "org/gated"}

@@ -55,7 +55,7 @@ func newRun(changes ...func(*v1alpha1.TrainingRun)) *v1alpha1.TrainingRun {
 	return run
 }
 
-// attempts gives a started run these attempts, the newest first.
+// attempts sets the attempts of a started run, the newest first.
 func attempts(list ...v1alpha1.Attempt) func(*v1alpha1.TrainingRun) {
 	return func(run *v1alpha1.TrainingRun) {
 		run.Status.StartTime = ago(time.Hour)

@@ -23,7 +23,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/problem"
 )
 
-// end gives a pod any end that a container can have: any exit code, and 4,096 bytes of any termination message.
+// end ends a pod in any way that a container can end: any exit code, and 4,096 bytes of any termination message.
 func (w *hostileWorld) end(pod *corev1.Pod) {
 	message := []byte(w.text(4096))
 	if w.random.IntN(2) == 0 {

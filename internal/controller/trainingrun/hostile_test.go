@@ -51,9 +51,9 @@ const (
 	hangLimit = time.Minute
 )
 
-// hostileWorld is a namespace with an honest run and with one whose owner runs a hostile image: the learner may answer
-// anything, and its pod may end with anything. The manager's client, its poller and its Reconciler are the real ones;
-// the API server is a fake one with the schema of a TrainingRun.
+// hostileWorld is a namespace with an honest run and with a run of an owner with a hostile image: the learner may
+// answer anything, and its pod may end with anything. The manager's client, its poller and its Reconciler are the real
+// ones; the API server is a fake one with the schema of a TrainingRun.
 type hostileWorld struct {
 	t      *testing.T
 	random *rand.Rand
@@ -72,7 +72,7 @@ type hostileWorld struct {
 	heartbeats, reconciles, statusWrites, historyWrites, events atomic.Int64
 }
 
-// TestHostileLearners lets twenty minutes pass, or HOSTILE_HOURS; `make chaos` has 24. HOSTILE_SEED is another seed.
+// TestHostileLearners runs for twenty minutes, or HOSTILE_HOURS; `make chaos` has 24. HOSTILE_SEED is another seed.
 func TestHostileLearners(t *testing.T) {
 	hours, seed := number(t, "HOSTILE_HOURS", 0), number(t, "HOSTILE_SEED", 1)
 	length := max(20*time.Minute, time.Duration(hours)*time.Hour)

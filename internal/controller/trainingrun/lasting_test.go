@@ -59,7 +59,7 @@ func learnerSince(made time.Time) observe.Learner {
 	return observe.Learner{Job: newJob("learner"), Pod: pod}
 }
 
-// creatingSince is a learner whose container has waited since a time, of which its pod says nothing.
+// creatingSince returns a learner with a container that has waited since a time. Its pod gives no reason.
 func creatingSince(made time.Time) observe.Learner {
 	pod := newPod(waitingFor("ContainerCreating", ""))
 	pod.CreationTimestamp = metav1.NewTime(made)

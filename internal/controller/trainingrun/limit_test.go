@@ -17,7 +17,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/desired"
 )
 
-// TestActiveSecondsLimit has an attempt be in progress for 100 s after others that took 50 s.
+// TestActiveSecondsLimit checks the limit with an attempt in progress for 100 s, after attempts that took 50 s.
 func TestActiveSecondsLimit(t *testing.T) {
 	cases := map[string]struct {
 		limit int64

@@ -27,7 +27,7 @@ func refusedAs(code problem.Code, generation int64) func(*observe.State) {
 	}
 }
 
-// refuseUntil reconciles a run, second by second, whose learner's Job is refused, and gives how many attempts it makes.
+// refuseUntil reconciles a run with a refused learner's Job, second by second, and returns how many attempts it makes.
 func refuseUntil(t *testing.T, run *v1alpha1.TrainingRun, code problem.Code, d time.Duration) int {
 	t.Helper()
 	made := 0

@@ -192,7 +192,7 @@ func TestNextAttemptKnowsTheVerdict(t *testing.T) {
 	}
 }
 
-// TestMissingImageIsPulledForAnotherPod has an image that cannot be pulled for an hour. The kubelet's own tries would
+// TestMissingImageIsPulledForAnotherPod runs an hour with an image that cannot be pulled. The kubelet's own tries would
 // be five minutes apart by then; the run makes another pod every 45 s, which costs no restart, and continues with the
 // first that runs.
 func TestMissingImageIsPulledForAnotherPod(t *testing.T) {
@@ -247,7 +247,7 @@ func TestMissingImageIsPulledForAnotherPod(t *testing.T) {
 	}
 }
 
-// TestUnschedulablePodIsNotReplaced has a pod that fits nowhere for ten minutes: the scheduler itself binds it once a
+// TestUnschedulablePodIsNotReplaced runs ten minutes with a pod that fits nowhere: the scheduler itself binds it once a
 // node fits, so that neither the attempt nor its pod is replaced until then.
 func TestUnschedulablePodIsNotReplaced(t *testing.T) {
 	run := newRun(attempts(v1alpha1.Attempt{Number: 1, StartTime: ago(0)}))

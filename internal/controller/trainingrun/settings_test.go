@@ -31,8 +31,8 @@ func fasterLearning(run *v1alpha1.TrainingRun) { run.Spec.Algorithm.Optimizer.Le
 // notFixed is a started run whose settings may still be changed.
 func notFixed(run *v1alpha1.TrainingRun) { run.Status.SettingsFixed = new(false) }
 
-// TestChangedSettingsRestartLearner stops a learner whose settings are changed before its first step, and starts the
-// next one at once; a learner whose settings are fixed is left alone.
+// TestChangedSettingsRestartLearner stops a learner if its settings are changed before its first step, and starts the
+// next one at once; a learner with fixed settings is left alone.
 func TestChangedSettingsRestartLearner(t *testing.T) {
 	cases := map[string]struct {
 		change   func(*v1alpha1.TrainingRun)

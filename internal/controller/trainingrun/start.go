@@ -83,8 +83,8 @@ func (r *Reconciler) prepare(ctx context.Context, run *v1alpha1.TrainingRun, see
 	return p, nil
 }
 
-// shareCheck gives a run without capabilities of its endpoint the capabilities that another run of the namespace has
-// found there or, at a TinkerEndpoint, the capabilities that the broker has found.
+// shareCheck sets the capabilities of a run that has none of its endpoint: the capabilities that another run of the
+// namespace has found there or, at a TinkerEndpoint, the capabilities that the broker has found.
 func (r *Reconciler) shareCheck(ctx context.Context, run *v1alpha1.TrainingRun, seen observe.State,
 	file *contract.RunFile) error {
 	file.Connection = endpoint.Connection(run)

@@ -18,7 +18,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/problem"
 )
 
-// addTexts gives a run file the texts of the ConfigMaps that it is made from, or returns why it cannot, as where a warm
+// addTexts adds the texts of the ConfigMaps that a run file is made from, or returns why it cannot, as where a warm
 // pool cannot be used.
 func (r *Reconciler) addTexts(ctx context.Context, run *v1alpha1.TrainingRun, seen observe.State,
 	input *desired.FileInput) (*problem.Problem, error) {
@@ -32,8 +32,8 @@ func (r *Reconciler) addTexts(ctx context.Context, run *v1alpha1.TrainingRun, se
 	return r.addCode(ctx, run, seen, input.Pins)
 }
 
-// addTemplate gives a run file that is not made of earlier settings the chat template of the ConfigMap that the run
-// names, or returns why it cannot.
+// addTemplate adds the chat template of the ConfigMap that the run names to a run file that is not made of earlier
+// settings, or returns why it cannot.
 func (r *Reconciler) addTemplate(ctx context.Context, run *v1alpha1.TrainingRun,
 	input *desired.FileInput) (*problem.Problem, error) {
 	key := desired.TemplateKey(run.Spec.Model)
@@ -51,7 +51,7 @@ func (r *Reconciler) addTemplate(ctx context.Context, run *v1alpha1.TrainingRun,
 	return nil, nil
 }
 
-// addCode gives new pins the code of the ConfigMaps that their environments name. Code that the probe did not have
+// addCode adds the code of the ConfigMaps that environments name to their new pins. Code that the probe did not have
 // makes the run wait: the environment notices the change a little later, and is probed again. Pins of an earlier
 // attempt have their code.
 func (r *Reconciler) addCode(ctx context.Context, run *v1alpha1.TrainingRun, seen observe.State,

@@ -30,8 +30,8 @@ type simulation struct {
 	last     plan
 }
 
-// until reconciles until the status or the plan is as wanted, and gives the time that this took. It fails when nothing
-// would cause another reconcile, or when that takes longer than the limit.
+// until reconciles until the status or the plan is as wanted, and returns the time that this took. It fails when
+// nothing would cause another reconcile, or when that takes longer than the limit.
 func (s *simulation) until(t *testing.T, limit time.Duration, reached func(v1alpha1.TrainingRunStatus,
 	plan) bool) time.Duration {
 	t.Helper()
@@ -65,7 +65,7 @@ func has(kind, want string) func(v1alpha1.TrainingRunStatus, plan) bool {
 	}
 }
 
-// TestRequeues has every decision that depends on the time alone made in time, without reconciling the run
+// TestRequeues checks that every decision that depends on the time alone is made in time, without reconciling the run
 // needlessly often.
 func TestRequeues(t *testing.T) {
 	begun := func(changes ...func(*v1alpha1.TrainingRun)) *v1alpha1.TrainingRun {

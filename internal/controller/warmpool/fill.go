@@ -20,9 +20,9 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/runner/protocol"
 )
 
-// Fill gives an environment whose programs have pods of a warm pool what the pool's template says of them: image,
-// resources, variables and scheduling, as if its spec said so. The probe then runs as the pods do, and the bounds of
-// processes derive from the memory that the pods have. It returns why the pool cannot be used. A nil Link may use none.
+// Fill copies the template of a warm pool to the environment whose programs have pods of the pool: image, resources,
+// variables and scheduling, as if its spec had them. The probe then runs as the pods do, and the bounds of processes
+// derive from the memory of the pods. Fill returns why the pool cannot be used. A nil Link may use none.
 func (l *Link) Fill(ctx context.Context, live client.Reader,
 	env *v1alpha1.RewardEnvironment) (*problem.Problem, error) {
 	name := PoolOf(env)

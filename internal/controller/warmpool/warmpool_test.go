@@ -81,7 +81,7 @@ func inPool(pool string) *v1alpha1.RewardEnvironment {
 	return env
 }
 
-// TestFill gives an environment what the template of its pool says, or says why it cannot.
+// TestFill fills an environment from the template of its pool, and checks the reasons why it cannot.
 func TestFill(t *testing.T) {
 	builder := fake.NewClientBuilder()
 	for _, o := range shipped(t) {
@@ -127,7 +127,7 @@ func TestFill(t *testing.T) {
 	}
 }
 
-// TestLacking says what the claims of a program say.
+// TestLacking checks the message about a program's claims.
 func TestLacking(t *testing.T) {
 	program := desired.PoolProgram{ID: "0123456789abcdef", Pool: "python", Replicas: 2}
 	claim := func(name, id string, conditions ...metav1.Condition) Claim {

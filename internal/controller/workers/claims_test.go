@@ -43,8 +43,8 @@ func (p poolOfTest) Claims(ctx context.Context, run *v1alpha1.TrainingRun) (map[
 	return claims, true, nil
 }
 
-// TestReconcileClaims makes the claims of a program, replaces them where the environment has changed, and gives the
-// pods back when the run is suspended and when it ends. Nothing is made where the cluster serves no claims.
+// TestReconcileClaims makes the claims of a program, replaces them if the environment has changed, and gives the pods
+// back when the run is suspended and when it ends. Nothing is made if the cluster serves no claims.
 func TestReconcileClaims(t *testing.T) {
 	run := newRun("run")
 	r := newReconciler(t)

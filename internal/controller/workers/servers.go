@@ -224,7 +224,7 @@ func (r ServersReconciler) deletePolicy(ctx context.Context, namespace, name str
 	return nil
 }
 
-// update gives a Deployment the wanted replicas, and returns the resulting Deployment.
+// update sets the wanted replicas of a Deployment, and returns the resulting Deployment.
 func (r ServersReconciler) update(ctx context.Context, run *v1alpha1.TrainingRun, d, want *appsv1.Deployment,
 	suffix string) (*appsv1.Deployment, error) {
 	const digest = v1alpha1.AnnotationTemplate

@@ -126,8 +126,8 @@ func TestReconcileWritesNothingWithoutTheChartsValue(t *testing.T) {
 	r.checkReplicas(t, "without the chart's value", map[string]int32{})
 }
 
-// TestReconcileLeavesDeploymentsOfOthers has a Deployment with the labels and the name of a run's server that the run
-// does not own.
+// TestReconcileLeavesDeploymentsOfOthers reconciles a Deployment with the labels and the name of a run's server that
+// the run does not own.
 func TestReconcileLeavesDeploymentsOfOthers(t *testing.T) {
 	run := newRun("run")
 	list, err := desired.SharedServers(run, listOf(8080), desired.Settings{Image: "operator:dev"})
