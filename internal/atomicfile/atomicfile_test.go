@@ -103,9 +103,8 @@ func TestCopyDurableThatIsNotAccepted(t *testing.T) {
 	expectFiles(t, dir, 1)
 }
 
-// TestDurableFilesAreFlushed checks what reaches the disk, and when: the file before it has its name, and the folder
-// that then has the name before the call returns. Without either, a file that was acknowledged could be missing after a
-// power failure.
+// TestDurableFilesAreFlushed checks the order of flushes: the file before it has its name, and then the folder with the
+// name before the call returns. Without either, a file that was acknowledged could be missing after a power failure.
 func TestDurableFilesAreFlushed(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "file")

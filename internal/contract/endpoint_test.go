@@ -45,7 +45,7 @@ func TestEndpointKeyOfAShortManagerKeyIsRefused(t *testing.T) {
 	}
 }
 
-// TestBrokerCertificate has a client that trusts the certificate alone reach the broker by each of its names.
+// TestBrokerCertificate connects a client that trusts only the certificate to the broker by each of its names.
 func TestBrokerCertificate(t *testing.T) {
 	key := bytes.Repeat([]byte{1}, 32)
 	hosts := []string{"tinker-endpoint-prod.operator.svc", "tinker-endpoint-prod.operator.svc.cluster.local"}

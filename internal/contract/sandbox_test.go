@@ -17,7 +17,8 @@ func withTests(memory string, isolation *environment.Isolation) Definition {
 	}
 }
 
-// TestSandboxID has one container for programs of equal settings, whatever their tests, and none without programs.
+// TestSandboxID checks that programs of equal settings share one container, whatever their tests, and that a definition
+// without programs has none.
 func TestSandboxID(t *testing.T) {
 	first := withTests("256Mi", nil)
 	if id := first.SandboxID(); len(id) != 16 || id != withTests("1Gi", nil).SandboxID() {

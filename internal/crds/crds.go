@@ -95,7 +95,7 @@ func Next(live, embedded *unstructured.Unstructured) (*unstructured.Unstructured
 	return next, nil
 }
 
-// annotate gives a CRD the annotations of the embedded one, and has Helm keep it.
+// annotate copies the annotations of the embedded CRD to a CRD, and has Helm keep it.
 func annotate(object, embedded *unstructured.Unstructured) {
 	annotations := maps.Clone(object.GetAnnotations())
 	if annotations == nil {

@@ -28,8 +28,8 @@ const (
 	keyVariable         = "TINKER_CLIENT_KEY_FILE"
 )
 
-// connect gives a pod the proxy, the authorities and the client certificate of the endpoint. A broker has the authority
-// that is in the run file's ConfigMap of the attempt, and nothing else.
+// connect adds the proxy, the authorities and the client certificate of the endpoint to a pod. A broker has the
+// authority that is in the run file's ConfigMap of the attempt, and nothing else.
 func (p *pod) connect(run *v1alpha1.TrainingRun, attempt int32) {
 	set := func(name, value string) {
 		p.container.Env = append(p.container.Env, corev1.EnvVar{Name: name, Value: value})

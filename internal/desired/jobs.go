@@ -102,7 +102,7 @@ func RolloutScale(run *v1alpha1.TrainingRun) Scale {
 	return Scale{Workers: max(workers, 1), Suspended: workers == 0}
 }
 
-// Rescale gives a workers' Job the scale that the run wants, and reports whether that changes it. A suspension that
+// Rescale returns a workers' Job with the scale that the run wants, and whether that changes it. A suspension that
 // another controller has set, such as a queue, stays as it is.
 func Rescale(run *v1alpha1.TrainingRun, job *batchv1.Job) (*batchv1.Job, bool) {
 	scale, changed := RolloutScale(run), job.DeepCopy()

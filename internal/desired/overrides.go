@@ -55,8 +55,8 @@ func applyOverrides(made *corev1.PodTemplateSpec, container *corev1.Container, i
 	container.VolumeMounts = append(container.VolumeMounts, volumeMounts(by.VolumeMounts)...)
 }
 
-// initContainer gives a container that a user adds the restricted security profile. Its root may be written, as many
-// images need.
+// initContainer returns a container that a user adds, with the restricted security profile. Its root may be written, as
+// many images need.
 func initContainer(given v1alpha1.InitContainer, pull corev1.PullPolicy) corev1.Container {
 	return corev1.Container{
 		Name: given.Name, Image: given.Image, ImagePullPolicy: pull, RestartPolicy: given.RestartPolicy,

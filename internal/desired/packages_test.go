@@ -54,7 +54,8 @@ func initNames(spec corev1.PodSpec) []string {
 	return names
 }
 
-// TestProbeLooksForPackages has the pod of a probe look for packages once, before any container that uses them.
+// TestProbeLooksForPackages checks that the pod of a probe looks for packages once, before any container that uses
+// them.
 func TestProbeLooksForPackages(t *testing.T) {
 	settings := Settings{Image: "operator:dev", PythonImage: "python:dev", PackageIndex: "https://index.example/simple"}
 	spec := ProbeJob(packagedEnvironment(), strings.Repeat("ab", 32), 1, settings).Spec.Template.Spec
@@ -81,8 +82,8 @@ func TestProbeLooksForPackages(t *testing.T) {
 	}
 }
 
-// TestWorkersInstallPinnedPackages has workers install the packages that the probe has pinned, for functions and for
-// the policy's programs in volumes of their own, which neither can write.
+// TestWorkersInstallPinnedPackages checks that workers install the packages that the probe has pinned, for functions
+// and for the policy's programs in volumes of their own, which neither can write.
 func TestWorkersInstallPinnedPackages(t *testing.T) {
 	settings := Settings{Image: "operator:dev", PythonImage: "python:dev"}
 	env := packagedEnvironment()

@@ -49,7 +49,7 @@ const (
 	terminationLog = corev1.TerminationMessagePathDefault
 )
 
-// The limits of volumes. spillLimit is for finished groups, of which the worker itself stores at most 1 GiB,
+// These are the limits of volumes: spillLimit for finished groups (the worker itself stores at most 1 GiB of them),
 // tokenizerLimit for tokenizers, and artifactsLimit for the learner's copy of artifacts at a URL.
 const (
 	spillLimit     = "1280Mi"

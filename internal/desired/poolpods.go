@@ -139,7 +139,7 @@ func (p PoolProgram) Policy(run *v1alpha1.TrainingRun) *networkingv1.NetworkPoli
 	return programPolicy(run, meta, metav1.LabelSelector{MatchLabels: p.selector(run)}, p.Network)
 }
 
-// trustPool gives the main container of a pod the certificate of a warm pool, without its key; "" for no pool.
+// trustPool mounts the certificate of a warm pool, without its key, in the main container of a pod; "" for no pool.
 func trustPool(spec *corev1.PodSpec, pool string) {
 	if pool == "" {
 		return

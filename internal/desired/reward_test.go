@@ -14,7 +14,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/test/admit"
 )
 
-// TestRewardsHaveDefaults gives rewards as users write them, and requires the form that workers read: every default,
+// TestRewardsHaveDefaults reads rewards as users write them, and requires the form that workers read: every default,
 // compact schemas and sorted lists.
 func TestRewardsHaveDefaults(t *testing.T) {
 	cases := map[string]struct{ given, want string }{

@@ -17,7 +17,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/problem"
 )
 
-// TestTeachers has the run's environment in two forms: arithmetic has a reward, and plain has none.
+// TestTeachers runs teachers in two forms of the run's environment: arithmetic has a reward, and plain has none.
 func TestTeachers(t *testing.T) {
 	pins := testPins()
 	plain, agent := pins["arithmetic"], pins["arithmetic"]

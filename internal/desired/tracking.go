@@ -13,8 +13,8 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/contract"
 )
 
-// mountTrackingKeys gives the learner the keys of these services as files. A missing Secret does not stop the pod, and
-// a change of the Secret changes the file.
+// mountTrackingKeys mounts the keys of these services in the learner as files. A missing Secret does not stop the pod,
+// and a change of the Secret changes the file.
 func (p *pod) mountTrackingKeys(spec *apitracking.Tracking) {
 	if spec == nil {
 		return
@@ -30,7 +30,8 @@ func (p *pod) mountTrackingKeys(spec *apitracking.Tracking) {
 	}
 }
 
-// mountTokenizerToken gives a pod that downloads the tokenizer the token for its repository, as a file.
+// mountTokenizerToken mounts the token for the tokenizer's repository, as a file, in a pod that downloads the
+// tokenizer.
 func (p *pod) mountTokenizerToken(tokenizer *v1alpha1.Tokenizer) {
 	if tokenizer == nil || tokenizer.TokenSecretKeyRef == nil {
 		return

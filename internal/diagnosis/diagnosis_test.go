@@ -17,7 +17,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/history"
 )
 
-// rowsOf returns n rows, each with the metrics of a step that learns; change may alter those of step i, from 0.
+// rowsOf returns n rows with the metrics of steps that learn; change may alter the metrics of step i, from 0.
 func rowsOf(n int, change func(i int, metrics map[string]float64)) []history.Row {
 	rows := make([]history.Row, n)
 	for i := range rows {

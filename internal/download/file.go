@@ -61,7 +61,7 @@ func (b *Body) store(p partial) (string, error) {
 	return hex.EncodeToString(got), nil
 }
 
-// partial is a file of which a part was downloaded.
+// partial is a file with a part of a download.
 type partial struct{ file *os.File }
 
 // versionFile returns the name of the file that has the version of a download.

@@ -23,7 +23,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/stall"
 )
 
-// versions serves a file. The first responses come from the list, each of which cuts the body or refuses it.
+// versions serves a file. The first responses come from the list, which cut the body or refuse it.
 type versions struct {
 	content  []byte
 	tag      string

@@ -75,8 +75,8 @@ func TestValidator(t *testing.T) {
 	}
 }
 
-// TestFileOfTheSameSizeThatChanges breaks a download, after which the file has other bytes. A stream cannot take back
-// what was read; a file on a disk begins anew.
+// TestFileOfTheSameSizeThatChanges breaks a download and then serves other bytes. A stream cannot take back the bytes
+// that were read; a file on a disk begins anew.
 func TestFileOfTheSameSizeThatChanges(t *testing.T) {
 	for name, validator := range map[string]func(version int) (field, value string){
 		"by ETag": func(version int) (string, string) { return "ETag", fmt.Sprintf("%q", fmt.Sprint(version)) },

@@ -1,9 +1,10 @@
 // Copyright 2026 The tinker-operator authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package endpoint has what the manager and the broker of a TinkerEndpoint exchange: the settings, of which the manager
-// is the one writer, and the report, of which the broker that holds the Lease is. Both are ConfigMaps in the operator's
-// namespace. What the broker bills stands in a third kind of ConfigMap, one for each day, which people read too.
+// Package endpoint has the exchange between the manager and the broker of a TinkerEndpoint: the settings, which only
+// the manager writes, and the report, which only the broker that holds the Lease writes. Both are ConfigMaps in the
+// operator's namespace. The tokens that the broker bills stand in a third kind of ConfigMap, one for each day, which
+// people read too.
 package endpoint
 
 import (

@@ -48,8 +48,8 @@ func (e *OverdueError) Error() string {
 // Unwrap returns why the context ended.
 func (e *OverdueError) Unwrap() error { return e.Cause }
 
-// Call makes a call of an environment, in a goroutine of its own. A panic of it is a *Fault whose cause is a
-// *PanicError. A call that ignores the end of its context is given up: the error is then a *Fault whose cause is an
+// Call makes a call of an environment, in a goroutine of its own. If the call panics, the error is a *Fault caused by a
+// *PanicError. If the call ignores the end of its context, Call gives it up: the error is a *Fault caused by an
 // *OverdueError. An episode that a call returns after that is closed.
 func Call[T any](ctx context.Context, calls *Calls, doing string, call func(context.Context) (T, error)) (T, error) {
 	type answer struct {

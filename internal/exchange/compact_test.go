@@ -10,8 +10,8 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/rl"
 )
 
-// TestDecodedGroupsAreCompact decodes groups whose segments have a few thousand tokens: they take at most 8.6 bytes a
-// token, of which 8 are the token and its log-probability.
+// TestDecodedGroupsAreCompact decodes groups with segments of a few thousand tokens: they take at most 8.6 bytes a
+// token, 8 of them for the token and its log-probability.
 func TestDecodedGroupsAreCompact(t *testing.T) {
 	const n, members, tokens = 200, 8, 6250
 	encoded := encodedGroup(1, members, tokens).Message

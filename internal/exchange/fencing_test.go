@@ -390,7 +390,7 @@ type silence struct {
 	once   sync.Once
 }
 
-// Read gives nothing more once silence has fallen, not even the end, until this side closes.
+// Read returns nothing more once silence has fallen, not even the end, until this side closes.
 func (s *silence) Read(p []byte) (int, error) {
 	n, err := s.Conn.Read(p)
 	select {

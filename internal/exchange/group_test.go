@@ -277,7 +277,7 @@ func (c *counter) Read(to []byte) (int, error) {
 	return n, err
 }
 
-// TestGroupsAreDecodedMemberByMember has the second member of many be damaged: no more of the group is read.
+// TestGroupsAreDecodedMemberByMember damages the second member of many: no more of the group is read.
 func TestGroupsAreDecodedMemberByMember(t *testing.T) {
 	message := groupToProto(exampleGroup(1, 64, 4096))
 	message.Members[1].Trajectories[0].Segments[0].Tokens = []byte{1}

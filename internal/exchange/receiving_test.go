@@ -62,7 +62,7 @@ func (h *holder) add(bytes int64) {
 	}
 }
 
-// TestSubmitsAreBoundedInBytes has many workers submit large groups at the same time.
+// TestSubmitsAreBoundedInBytes submits large groups from many workers at the same time.
 func TestSubmitsAreBoundedInBytes(t *testing.T) {
 	const workers, members = 6, 20 // groups of 10 MiB
 	h := newHolder(-1)

@@ -31,7 +31,7 @@ type Handler interface {
 	// nor Renew lists for some seconds was lost with the reply that carried it. After an error the worker finds the
 	// learner unreachable, and comes back.
 	Hello(ctx context.Context, worker string, request HelloRequest) (HelloReply, error)
-	// Acquire waits until there are leases for a worker with room for free episodes. It gives none when ctx ends
+	// Acquire waits until there are leases for a worker with room for free episodes. It returns none when ctx ends
 	// first, which it does after 20 s. The call means that the worker is alive as it comes, and not while it waits.
 	Acquire(ctx context.Context, worker string, free int) ([]Lease, error)
 	// Renew receives the worker's report and returns a directive. It does not block.

@@ -9,7 +9,7 @@ import "math"
 // Is says that a value is neither NaN nor infinite.
 func Is(v float64) bool { return !math.IsNaN(v) && !math.IsInf(v, 0) }
 
-// Only gives the values that are finite.
+// Only returns the values that are finite.
 func Only(values map[string]float64) map[string]float64 {
 	kept := make(map[string]float64, len(values))
 	for name, v := range values {

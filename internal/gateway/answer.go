@@ -298,7 +298,7 @@ func (x *exchange) replyOf(out []environment.Completed) *dialect.Reply {
 	return reply
 }
 
-// scoredOf returns the tokens of the prompt of choices, of which one was asked for them.
+// scoredOf returns the tokens of the prompt from the choice that was asked for them.
 func scoredOf(choices []environment.Completed) []dialect.Token {
 	var tokens []dialect.Token
 	for _, each := range choices {

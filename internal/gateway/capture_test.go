@@ -43,8 +43,8 @@ type captured struct {
 
 // The reasons for another prompt than the proxy's.
 const (
-	// kept says that the prompt begins with the prompt and the sampled tokens of the turn before, of which the proxy makes
-	// other tokens: of the text without the reasoning, or with other white space.
+	// kept says that the prompt begins with the prompt and the sampled tokens of the turn before. The proxy makes other
+	// tokens of them: from the text without the reasoning, or with other white space.
 	kept = "the tokens that were sampled are kept"
 	// whole says that the prompt is the one that the proxy's renderer makes of the replies with their reasoning. The proxy
 	// gives it replies without.
@@ -99,9 +99,9 @@ func (r replayed) SampleGroup(context.Context, episode.Request, int) ([]episode.
 	return nil, errors.New("agents share no prompt")
 }
 
-// TestPromptsAreThoseOfTheCaptureProxy has recorded agents of linear conversations repeat their requests to the capture
-// proxy of tinker-cookbook 0.6.1 at the gateway. The tokens of each prompt are the same, except where another prompt is
-// intended.
+// TestPromptsAreThoseOfTheCaptureProxy repeats the requests that recorded agents of linear conversations made to the
+// capture proxy of tinker-cookbook 0.6.1. The gateway makes the same tokens of each prompt, except where another prompt
+// is intended.
 func TestPromptsAreThoseOfTheCaptureProxy(t *testing.T) {
 	for _, conversation := range readCaptured(t) {
 		t.Run(conversation.Renderer+"/"+conversation.Conversation, func(t *testing.T) {
@@ -128,7 +128,7 @@ func TestPromptsAreThoseOfTheCaptureProxy(t *testing.T) {
 	}
 }
 
-// TestReasoningIsCounted has the usage of replies say how many of their tokens are reasoning.
+// TestReasoningIsCounted checks that the usage of replies says how many of their tokens are reasoning.
 func TestReasoningIsCounted(t *testing.T) {
 	played := 0
 	for _, conversation := range readCaptured(t) {

@@ -281,8 +281,8 @@ func await(t *testing.T, what string, is func() bool) {
 	}
 }
 
-// TestRequestsContinueAfterTheirClient has a client go away and ask again, as clients do whose time is over: the
-// request is made once. Equal requests of open connections are two.
+// TestRequestsContinueAfterTheirClient makes a request whose client goes away and asks again, as clients do when their
+// time is over: the request is made once. Equal requests of open connections are two.
 func TestRequestsContinueAfterTheirClient(t *testing.T) {
 	policy, asked, release := blocked()
 	_, e := served(t, Config{}, policy, Options{})
@@ -322,8 +322,8 @@ func TestRequestsContinueAfterTheirClient(t *testing.T) {
 	}
 }
 
-// TestOutages has the policy not answer in time: clients are asked to come back in the words at which they do, and then
-// continue their request.
+// TestOutages asks a policy that does not answer in time: clients are asked to come back by the error that makes them
+// do so, and then continue their request.
 func TestOutages(t *testing.T) {
 	for path, tc := range map[string]struct {
 		body   string
@@ -563,7 +563,7 @@ func TestAlternativesAreUnsupported(t *testing.T) {
 	}
 }
 
-// TestResponsesContinue has requests name the response that they continue.
+// TestResponsesContinue makes requests that name the response that they continue.
 func TestResponsesContinue(t *testing.T) {
 	policy := &scripted{}
 	_, e := served(t, Config{}, policy, Options{})
@@ -586,7 +586,7 @@ func TestResponsesContinue(t *testing.T) {
 	}
 }
 
-// TestChoices has one request ask for several samples: they are in the order of their IDs, whichever comes first.
+// TestChoices asks for several samples in one request: they are in the order of their IDs, whichever comes first.
 func TestChoices(t *testing.T) {
 	_, e := served(t, Config{}, &scripted{}, Options{})
 	_, _, body := ask(t, e, "/chat/completions", strings.Replace(chatBody, "{", `{"n": 3, `, 1))
@@ -596,7 +596,8 @@ func TestChoices(t *testing.T) {
 	}
 }
 
-// TestEchoedPromptsAreScored has the log-probabilities of a prompt come with one of its choices, or without a reply.
+// TestEchoedPromptsAreScored checks that the log-probabilities of a prompt come with one of its choices, or without a
+// reply.
 func TestEchoedPromptsAreScored(t *testing.T) {
 	policy := &scripted{complete: func(_ context.Context, asked environment.Completion) (environment.Completed, error) {
 		out := environment.Completed{ID: "1", PromptText: "xy", PromptTokens: 2, Truncated: true}
@@ -686,8 +687,8 @@ func (l leaving) Write(p []byte) (int, error) {
 	return l.ResponseRecorder.Write(p)
 }
 
-// TestClientMayLeaveWithItsReply has a client close its connection before the gateway has returned from writing: the
-// request was answered, and an equal one is another.
+// TestClientMayLeaveWithItsReply closes a client's connection before the gateway has returned from writing: the request
+// was answered, and an equal one is another.
 func TestClientMayLeaveWithItsReply(t *testing.T) {
 	policy := &scripted{}
 	s, e := served(t, Config{}, policy, Options{})

@@ -83,8 +83,8 @@ func TestHostileAgents(t *testing.T) {
 	}
 }
 
-// TestHostileBodyThatDoesNotEnd has an agent send the beginning of a body: the request is refused after a second.
-// No other request is made, since a large one may take longer on a busy machine.
+// TestHostileBodyThatDoesNotEnd sends the beginning of a body: the request is refused after a second. No other request
+// is made, since a large one may take longer on a busy machine.
 func TestHostileBodyThatDoesNotEnd(t *testing.T) {
 	server, err := gateway.Listen(gateway.Config{BodyWithin: time.Second})
 	if err != nil {

@@ -144,8 +144,8 @@ func TestWholeEncodingIsDecoded(t *testing.T) {
 	}
 }
 
-// TestHistoryWithoutAChunk decodes a history one chunk of which was deleted or changed: it lacks the rows of that
-// chunk, and continues.
+// TestHistoryWithoutAChunk decodes a history with one chunk deleted or changed: it lacks the rows of that chunk, and
+// continues.
 func TestHistoryWithoutAChunk(t *testing.T) {
 	for name, spoil := range map[string]func(chunks map[string][]byte, name string){
 		"deleted": func(chunks map[string][]byte, name string) { delete(chunks, name) },

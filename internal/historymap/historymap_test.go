@@ -74,9 +74,8 @@ func add(ctx context.Context, c client.Client, first, last int64) error {
 	return Write(ctx, c, run, head, before, parts)
 }
 
-// TestAWriteThatEndsAnywhere ends each write after any number of its calls: what is read is the history before or
-// after it, whole, and the next write completes it. No chunk is left that the head does not name, but those of the
-// writes that ended.
+// TestAWriteThatEndsAnywhere ends each write after any number of its calls: a reader gets the whole history from before
+// or after the write, and the next write completes it. Only writes that ended leave chunks that the head does not name.
 func TestAWriteThatEndsAnywhere(t *testing.T) {
 	calls := -1
 	c := cluster(t, &calls)
@@ -115,7 +114,8 @@ func TestAWriteThatEndsAnywhere(t *testing.T) {
 	}
 }
 
-// TestChunksBelongToTheRun has every ConfigMap of a history deleted with its run, and no other manager's run files.
+// TestChunksBelongToTheRun checks that every ConfigMap of a history is deleted with its run, and is no run file of
+// another manager.
 func TestChunksBelongToTheRun(t *testing.T) {
 	calls := -1
 	c := cluster(t, &calls)
@@ -175,7 +175,7 @@ func TestReadWhileChunksAreReplaced(t *testing.T) {
 	}
 }
 
-// TestReadRefusesWhatIsNotTheRuns reads neither another owner's ConfigMap nor what is no history.
+// TestReadRefusesWhatIsNotTheRuns refuses the ConfigMap of another owner, and a ConfigMap that is no history.
 func TestReadRefusesWhatIsNotTheRuns(t *testing.T) {
 	calls := -1
 	c := cluster(t, &calls)

@@ -14,8 +14,8 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/tinker/client"
 )
 
-// TestTriesAreAtMost30SecondsApart has an endpoint, a hub or a volume that was repaired be found by the learner itself
-// within that time, however long it waited before.
+// TestTriesAreAtMost30SecondsApart checks that the learner itself finds a repaired endpoint, hub or volume within that
+// time, however long it waited before.
 func TestTriesAreAtMost30SecondsApart(t *testing.T) {
 	timing := Config{}.withDefaults().Timing
 	cases := map[int]time.Duration{0: 0, 1: 500 * time.Millisecond, 2: time.Second, 6: 16 * time.Second,
@@ -33,8 +33,8 @@ func TestTriesAreAtMost30SecondsApart(t *testing.T) {
 	}
 }
 
-// TestLearnerTriesForItsPatience has the endpoint refuse the key always. The learner ends as soon as KeyPatience is
-// over, and not only at the end of a pause, since the pod that follows it is the first that reads the Secret again.
+// TestLearnerTriesForItsPatience always refuses the key. The learner ends as soon as KeyPatience is over, and not only
+// at the end of a pause, since the pod that follows it is the first that reads the Secret again.
 func TestLearnerTriesForItsPatience(t *testing.T) {
 	timing := Config{}.withDefaults().Timing
 	synctest.Test(t, func(t *testing.T) {

@@ -23,9 +23,8 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/rl"
 )
 
-// TestResumeReportsWhatTheManagerMissed has a learner resume a run of which the manager has no record: the history has
-// all steps that it keeps, with their times and evaluations. A second model of the same learner reports the newest ones
-// alone.
+// TestResumeReportsWhatTheManagerMissed resumes a run that the manager has no record of: the history has all steps that
+// it keeps, with their times and evaluations. A second model of the same learner reports only the newest ones.
 func TestResumeReportsWhatTheManagerMissed(t *testing.T) {
 	const steps = 2*history.MaxRows + 76
 	dir := t.TempDir()

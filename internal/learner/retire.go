@@ -18,7 +18,7 @@ type expirer interface {
 	SetTTL(ctx context.Context, path string, seconds *int64) error
 }
 
-// retirer gives checkpoints that are out of use a time to live.
+// retirer sets a time to live on checkpoints that are out of use.
 type retirer struct {
 	api  expirer
 	book *checkpoints.Book

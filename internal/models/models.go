@@ -25,8 +25,8 @@ type Model struct {
 	// Retired is the day since which hosted Tinker no longer serves the model, as YEAR-MONTH-DAY; "" for a model that it
 	// serves or never served. Other servers may serve it.
 	Retired string
-	// Untested says what of the format nobody has compared with another program, as a sentence without its end; "" for a
-	// model of which everything was compared.
+	// Untested names the part of the format that nobody has compared with another program, as a sentence without its
+	// end; "" if everything was compared.
 	Untested string
 	// Renderers have the format of the model. The first is the default.
 	Renderers []string
@@ -56,7 +56,7 @@ var table []byte
 
 // document is the content of models.json.
 type document struct {
-	// Date is the day of which the rows are, as YEAR-MONTH-DAY.
+	// Date is the day of the rows, as YEAR-MONTH-DAY.
 	Date       string               `json:"date"`
 	Tokenizers map[string]Tokenizer `json:"tokenizers"`
 	// OtherRenderers are the renderers that no model of the table has.
@@ -142,7 +142,7 @@ func Lookup(name string) (Model, error) {
 }
 
 // UntestedTemplate returns why the template of a model that hosted Tinker serves, and the table lacks, was not compared
-// with another program. It is false for models of which nothing is known.
+// with another program. It returns false for unknown models.
 func UntestedTemplate(name string) (reason string, ok bool) {
 	base, _, _ := strings.Cut(name, ":")
 	reason, ok = read().UntestedTemplates[base]

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// TestLearningRate has what get_lr of tinker-cookbook 0.5.8 returns.
+// TestLearningRate compares rates with the results of get_lr of tinker-cookbook 0.5.8.
 func TestLearningRate(t *testing.T) {
 	for model, want := range map[string]float64{
 		"meta-llama/Llama-3.2-1B": 4.908e-4, "meta-llama/Llama-3.1-8B": 2.856e-4,

@@ -38,8 +38,7 @@ const program = "kubectl tinker"
 // completer is the name under which kubectl calls the program for completions.
 const completer = "kubectl_complete-tinker"
 
-// Run runs the command that the arguments name, of which the first is the program's own name, and returns the exit
-// code.
+// Run runs the command that the arguments name, after the program's own name, and returns the exit code.
 func Run(ctx context.Context, env cli.IO, args []string) int {
 	root := newRoot(env)
 	if filepath.Base(args[0]) == completer {

@@ -127,7 +127,7 @@ func Extend(data []byte) error {
 	return nil
 }
 
-// Date is the day of which the prices are, as YEAR-MONTH-DAY.
+// Date is the day of the prices, as YEAR-MONTH-DAY.
 func Date() string { return current.Load().date }
 
 // Of returns the price of a base model in dollars a million tokens, if it is known. Variants of a model

@@ -126,7 +126,7 @@ func TestSentences(t *testing.T) {
 	}
 }
 
-// healthy are the reasons of the API that are no problems: their conditions say what a run does.
+// healthy are the reasons of the API that are no problems: their conditions describe a run that works.
 var healthy = []string{"Accepted", "AsExpected", "BackingOff", "BrokerStarting", "Checked", "Checking", "Completed",
 	"Finished", "NotAsked", "Probed", "Probing", "Progressing", "Recording", "Running", "Serving", "Starting",
 	"WaitingForLearner"}

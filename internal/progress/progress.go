@@ -26,8 +26,8 @@ type Reader struct {
 	logged      time.Time
 }
 
-// NewReader returns a reader of a file by the name of what, of which done of total bytes have arrived before. total is
-// negative if it is not known. The message is that of the lines. If logger is nil, nothing is logged.
+// NewReader returns a reader of a file that what names. done of total bytes have arrived before; total is negative if
+// it is not known. message is the message of the lines. If logger is nil, nothing is logged.
 func NewReader(r io.Reader, logger *slog.Logger, message, what string, done, total int64) *Reader {
 	return &Reader{Reader: r, logger: logger, message: message, what: what, done: done, total: total, logged: time.Now()}
 }

@@ -10,8 +10,8 @@ type Rules struct {
 	// Refill takes further slots in place of dropped groups, refillFactor*G slots in all; otherwise, and
 	// beyond that, the batch shrinks.
 	Refill bool
-	// OwnSlots gives each step a range of slots, refills included, so that the beginning of a batch does not depend on the
-	// outcomes of the batches before it. It needs Refill.
+	// OwnSlots reserves a range of slots for each step, refills included, so that the beginning of a batch does not
+	// depend on the outcomes of the batches before it. It needs Refill.
 	OwnSlots bool
 	// Lag is L: step k trains on groups that version max(0, k-L) sampled.
 	Lag int

@@ -72,7 +72,7 @@ func (d Datum) TargetAdvantages() []float32 {
 	return advantages
 }
 
-// Spread gives the datum Advantages, so that they can be changed one by one.
+// Spread sets Advantages from Advantage, so that they can be changed one by one.
 func (d *Datum) Spread() {
 	d.Advantages, d.Advantage = d.TargetAdvantages(), 0
 }

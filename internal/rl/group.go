@@ -138,8 +138,8 @@ const (
 	MaxJudgementText = 1024
 )
 
-// Segment is one sequence that goes through the model as a whole: the prompts and replies of turns of
-// which each extends the one before. All slices but Steps have the length of Tokens.
+// Segment is one sequence that goes through the model as a whole: the prompts and replies of turns that each extend the
+// turn before. All slices but Steps have the length of Tokens.
 type Segment struct {
 	// Turn of the trajectory that the segment begins with.
 	Turn   int

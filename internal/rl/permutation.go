@@ -69,9 +69,9 @@ func mix(x uint64) uint64 {
 	return x ^ x>>31
 }
 
-// interleave spreads counts evenly: of the sum(counts) positions, source s gets counts[s], its j-th at about
-// (j + 1/2) / counts[s] of the way. It gives the source at a position and which of the source's it is.
-// Ties go to the first source. All arithmetic is in integers, so that the result is the same on every machine.
+// interleave spreads counts evenly: of the sum(counts) positions, source s gets counts[s], its j-th at about (j + 1/2)
+// / counts[s] of the way. It returns the source at a position, and the rank of the position among the source's. Ties go
+// to the first source. All arithmetic is in integers, so that the result is the same on every machine.
 func interleave(counts []int64, position int64) (source int, rank int64) {
 	low, high := uint64(0), uint64(1)<<interleaveBits
 	for low < high {

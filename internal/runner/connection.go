@@ -210,7 +210,7 @@ func (c *connection) greet(reader *protocol.Reader) (*protocol.Message, error) {
 	return message, nil
 }
 
-// handle gives a message to its program. It returns why it cannot.
+// handle passes a message to its program. It returns why it cannot.
 func (c *connection) handle(m *protocol.Message) *protocol.Error {
 	switch m.Type {
 	case protocol.TypeHello:

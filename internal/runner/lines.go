@@ -15,7 +15,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/runner/protocol"
 )
 
-// assign gives a request to the process.
+// assign assigns a request to the process.
 func (s *slot) assign(r *request) {
 	if s.load() == 0 {
 		s.running.watch.begin()
@@ -43,7 +43,7 @@ func (s *slot) assign(r *request) {
 	})
 }
 
-// giveDir gives a request its directory: the directory of its session, or an empty one.
+// giveDir sets the directory of a request: the directory of its session, or an empty one.
 func (s *slot) giveDir(r *request) error {
 	if r.session != nil && !r.session.opening {
 		r.dir = r.session.dir

@@ -219,7 +219,7 @@ func (p *program) placeInSession(r *request) *protocol.Error {
 	return nil
 }
 
-// dispatch gives waiting requests to processes that have room.
+// dispatch assigns waiting requests to processes that have room.
 func (p *program) dispatch() {
 	for len(p.queue) > 0 && !p.stopping {
 		r := p.queue[0]

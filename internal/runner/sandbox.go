@@ -99,8 +99,8 @@ func (s *slot) release() {
 	}
 }
 
-// feed gives a plain process its standard input and reads its output. It takes its request as it starts, since no
-// message says that it is ready.
+// feed writes the standard input of a plain process and reads its output. The process takes its request as it starts,
+// since no message says that it is ready.
 func (s *slot) feed(r *running) {
 	request := s.only
 	s.state, s.capacity, s.wire = slotReady, 1, 1

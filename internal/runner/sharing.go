@@ -96,7 +96,7 @@ func (s *sharing) newCaller(c *connection) *caller {
 	}
 }
 
-// start gives a caller a program: one that runs already, or a new one.
+// start starts a program for a caller: one that runs already, or a new one.
 func (s *sharing) start(c *caller, m *protocol.Message, spec protocol.Spec) *protocol.Error {
 	encoded, err := json.Marshal(spec)
 	if err != nil {

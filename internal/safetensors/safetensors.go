@@ -72,7 +72,7 @@ func ReadHeader(r io.ReaderAt, size int64) (tensors map[string]Tensor, begin int
 }
 
 // EncodeHeader returns the bytes of a file that come before its tensors, and the names in the order of their tensors.
-// It gives the tensors their offsets.
+// It sets the offsets of the tensors.
 func EncodeHeader(tensors map[string]Tensor) (begin []byte, names []string, err error) {
 	header := map[string]any{metadata: map[string]string{"format": "pt"}}
 	names = slices.Sorted(maps.Keys(tensors))

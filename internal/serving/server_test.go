@@ -151,7 +151,7 @@ func TestEndpointsAgree(t *testing.T) {
 	}
 }
 
-// TestLogProbabilities has a text echoed with log-probabilities, as evaluations of likelihoods do.
+// TestLogProbabilities echoes a text with log-probabilities, as evaluations of likelihoods do.
 func TestLogProbabilities(t *testing.T) {
 	model := simulated(t)
 	url := serve(t, Config{Catalog: one{model}})
@@ -184,7 +184,7 @@ func TestLogProbabilities(t *testing.T) {
 	}
 }
 
-// TestSeedsAndChoices has equal seeds give equal replies, and choices differ.
+// TestSeedsAndChoices checks that equal seeds have equal replies, and that choices differ.
 func TestSeedsAndChoices(t *testing.T) {
 	url := serve(t, Config{Catalog: one{simulated(t)}})
 	const body = `{"model": "sums", "prompt": "ab", "n": 8, "seed": 5, "max_tokens": 12, "temperature": 1.5}`
@@ -213,7 +213,7 @@ func TestSeedsAndChoices(t *testing.T) {
 	}
 }
 
-// TestResponsesContinue has a request name the response that it continues.
+// TestResponsesContinue makes a request that names the response that it continues.
 func TestResponsesContinue(t *testing.T) {
 	url := serve(t, Config{Catalog: one{simulated(t)}})
 	_, first := ask(t, url+"/v1/responses", `{"model": "sums", "input": "3+4=?"}`)

@@ -21,8 +21,8 @@ import (
 
 var now = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 
-// TestSetKeepsCodes sets conditions that show problems: each has its code, one whose reason is a code has that, and a
-// condition that shows no problem longer has none.
+// TestSetKeepsCodes sets conditions that show problems: each has its code, a condition with a code as its reason has
+// that code, and a condition that no longer shows a problem has none.
 func TestSetKeepsCodes(t *testing.T) {
 	var conditions []metav1.Condition
 	var codes []v1alpha1.ConditionCode
@@ -319,7 +319,7 @@ func TestFit(t *testing.T) {
 	Fit(&huge) // It ends, though there is nothing to drop.
 }
 
-// TestUsageDoesNotFall has a learner report less than a former one did, as without artifacts.
+// TestUsageDoesNotFall reports less than a former learner did, as without artifacts.
 func TestUsageDoesNotFall(t *testing.T) {
 	next := v1alpha1.TrainingRunStatus{}
 	report := func(usd float64, used contract.Usage) v1alpha1.Usage {

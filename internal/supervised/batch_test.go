@@ -101,8 +101,8 @@ func TestBatchesEndWithoutUsableRow(t *testing.T) {
 	}
 }
 
-// TestBatchesFindTheOnlyUsableRow has one usable row, which may stand first in one epoch and last in the next: more
-// rows between its two places than an epoch has are no sign that none is usable.
+// TestBatchesFindTheOnlyUsableRow batches rows with one usable row, which may stand first in one epoch and last in the
+// next: more rows between its two places than an epoch has are no sign that none is usable.
 func TestBatchesFindTheOnlyUsableRow(t *testing.T) {
 	const rows = 4
 	b := newBatches(t, rows, 1)

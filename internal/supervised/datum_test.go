@@ -16,7 +16,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/tokenizer"
 )
 
-// byteBuilder renders in bytes, each of which is a token.
+// byteBuilder renders in bytes. Each byte is a token.
 func byteBuilder(t testing.TB) *supervised.Builder {
 	t.Helper()
 	tokens, err := tokenizer.ForModel("tinkersim/byte-136k")
@@ -278,7 +278,7 @@ func TestMarkedParts(t *testing.T) {
 	}
 }
 
-// TestMarkedPartsWithCallsAsText has a message whose calls become a part more than the row has.
+// TestMarkedPartsWithCallsAsText weighs a message with calls that become one part more than the row has.
 func TestMarkedPartsWithCallsAsText(t *testing.T) {
 	b := supervised.Builder{Renderer: families.WithCalls(build(t, "qwen3", "qwen3"), false), TrainOn: supervised.Marked}
 	row, err := supervised.ReadRow(

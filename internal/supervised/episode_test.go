@@ -92,7 +92,7 @@ func TestEpisodesAreRows(t *testing.T) {
 	}
 }
 
-// TestEpisodesThatAreNoRows has records that cannot be trained on.
+// TestEpisodesThatAreNoRows reads records that cannot be trained on.
 func TestEpisodesThatAreNoRows(t *testing.T) {
 	const messages = `"messages": [{"role": "user", "text": "q"}, {"role": "assistant", "text": "a"}]`
 	for name, tc := range map[string]struct {

@@ -9,7 +9,7 @@ import (
 	"math"
 )
 
-// number is an element of the API's buffers, all of which are little-endian.
+// number is an element of the API's buffers, which are little-endian.
 type number interface{ int32 | int64 | float32 }
 
 func numberBytes[T number](values []T) []byte {

@@ -212,8 +212,7 @@ func TestAnswersOfSkyRL(t *testing.T) {
 	}
 }
 
-// TestFailedResultsOfSkyRL has operations fail in each place: when they are executed, and since their model is
-// unloaded.
+// TestFailedResultsOfSkyRL fails operations in each place: when they are executed, and because their model is unloaded.
 func TestFailedResultsOfSkyRL(t *testing.T) {
 	m := newSkyModel(t, Options{Faults: []fault.Rule{{Op: "optim_step", Occurrence: 1, Do: fault.Fail,
 		Category: "server"}}}, "")

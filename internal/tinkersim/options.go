@@ -82,7 +82,7 @@ type Options struct {
 	// seed and of the request id.
 	SampleNoise float64
 
-	// Latency gives operations the times of another server; none by default. LatencyObserver is called with each
+	// Latency simulates the times of another server's operations; none by default. LatencyObserver is called with each
 	// operation and its times; it may be nil.
 	Latency         latency.Profile
 	LatencyObserver func(latency.Event)

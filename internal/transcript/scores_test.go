@@ -9,7 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestTasksWithoutConversations has an evaluation of four tasks that records the conversations of the first one: all
+// TestTasksWithoutConversations scores an evaluation of four tasks that records the conversations of the first one: all
 // four have results.
 func TestTasksWithoutConversations(t *testing.T) {
 	line := func(task int64, recorded bool, outcome string, passed *bool, reward float64) Line {

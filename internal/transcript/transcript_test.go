@@ -42,7 +42,7 @@ func TestRecorder(t *testing.T) {
 	}
 }
 
-// TestRecorderOfResults records results of tools, the last of which ended the episode, so that no prompt has it.
+// TestRecorderOfResults records results of tools. The last result ended the episode, so that no prompt has it.
 func TestRecorderOfResults(t *testing.T) {
 	var r Recorder
 	call := chat.Message{Role: chat.RoleAssistant, Calls: []chat.ToolCall{{Name: "look"}, {Name: "submit"}}, Reply: 1}
@@ -85,8 +85,8 @@ func TestRecorderKeepsResultsThatOnlyPromptsHave(t *testing.T) {
 	}
 }
 
-// TestRecorderMarksPromptsThatBeginAnew gives prompts that have as many messages as the last prompt with its reply, and
-// other texts or fewer results.
+// TestRecorderMarksPromptsThatBeginAnew records prompts with as many messages as the last prompt with its reply, and
+// with other texts or fewer results.
 func TestRecorderMarksPromptsThatBeginAnew(t *testing.T) {
 	reply := chat.Message{Role: chat.RoleAssistant, Content: "b", Reply: 1}
 	for name, tc := range map[string]struct {
@@ -137,7 +137,7 @@ func TestEncodeLeavesOutParametersOfTools(t *testing.T) {
 	}
 }
 
-// TestEncodeOmitsNoMessageThatFits has as many messages as are kept where there is little room.
+// TestEncodeOmitsNoMessageThatFits encodes as many messages as are kept if there is little room.
 func TestEncodeOmitsNoMessageThatFits(t *testing.T) {
 	var r Recorder
 	var messages []chat.Message

@@ -222,8 +222,8 @@ func TestTasks(t *testing.T) {
 	}
 }
 
-// TestVariablesOfCommands gives a command its variables, all of which are known before its imports are shared. Only a
-// command that says its reward has a file for it.
+// TestVariablesOfCommands checks the variables of a command, which are all known before its imports are shared. Only a
+// command that reports its reward has a file for it.
 func TestVariablesOfCommands(t *testing.T) {
 	always := []string{"ANTHROPIC_API_KEY", "ANTHROPIC_BASE_URL", "OPENAI_API_KEY", "OPENAI_BASE_URL", "TASK_FILE"}
 	for source, more := range map[Source][]string{LastMessage: nil, Output: nil, File: nil, Agent: {"RESULT_FILE"}} {
@@ -303,7 +303,7 @@ func TestEndings(t *testing.T) {
 	}
 }
 
-// TestTimeIsOver gives an agent whose time is over the grace to end by itself, and then ends it.
+// TestTimeIsOver waits for the grace of an agent whose time is over, so that it ends by itself, and then ends it.
 func TestTimeIsOver(t *testing.T) {
 	over := make(chan struct{})
 	close(over)
@@ -367,8 +367,8 @@ func (p inPods) Play(_ context.Context, e pythonreward.Episode) (json.RawMessage
 	return json.RawMessage(`{"output": "2"}`), pythonreward.Ended, p.played(e)
 }
 
-// TestAgentsInPods has the address of the gateway be open in the parameters of an agent, and serves the connections
-// that its runner carries. Each of them has the token of an episode, as any other has.
+// TestAgentsInPods checks that the address of the gateway is open in the parameters of an agent, and serves the
+// connections that its runner carries. Each connection has the token of an episode, as any other has.
 func TestAgentsInPods(t *testing.T) {
 	server := gateway.New("http://192.0.2.1:9", gateway.Config{Logger: slog.New(slog.DiscardHandler)})
 	t.Cleanup(server.Close)
@@ -415,7 +415,7 @@ func TestAgentsInPods(t *testing.T) {
 	}
 }
 
-// TestLostProcesses has an episode whose process was lost have the next one for itself alone.
+// TestLostProcesses checks that an episode whose process was lost has the next one for itself alone.
 func TestLostProcesses(t *testing.T) {
 	var alones []bool
 	program := func(_ context.Context, _ json.RawMessage, alone bool) (json.RawMessage, pythonreward.Ending, error) {
@@ -431,7 +431,7 @@ func TestLostProcesses(t *testing.T) {
 	}
 }
 
-// TestCountedOptions has the options that were overruled be metrics.
+// TestCountedOptions checks that the options that were overruled are metrics.
 func TestCountedOptions(t *testing.T) {
 	turn, err := begin(t, returns(`{"output": "2"}`), gateway.Config{},
 		Options{OnlyLast: true}).Run(t.Context(), &counting{})

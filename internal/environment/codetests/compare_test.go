@@ -12,7 +12,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/environment/dataset"
 )
 
-// TestSameOutput has the results of the public grader.
+// TestSameOutput compares outputs as the public grader does.
 func TestSameOutput(t *testing.T) {
 	cases := map[string]struct {
 		got, want string

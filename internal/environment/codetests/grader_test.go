@@ -181,7 +181,7 @@ func TestCommand(t *testing.T) {
 	}
 }
 
-// TestExpectedOutputStaysOutside has a program look for the expected output in all that it can reach.
+// TestExpectedOutputStaysOutside runs a program that looks for the expected output in everything that it can reach.
 func TestExpectedOutputStaysOutside(t *testing.T) {
 	g := newGrader(t, nil)
 	const secret = "8675309"

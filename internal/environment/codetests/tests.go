@@ -16,7 +16,7 @@ import (
 type kind int
 
 const (
-	// kindScript gives the program its standard input.
+	// kindScript passes the program its standard input.
 	kindScript kind = iota
 	// kindCall calls a function of the program.
 	kindCall

@@ -29,8 +29,8 @@ func (d Duplicates) String() string {
 		d.Count, d.Split, d.Second+1, d.ID, d.First+1)
 }
 
-// FindDuplicates returns the first split whose rows have ids that are not unique, or nil. Of a split whose first row
-// has no id, no other row is read. An error comes from Row.
+// FindDuplicates returns the first split with rows whose ids are not unique, or nil. If the first row of a split has no
+// id, FindDuplicates reads no other row of it. An error comes from Row.
 func FindDuplicates(ctx context.Context, rows Dataset) (*Duplicates, error) {
 	splits, err := rows.Splits(ctx)
 	if err != nil {

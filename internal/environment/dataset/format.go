@@ -132,7 +132,7 @@ func names(columns map[string]any) string {
 	}
 }
 
-// promptOf returns the messages of the prompt, of which the last is the question.
+// promptOf returns the messages of the prompt. The last one is the question.
 func (f *Format) promptOf(fields map[string]any) ([]chat.Message, error) {
 	if f.prompt != nil {
 		text, missing := f.prompt.render(fields)

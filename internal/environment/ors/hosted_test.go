@@ -195,8 +195,8 @@ func TestHostedRefusals(t *testing.T) {
 	}
 }
 
-// TestHostedCapacity has a service whose only place is taken: a second session waits as long as the service asks for,
-// and is opened once the place is free.
+// TestHostedCapacity fills the only place of a service: a second session waits as long as the service asks for, and is
+// opened once the place is free.
 func TestHostedCapacity(t *testing.T) {
 	t.Parallel()
 	service := newHosted()

@@ -143,7 +143,7 @@ func (p plainly) RoundTrip(r *http.Request) (*http.Response, error) {
 	return response, err
 }
 
-// TestSlowToolsWithoutStreams has a server whose JSON comes when the tool has ended.
+// TestSlowToolsWithoutStreams calls a server that sends its JSON when the tool has ended.
 func TestSlowToolsWithoutStreams(t *testing.T) {
 	for pause, want := range map[time.Duration]error{3 * time.Minute: nil, 5 * time.Minute: errCallTimeout} {
 		synctest.Test(t, func(t *testing.T) {

@@ -49,7 +49,7 @@ func TestCheckURL(t *testing.T) {
 	}
 }
 
-// TestDetail has the forms in which FastAPI and other servers describe an error.
+// TestDetail reads the forms in which FastAPI and other servers describe an error.
 func TestDetail(t *testing.T) {
 	for body, want := range map[string]string{
 		`{"detail": "no such task"}`:     "no such task",
@@ -75,7 +75,7 @@ func TestDecodeRefusesLongReplies(t *testing.T) {
 	}
 }
 
-// TestRefusalsDoNotRepeatSecrets has a server repeat the secrets of a request.
+// TestRefusalsDoNotRepeatSecrets refuses a request with an answer that repeats its secrets.
 func TestRefusalsDoNotRepeatSecrets(t *testing.T) {
 	b := &Backend{options: Options{APIKey: "key-1", Secrets: []Secret{{Name: "TOKEN", Value: "value-2"}}},
 		secrets: deliveredSecrets{header: "header-3"}}

@@ -107,7 +107,7 @@ func TestAgentsThatAreCommands(t *testing.T) {
 	}
 }
 
-// TestCommandsInPythonAreForked has the episodes of a command share its imports, where its variables are known.
+// TestCommandsInPythonAreForked checks that the episodes of a command share its imports if its variables are known.
 func TestCommandsInPythonAreForked(t *testing.T) {
 	r := startRunner(t)
 	dir := t.TempDir()
@@ -135,7 +135,7 @@ func TestCommandsInPythonAreForked(t *testing.T) {
 	}
 }
 
-// TestAgentsNeedARunnerWithGateways has no agent start in a pod whose runner is of an earlier release.
+// TestAgentsNeedARunnerWithGateways checks that no agent starts in a pod with the runner of an earlier release.
 func TestAgentsNeedARunnerWithGateways(t *testing.T) {
 	credentials, err := contract.DeriveProgramCredentials("the run's", "0123456789abcdef")
 	if err != nil {
@@ -168,7 +168,7 @@ func TestAgentsNeedARunnerWithGateways(t *testing.T) {
 	}
 }
 
-// TestNetworkOfAgents has an agent reach the address that it is given, and no other port of the same machine.
+// TestNetworkOfAgents checks that an agent reaches the address that it is given, and no other port of the same machine.
 func TestNetworkOfAgents(t *testing.T) {
 	r := startRunner(t)
 	web := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {

@@ -92,7 +92,7 @@ func (r *runner) episodes(t *testing.T, code string, waits bool, roles ...string
 	return started.(environment.Program)
 }
 
-// TestEpisodeAsksThePolicy has a function give back replies, declare tools, and use roles and keys.
+// TestEpisodeAsksThePolicy plays a function that gives back replies, declares tools, and uses roles and keys.
 func TestEpisodeAsksThePolicy(t *testing.T) {
 	const code = `
 import asyncio
@@ -207,7 +207,8 @@ async def episode(row, policy, seed):
 	}
 }
 
-// TestEpisodesAtFault has code raise, ask questions that are not allowed, and return values that are no result.
+// TestEpisodesAtFault plays code that raises, asks questions that are not allowed, or returns values that are no
+// result.
 func TestEpisodesAtFault(t *testing.T) {
 	r := startRunner(t)
 	cases := map[string]struct{ body, want string }{

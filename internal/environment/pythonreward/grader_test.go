@@ -143,7 +143,7 @@ func row(fields map[string]any) dataset.Row {
 	return r
 }
 
-// TestShapes has a function report its arguments.
+// TestShapes grades by a function that reports its arguments.
 func TestShapes(t *testing.T) {
 	const code = `
 def reward(row, reply):
@@ -230,7 +230,7 @@ func TestResults(t *testing.T) {
 	}
 }
 
-// TestCallIsRepeatedAlone has each process end by its second call. No call is at fault for it.
+// TestCallIsRepeatedAlone ends each process at its second call. No call is at fault for it.
 func TestCallIsRepeatedAlone(t *testing.T) {
 	const code = `
 import os

@@ -25,7 +25,7 @@ type judgement struct {
 	rationales []string
 }
 
-// newJudgement returns a judgement of that number of criteria, none of which is rated.
+// newJudgement returns a judgement of that number of criteria without any rating.
 func newJudgement(criteria int) judgement {
 	j := judgement{ratings: make([]float64, criteria), rationales: make([]string, criteria)}
 	for i := range j.ratings {

@@ -11,8 +11,8 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 )
 
-// TestParse has the parsing of the recipe rlvr_tinker, except for repairs of this package: ratings that are JSON
-// booleans or numbers are read, text around the object is left out, and the judge may number its ratings.
+// TestParse parses as the recipe rlvr_tinker does, except for repairs of this package: ratings that are JSON booleans
+// or numbers are read, text around the object is left out, and the judge may number its ratings.
 func TestParse(t *testing.T) {
 	none := math.NaN()
 	cases := map[string]struct {

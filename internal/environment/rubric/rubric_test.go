@@ -307,7 +307,7 @@ func TestPromptHasEverything(t *testing.T) {
 	}
 }
 
-// TestResponseCannotEndItself has responses with the text that follows a response in the request of a judge.
+// TestResponseCannotEndItself asks about responses with the text that follows a response in the request of a judge.
 func TestResponseCannotEndItself(t *testing.T) {
 	first := task{prompt: "Name a fruit.", reply: "A stone.", criteria: []string{"It is a fruit."}}
 	earlier := first.messages(settings.ScorePassRate)[1].Content

@@ -66,7 +66,7 @@ var descriptions = map[Kind]chat.Tool{
 // parameters are the names of the one argument of each kind.
 var parameters = map[Kind]string{Python: "code", Shell: "command"}
 
-// NewProgram returns the program of the sessions of a host, of which so many are open at once.
+// NewProgram returns the program of the sessions of a host. processes is the number of sessions that are open at once.
 func NewProgram(host *pythonreward.Host, processes int, minimum isolation.Level) (*pythonreward.Program, error) {
 	return pythonreward.NewProgram(host, protocol.Spec{
 		Kind: "tools", Command: []string{cmp.Or(host.Interpreter, "python3"), driverFile},

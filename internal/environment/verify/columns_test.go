@@ -52,7 +52,7 @@ func TestExpressionChecksRows(t *testing.T) {
 	}
 }
 
-// TestExpressionSaysWhatToWrite has mistakes of people who know Python.
+// TestExpressionSaysWhatToWrite compiles mistakes of people who know Python, and checks the repairs in the errors.
 func TestExpressionSaysWhatToWrite(t *testing.T) {
 	for text, want := range map[string]string{
 		"reply.text == '1' ? 1.0 : 0":              "write 0.0 for 0",

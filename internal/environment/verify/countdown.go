@@ -26,8 +26,8 @@ const (
 	MetricScore = "score"
 )
 
-// Countdown gives a reply whose answer makes the field target of all numbers of the field nums a reward of 1, and any
-// other a reward of 0. The answer is in <answer>...</answer>.
+// Countdown rewards a reply with 1 if its answer makes the field target of all numbers of the field nums, and any other
+// reply with 0. The answer is in <answer>...</answer>.
 type Countdown struct {
 	// Strict allows whole numbers, the four operations and parentheses alone, and calculates exactly; a reply that a token
 	// limit cut earns 0. Otherwise it scores as rLLM does.

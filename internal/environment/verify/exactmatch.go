@@ -15,10 +15,10 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/environment/dataset"
 )
 
-// ExactMatch gives a reply whose part is the answer a reward of 1, and any other a reward of 0. A reply that a token
-// limit cut earns 0, since its end is not known. The zero value compares the last number, which has to be an integer;
-// commas between groups of three digits are ignored. Comparisons of texts ignore the space at both ends, and case,
-// punctuation and articles if these are to be normalized.
+// ExactMatch rewards a reply with 1 if its part is the answer, and any other reply with 0. A reply that a token limit
+// cut earns 0, since its end is not known. The zero value compares the last number, which has to be an integer; commas
+// between groups of three digits are ignored. Comparisons of texts ignore the space at both ends, and case, punctuation
+// and articles if these are to be normalized.
 type ExactMatch settings.ExactMatch
 
 // Grade implements Grader.

@@ -24,8 +24,8 @@ const (
 	checkFrequency = 1000
 )
 
-// Expression gives a reply the value of a CEL expression over row, reply and episode as its reward. A bool is 1 or 0.
-// An expression that fails is a fault, and never a reward of 0.
+// Expression rewards a reply with the value of a CEL expression over row, reply and episode. A bool is 1 or 0. An
+// expression that fails is a fault, and never a reward of 0.
 type Expression struct {
 	program cel.Program
 	// columns are those that it reads of every row.

@@ -26,8 +26,8 @@ const (
 	MetricNoJSON = "no_json"
 )
 
-// JSONSchema gives a reply whose JSON the schema accepts a reward of 1, and any other a reward of 0. A reply is JSON,
-// or has it in its last fenced block. A reply that a token limit cut earns 0.
+// JSONSchema rewards a reply with 1 if the schema accepts its JSON, and any other reply with 0. A reply is JSON, or has
+// it in its last fenced block. A reply that a token limit cut earns 0.
 type JSONSchema struct {
 	schema *jsonschema.Schema
 }

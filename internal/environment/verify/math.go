@@ -11,8 +11,8 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/environment/verify/mathtext"
 )
 
-// Math gives a reply whose last \boxed{...} equals the answer a reward of 1, and any other a reward of 0. The answer
-// may be a solution that ends with a \boxed{...} itself. A reply that a token limit cut earns 0.
+// Math rewards a reply with 1 if its last \boxed{...} equals the answer, and any other reply with 0. The answer may be
+// a solution that ends with a \boxed{...} itself. A reply that a token limit cut earns 0.
 type Math struct{}
 
 // Grade implements Grader.

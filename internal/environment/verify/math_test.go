@@ -77,8 +77,7 @@ func TestMathAgainstMathVerify(t *testing.T) {
 	}
 }
 
-// TestZeroIsNoAnswerToOtherProblems has gold answers of published data sets for which the answer 0 once earned a
-// reward.
+// TestZeroIsNoAnswerToOtherProblems grades the answer 0 to gold answers of published data sets that 0 once matched.
 func TestZeroIsNoAnswerToOtherProblems(t *testing.T) {
 	for _, gold := range []string{
 		`\ln 10`, `\ln 12`, `\ln 15`, `\log_2 10`, `\log_2 12`, `\sin 10^\circ`, `\cos 20^\circ`, `\cos 40^\circ`,

@@ -10,7 +10,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/environment/dataset"
 )
 
-// None gives no reply a reward: a teacher alone decides.
+// None rewards no reply: a teacher alone decides.
 type None struct{}
 
 // Grade implements Grader. All replies earn 0, so that no advantage comes of them.

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// TestJSONSchemaExtremeNumbers has the numbers with which a reply could end or delay a worker.
+// TestJSONSchemaExtremeNumbers grades numbers with which a reply could end or delay a worker.
 func TestJSONSchemaExtremeNumbers(t *testing.T) {
 	schemas := map[string]string{
 		"minimum":          `{"properties": {"n": {"minimum": 0}}}`,

@@ -16,8 +16,8 @@ import (
 // answerGroup is the group of a pattern that is compared with the answer.
 const answerGroup = "answer"
 
-// Regex gives a reply that its pattern matches a reward of 1. If the pattern has a group with the name answer, the text
-// of that group in the last match must be the row's answer, too. A reply that a token limit cut earns 0.
+// Regex rewards a reply with 1 if its pattern matches. If the pattern has a group with the name answer, the text of
+// that group in the last match must be the row's answer, too. A reply that a token limit cut earns 0.
 type Regex struct {
 	pattern *regexp.Regexp
 	group   int

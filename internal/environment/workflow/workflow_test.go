@@ -31,7 +31,7 @@ func (sums) Row(context.Context, string, int64) (dataset.Row, error) {
 	return row, nil
 }
 
-// play gives the replies, batch by batch, and returns the prompts of each batch, all rewards and the last metrics.
+// play plays the replies, batch by batch, and returns the prompts of each batch, all rewards and the last metrics.
 func play(t *testing.T, env environment.Environment,
 	replies [][]string) (prompts [][]environment.Prompt, rewards []environment.Reward, metrics map[string]float64) {
 	t.Helper()

@@ -13,9 +13,8 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/chat"
 )
 
-// TestOpenRepliesAreBeginnings lets a reply with reasoning, text and a call grow piece by piece. The events of each
-// state must be a prefix of the events of the next state, and the text must be among the events before the reply has
-// ended.
+// TestOpenRepliesAreBeginnings grows a reply with reasoning, text and a call piece by piece. The events of each state
+// must be a prefix of the events of the next state, and the text must be among the events before the reply has ended.
 func TestOpenRepliesAreBeginnings(t *testing.T) {
 	call := chat.ToolCall{ID: "c", Name: "add", Arguments: `{}`}
 	states := []Choice{

@@ -342,7 +342,7 @@ func TestWithoutStore(t *testing.T) {
 	}
 }
 
-// TestSlowStore has a call of the store last until it is released: it is reported while it lasts, and counts.
+// TestSlowStore makes a call of the store that takes 30 s: it is reported while it lasts, and counts.
 func TestSlowStore(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var problems []string
@@ -365,7 +365,7 @@ func TestSlowStore(t *testing.T) {
 	})
 }
 
-// TestGiveUpACallThatHangs has the learner give up while a call of the store does not return.
+// TestGiveUpACallThatHangs gives up while a call of the store does not return.
 func TestGiveUpACallThatHangs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		given, hung := make(chan struct{}), make(chan struct{})
@@ -384,7 +384,7 @@ func TestGiveUpACallThatHangs(t *testing.T) {
 	})
 }
 
-// TestCallThatSucceedsCounts has the context end while the store is called. A write that succeeds counts as written.
+// TestCallThatSucceedsCounts ends the context while the store is called. A write that succeeds counts as written.
 func TestCallThatSucceedsCounts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, end := context.WithCancel(t.Context())

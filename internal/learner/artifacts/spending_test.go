@@ -48,7 +48,7 @@ func TestSpendingWhileTheStoreHangs(t *testing.T) {
 	}
 }
 
-// TestLateSpending has a write that nobody waits for any longer end after a newer one.
+// TestLateSpending ends a write that nobody waits for any longer after a newer one.
 func TestLateSpending(t *testing.T) {
 	j, _ := openJournal(t, t.TempDir(), 1)
 	late := j.writeSpending(spent(1))

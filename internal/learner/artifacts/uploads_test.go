@@ -12,7 +12,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/learner/bucket/buckettest"
 )
 
-// TestUploadFiles has two attempts use the rollouts of a folder and of a bucket.
+// TestUploadFiles uses the rollouts of a folder and of a bucket by two attempts.
 func TestUploadFiles(t *testing.T) {
 	dir, url := t.TempDir(), buckettest.Start(t, nil).URL("")
 	for name, open := range map[string]func() *Store{

@@ -23,7 +23,7 @@ func TestObjectsAtGoogle(t *testing.T) {
 	}
 }
 
-// TestErrorsOfGoogle has refusals, which Google's driver takes for missing objects.
+// TestErrorsOfGoogle checks refusals, which Google's driver takes for missing objects.
 func TestErrorsOfGoogle(t *testing.T) {
 	refusing := func(status int) func(http.Handler) http.Handler {
 		return func(http.Handler) http.Handler {

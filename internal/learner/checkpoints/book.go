@@ -157,8 +157,8 @@ func (b *Book) Version(step int64) (rl.Version, bool) {
 	return rl.Version{Step: step, Lineage: lineage}, ok
 }
 
-// Score gives a version its value of the metric, and keeps it while it is among the best. Of equal versions the
-// earlier is kept, so that the best changes only for a better value.
+// Score sets a version's value of the metric, and keeps it while it is among the best. If two versions have an equal
+// value, the earlier is kept, so that the best changes only for a better value.
 func (b *Book) Score(v rl.Version, value float64) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -34,7 +34,7 @@ type Now struct {
 	Needed map[rl.Version]bool
 }
 
-// Retirement gives a checkpoint a time to live.
+// Retirement sets the time to live of a checkpoint.
 type Retirement struct {
 	Path       string
 	TTLSeconds int64

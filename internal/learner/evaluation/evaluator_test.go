@@ -253,7 +253,7 @@ func TestEvaluator(t *testing.T) {
 	}
 }
 
-// TestRetryOfFailedEvaluation has sampler weights lost whose making fails twice.
+// TestRetryOfFailedEvaluation loses sampler weights, and fails twice to make them again.
 func TestRetryOfFailedEvaluation(t *testing.T) {
 	outage := errors.New("the weight store is full")
 	e, f := start(t, evaluating(nil), func(f *fake) {

@@ -1,9 +1,9 @@
 // Copyright 2026 The tinker-operator authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package examples gives a supervised run its batches: it reads the rows of the run's data set, renders them, and gives
-// each batch as groups of one example, so that manifests, lineages and rejections are the same as in every run. It
-// takes the place of the batches that workers sample, and asks no worker.
+// Package examples makes the batches of a supervised run: it reads the rows of the run's data set, renders them, and
+// returns each batch as groups of one example, so that manifests, lineages and rejections are the same as in every run.
+// It takes the place of the batches that workers sample, and asks no worker.
 //
 // The outcome of a slot is a function of the run's settings and data. Two attempts that begin at one cursor therefore
 // have the same batch, and nothing has to be stored for the next attempt.

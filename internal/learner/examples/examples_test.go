@@ -61,7 +61,7 @@ func newConfig(t testing.TB, rows func(write func(format string, args ...any)), 
 	}
 }
 
-// sums writes n rows, every third of which has no reply.
+// sums writes n rows. Every third has no reply.
 func sums(n int) func(write func(string, ...any)) {
 	return func(write func(string, ...any)) {
 		for i := range n {

@@ -42,7 +42,7 @@ func NewSource(table *leases.Table, logger *slog.Logger) *Source {
 		warned: map[supervised.Reason]bool{}}
 }
 
-// SetReader gives the source its rows, before Reset.
+// SetReader sets the source's reader, before Reset.
 func (s *Source) SetReader(r *Reader) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// TestServeEndsWhenNobodyAsks has a request in progress while another one ends: the server waits for both.
+// TestServeEndsWhenNobodyAsks keeps a request in progress while another one ends: the server waits for both.
 func TestServeEndsWhenNobodyAsks(t *testing.T) {
 	const after = 300 * time.Millisecond
 	listener, err := net.Listen("tcp", "127.0.0.1:0")

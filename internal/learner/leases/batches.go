@@ -49,8 +49,8 @@ func (v Version) SamplingSession(kind rl.Kind, evaluation string) int64 {
 	return rl.SamplingSession(kind, v.Lineage, evaluation) ^ int64(binary.LittleEndian.Uint64(path[:])&mask)
 }
 
-// BatchSource demands the groups of the batch that is trained next and, with a lag, of those after it as far as
-// they are certain, and gives the batches once their groups are known.
+// BatchSource demands the groups of the batch that is trained next and, with a lag, of the batches after it as far as
+// they are certain, and returns the batches once their groups are known.
 type BatchSource struct {
 	table  *Table
 	config BatchConfig

@@ -13,7 +13,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/rl"
 )
 
-// crowd is a table with many workers, each of which plays a group while there is one.
+// crowd is a table with many workers. Each plays a group while there is one.
 type crowd struct {
 	*Table
 	now    time.Time

@@ -120,7 +120,7 @@ func (h *Handler) grant(name string, free int) []exchange.Lease {
 	return leases
 }
 
-// lease gives the lease of a group to a worker.
+// lease assigns the lease of a group to a worker, and returns it.
 func (h *Handler) lease(e *entry, name string, w *worker, now time.Time) exchange.Lease {
 	t := h.table
 	t.demands.assign(e, name)

@@ -15,7 +15,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/rl"
 )
 
-// openWithEnvironments makes an open table of the environments "a" and "b", of which a may be skipped.
+// openWithEnvironments returns an open table of the environments "a", which may be skipped, and "b".
 func openWithEnvironments(t *testing.T) (*fixture, *clock) {
 	t.Helper()
 	c := &clock{now: time.Unix(1000, 0)}

@@ -121,7 +121,7 @@ func TestSpendingOfWorkers(t *testing.T) {
 	expect(t, "what is covered", []string{"evaluation e is covered", "slots below 1 are covered"}, r.take())
 }
 
-// TestSpendingOfGroupsThatAreAdopted has a worker play a group on that nobody demands when it says Hello.
+// TestSpendingOfGroupsThatAreAdopted says Hello for a worker that plays a group which nobody demands yet.
 func TestSpendingOfGroupsThatAreAdopted(t *testing.T) {
 	f, _ := open(t, 0)
 	r := &recorded{}

@@ -167,8 +167,8 @@ func TestBarrierEndsWhenAllWorkersHaveSaidHello(t *testing.T) {
 	expect(t, "when all have said Hello", []int64{0}, slots(f, "w0", 64))
 }
 
-// TestExpectedWorkersAfterTwoLearnerDeaths has a learner die before a worker of the one before has said Hello: the next
-// one waits for it all the same.
+// TestExpectedWorkersAfterTwoLearnerDeaths kills a learner before a worker of the one before has said Hello: the next
+// learner waits for that worker all the same.
 func TestExpectedWorkersAfterTwoLearnerDeaths(t *testing.T) {
 	f, c := open(t, 10*time.Second)
 	f.Expect([]string{"w0", "w1"})
@@ -194,8 +194,8 @@ func TestLeasesOfASilentWorkerGoToOthers(t *testing.T) {
 	expect(t, "the other's is a duplicate", exchange.Duplicate, submit(f, "w1", group(0, 4)).Status)
 }
 
-// TestWorkerThatHangsWhileItWaitsForLeases has a process hang with a lease and room for another: its call is answered,
-// by its connection, as long as it waits, and is no sign of life.
+// TestWorkerThatHangsWhileItWaitsForLeases hangs a process with a lease and room for another: its call is answered, by
+// its connection, as long as it waits, and is no sign of life.
 func TestWorkerThatHangsWhileItWaitsForLeases(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFixture(Config{

@@ -51,7 +51,7 @@ func (t *tally) index(e *entry, has bool) {
 	}
 }
 
-// assign gives the lease of a group to a worker; an empty name revokes the lease.
+// assign assigns the lease of a group to a worker; an empty name revokes the lease.
 func (d *demands) assign(e *entry, worker string) {
 	if worker != "" && d.leased != nil {
 		d.leased(worker, e.lease.Key)

@@ -78,8 +78,8 @@ func TestGroupThatIsNotSubmittedIsRequestedForAMinute(t *testing.T) {
 	expect(t, "stored", false, ws.isStored(key(1), epoch))
 }
 
-// TestRestartedWorkerLosesItsLeases has a worker say Hello while it holds leases. A process that was restarted in its
-// pod plays nothing.
+// TestRestartedWorkerLosesItsLeases says Hello for a worker that holds leases. A process that was restarted in its pod
+// plays nothing.
 func TestRestartedWorkerLosesItsLeases(t *testing.T) {
 	cases := map[string]struct {
 		after time.Duration

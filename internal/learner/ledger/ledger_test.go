@@ -116,7 +116,7 @@ func TestWorkers(t *testing.T) {
 	f.expect(t, "a worker that does not count", 32, 44)
 }
 
-// TestGroupOfTwoProcesses gives a group to a second process, and back.
+// TestGroupOfTwoProcesses leases a group to a second process, and back.
 func TestGroupOfTwoProcesses(t *testing.T) {
 	f := start(t, nil)
 	f.hello("w0", report("p0", 0, 0), nil)
@@ -162,7 +162,7 @@ func TestWorkerThatDiesBeforeItListsItsGroups(t *testing.T) {
 	f.expect(t, "the group is covered", 9, 9)
 }
 
-// TestProcessThatReturns loses a worker whose groups nobody else is given, and one whose groups others are given.
+// TestProcessThatReturns loses a worker whose groups go to nobody else, and a worker whose groups go to others.
 func TestProcessThatReturns(t *testing.T) {
 	first := start(t, nil)
 	for i, process := range []string{"p0", "p1"} {
@@ -369,8 +369,8 @@ func TestCoveredAfterTheLastReport(t *testing.T) {
 	}
 }
 
-// TestWorkersOfOtherAttempts settles workers of two attempts, of which each was the only one: leases that an attempt
-// gave after its record are shared among its own workers.
+// TestWorkersOfOtherAttempts settles the workers of two attempts with one worker each: leases that an attempt gave
+// after its record are shared among its own workers.
 func TestWorkersOfOtherAttempts(t *testing.T) {
 	first := start(t, nil)
 	first.Hello("w0", report("a", 10, 0), nil, nil)

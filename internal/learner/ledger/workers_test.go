@@ -78,7 +78,7 @@ func TestOpenLeases(t *testing.T) {
 	}
 }
 
-// TestJoined tells of processes of which the last record does not know that they play.
+// TestJoined checks that Joined tells of processes that the last record does not name.
 func TestJoined(t *testing.T) {
 	f := start(t, nil)
 	expect := func(what string, want bool) {

@@ -90,7 +90,7 @@ func TestOpeningsOfALargeAccount(t *testing.T) {
 	}
 }
 
-// TestLateSavesAreListed has the attempt before the last save after the last one has listed.
+// TestLateSavesAreListed saves by the attempt before the last after the last one has listed.
 func TestLateSavesAreListed(t *testing.T) {
 	f := foreign(0)
 	for attempt := int32(1); attempt <= 2; attempt++ {

@@ -100,8 +100,8 @@ type Checker struct {
 // New returns a checker.
 func New(config Config) *Checker { return &Checker{Config: config} }
 
-// CheckModel fails for a base model that the endpoint does not train, or whose context is too short for the run, for a
-// teacher whose context is, and for a judge that the endpoint does not know. A run waits for either.
+// CheckModel fails for a base model that the endpoint does not train, for a base model or a teacher with a context that
+// is too short for the run, and for a judge that the endpoint does not know. A run waits for the repair.
 func (c *Checker) CheckModel(ctx context.Context) error {
 	server, err := c.API.Capabilities(ctx)
 	switch client.CategoryFrom(err) {

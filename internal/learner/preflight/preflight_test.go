@@ -33,7 +33,7 @@ type fake struct {
 	failure   error
 	found     map[capability.Feature]capability.Support
 	asked     [][]capability.Feature
-	// broker is what the broker answers, and askedBroker what it was asked.
+	// broker is the broker's answer, and askedBroker has the features that it was asked for.
 	broker      tinker.CheckResponse
 	askedBroker [][]capability.Feature
 	digest      string

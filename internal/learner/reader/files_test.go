@@ -19,7 +19,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/transcript/delivery"
 )
 
-// runFiles are the files of a run, of which one has several parts.
+// runFiles are the files of a run. One of them has several parts.
 var runFiles = map[string]string{
 	"metrics.jsonl":       "{\"step\":0}\n",
 	"session":             "",
@@ -126,8 +126,8 @@ func TestFilesOfABucket(t *testing.T) {
 	checkFiles(t, reader.Request{URL: address})
 }
 
-// TestFilesLeaveTheFolderByNoLink has links as another pod that mounts the claim could make them, and a file that is
-// not finished.
+// TestFilesLeaveTheFolderByNoLink reads a folder with links as another pod that mounts the claim could make them, and
+// with a file that is not finished.
 func TestFilesLeaveTheFolderByNoLink(t *testing.T) {
 	dir, secret := folderOf(t), filepath.Join(t.TempDir(), "token")
 	run := filepath.Join(dir, "uid")

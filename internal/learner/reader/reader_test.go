@@ -21,7 +21,7 @@ import (
 
 func lineage(name string) rl.Lineage { return rl.Genesis(name) }
 
-// fill writes steps 1 to 3, of which 2 and 3 were made twice, and commits the lineages a, b and c.
+// fill writes steps 1 to 3, steps 2 and 3 twice, and commits the lineages a, b and c.
 func fill(t *testing.T, s *artifacts.Store) {
 	t.Helper()
 	if err := s.Claim(1, "me"); err != nil {

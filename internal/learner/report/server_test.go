@@ -12,7 +12,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/contract"
 )
 
-// TestHealth has the liveness probe answered exactly when a heartbeat would be.
+// TestHealth checks that the liveness probe is answered exactly when a heartbeat would be.
 func TestHealth(t *testing.T) {
 	release := make(chan struct{})
 	s := Server{RunUID: "uid", Status: NewStatus("uid", 1, time.Now),

@@ -50,8 +50,8 @@ func TestProblemOfWorkers(t *testing.T) {
 	}
 }
 
-// TestEvidenceOfConcurrentFailures lets several operations fail at the same time: the reported evidence changes only
-// when the endpoint fails in another way.
+// TestEvidenceOfConcurrentFailures fails several operations at the same time: the reported evidence changes only when
+// the endpoint fails in another way.
 func TestEvidenceOfConcurrentFailures(t *testing.T) {
 	now := time.Unix(0, 0)
 	s := NewStatus("uid", 1, func() time.Time { return now })

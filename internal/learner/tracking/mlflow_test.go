@@ -97,7 +97,7 @@ func checkMLflow(t *testing.T, server *mlflowtest.Server, lines []Line) mlflowte
 	return runs[0]
 }
 
-// TestMLflowContinuesBehindALostAnswer loses the answer to a request of which all or half was done: nothing is added
+// TestMLflowContinuesBehindALostAnswer loses the answer to a request that was done wholly or by half: nothing is added
 // twice, and nothing is missing.
 func TestMLflowContinuesBehindALostAnswer(t *testing.T) {
 	for name, fault := range map[string]trackertest.Fault{"all": trackertest.LoseAnswer, "half": trackertest.LosePart,

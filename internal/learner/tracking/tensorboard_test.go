@@ -92,7 +92,7 @@ func checkEvents(t *testing.T, s *artifacts.Store, lines []Line) map[string][]in
 // fileAt is the name of the event file that begins with a step.
 func fileAt(step, attempt string) string { return tfevents.Prefix + step + ".attempt-" + attempt }
 
-// TestTensorBoardFilesOfAttempts has two attempts write more lines than a file takes.
+// TestTensorBoardFilesOfAttempts writes more lines than a file takes, by two attempts.
 func TestTensorBoardFilesOfAttempts(t *testing.T) {
 	s := openStore(t)
 	writeAll(t, openEvents(t, s, 1), linesOf(0, 300))
@@ -187,8 +187,8 @@ func TestTensorBoardKeepsFilesOfARunWithoutLines(t *testing.T) {
 	checkEvents(t, s, linesOf(0, 10))
 }
 
-// TestTensorBoardIgnoresAReplacedLearner lets a learner write after the next attempt has taken the run over. One of
-// them has looked for higher claims before that.
+// TestTensorBoardIgnoresAReplacedLearner writes by a learner after the next attempt has taken the run over. One of them
+// has looked for higher claims before that.
 func TestTensorBoardIgnoresAReplacedLearner(t *testing.T) {
 	for name, attempt := range map[string]int32{"that looks for claims": 1, "that has looked for claims": 9} {
 		t.Run(name, func(t *testing.T) {
@@ -208,8 +208,7 @@ func TestTensorBoardIgnoresAReplacedLearner(t *testing.T) {
 	}
 }
 
-// TestTensorBoardOfAReplacedLearnerBeginsNoFile lets a learner whose file is full write after the next attempt has
-// begun.
+// TestTensorBoardOfAReplacedLearnerBeginsNoFile writes by a learner with a full file after the next attempt has begun.
 func TestTensorBoardOfAReplacedLearnerBeginsNoFile(t *testing.T) {
 	s := openStore(t)
 	first := openEvents(t, s, 1)
@@ -238,8 +237,8 @@ func (f *interrupted) Grow(name string, content []byte, former int) error {
 	return f.looked.Grow(name, content, former)
 }
 
-// TestTensorBoardOfALearnerThatIsReplacedWhileItBeginsAFile has the next attempt list the files before the file of a
-// learner exists that has found no later claim.
+// TestTensorBoardOfALearnerThatIsReplacedWhileItBeginsAFile lists the files for the next attempt before the file of a
+// learner that has found no later claim exists.
 func TestTensorBoardOfALearnerThatIsReplacedWhileItBeginsAFile(t *testing.T) {
 	s := openStore(t)
 	first := openEvents(t, s, 1)
@@ -252,8 +251,7 @@ func TestTensorBoardOfALearnerThatIsReplacedWhileItBeginsAFile(t *testing.T) {
 	checkEvents(t, s, linesOf(0, 3))
 }
 
-// TestTensorBoardAtURL has the server refuse requests for a while: the sink names the repair, and then writes the
-// missed lines.
+// TestTensorBoardAtURL refuses requests for a while: the sink names the repair, and then writes the missed lines.
 func TestTensorBoardAtURL(t *testing.T) {
 	var down atomic.Bool
 	server := buckettest.Start(t, func(next http.Handler) http.Handler {

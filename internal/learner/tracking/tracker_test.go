@@ -244,7 +244,7 @@ func (s *fakeSink) Close(_ context.Context, outcome Outcome) error {
 	return nil
 }
 
-// TestTrackerSendsEachStepOnce has one service refuse the run, another lose an answer, and a third one work.
+// TestTrackerSendsEachStepOnce sends to a service that refuses the run, one that loses an answer, and one that works.
 func TestTrackerSendsEachStepOnce(t *testing.T) {
 	sinks := []*fakeSink{{name: "a", refusals: 3}, {name: "b", losses: 1}, {name: "c"}}
 	var mu sync.Mutex

@@ -351,7 +351,7 @@ func TestUploadsAreRepeatedWithTheSameIDs(t *testing.T) {
 	}
 }
 
-// TestUploadsOfASupersededLearner has a later attempt claim the run: the earlier one sends nothing more.
+// TestUploadsOfASupersededLearner lets a later attempt claim the run: the earlier one sends nothing more.
 func TestUploadsOfASupersededLearner(t *testing.T) {
 	dir, server := t.TempDir(), newRolloutServer(t)
 	a := startUploads(t, server, dir, 1)
@@ -367,8 +367,7 @@ func TestUploadsOfASupersededLearner(t *testing.T) {
 	}
 }
 
-// TestUploadsLeaveOutWhatIsRefused has the service refuse the content of a rollout: the others are sent, and the run
-// says so.
+// TestUploadsLeaveOutWhatIsRefused refuses the content of a rollout: the others are sent, and the run says so.
 func TestUploadsLeaveOutWhatIsRefused(t *testing.T) {
 	server := newRolloutServer(t)
 	server.SetFault(func(events []openrewardtest.Event) trackertest.Fault {

@@ -172,7 +172,7 @@ func NewStopwatch(now func() time.Time) *Stopwatch {
 	return &Stopwatch{now: now, began: t, last: t, laps: map[string]float64{}}
 }
 
-// Lap gives the time since the last lap, or since the beginning, a name.
+// Lap records the time since the last lap, or since the beginning, under a name.
 func (s *Stopwatch) Lap(name string) {
 	t := s.now()
 	s.laps[name] = t.Sub(s.last).Seconds()

@@ -196,7 +196,7 @@ func TestCopyContinuesWhereALogEnds(t *testing.T) {
 	}
 }
 
-// TestCopyWritesOnlyBelowItsFolder has names and links with which a writer to the claim or to this machine's folder
+// TestCopyWritesOnlyBelowItsFolder copies names and links with which a writer to the claim or to this machine's folder
 // could lead the command elsewhere.
 func TestCopyWritesOnlyBelowItsFolder(t *testing.T) {
 	outside := t.TempDir()
@@ -249,7 +249,7 @@ func TestCopyWritesOnlyBelowItsFolder(t *testing.T) {
 	}
 }
 
-// TestTakeWritesNoPartOfAFile has parts that do not follow one another.
+// TestTakeWritesNoPartOfAFile takes parts that do not follow one another.
 func TestTakeWritesNoPartOfAFile(t *testing.T) {
 	to := t.TempDir()
 	file := delivery.File{Name: "a", Size: 4}

@@ -42,7 +42,7 @@ type destination struct {
 	bytes        int64
 }
 
-// partial is a file of which some parts have arrived, under a name of its own.
+// partial is a file with the parts that have arrived, under a name of its own.
 type partial struct {
 	name, temporary string
 	file            *os.File
@@ -179,7 +179,7 @@ func (d *destination) write(part *delivery.Part) error {
 	return nil
 }
 
-// discard removes the file of which some parts are missing.
+// discard removes a file that lacks parts.
 func (d *destination) discard() {
 	if d.open != nil {
 		_ = d.open.file.Close()

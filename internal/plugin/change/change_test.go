@@ -147,7 +147,7 @@ func TestFork(t *testing.T) {
 	}
 }
 
-// TestForkSelectsData gives a fork other tasks than its parent had by then: another order, or the next tasks.
+// TestForkSelectsData checks that a fork has other tasks than its parent had by then: another order, or the next tasks.
 func TestForkSelectsData(t *testing.T) {
 	for name, tc := range map[string]struct {
 		flags   forkFlags

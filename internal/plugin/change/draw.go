@@ -90,7 +90,7 @@ func (d distribution) at(place float64) string {
 	return strconv.FormatFloat(min(max(rounded, d.low), d.high), 'g', -1, 64)
 }
 
-// draw returns the values of trials, no two of which are equal. The first trials are the same however many are drawn.
+// draw returns distinct values for the trials. The first trials are the same however many are drawn.
 func draw(axes []distribution, trials int, seed uint64) ([][]string, error) {
 	sources := make([]*rand.Rand, len(axes))
 	for i, axis := range axes {

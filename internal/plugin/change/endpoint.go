@@ -43,8 +43,9 @@ type knowledge struct {
 	shared *contract.Capabilities
 }
 
-// findCapabilities gives a planned run the capabilities that another run of its namespace has found at the same
-// endpoint with the same model, or that the broker of its TinkerEndpoint has. Of several it takes the newest.
+// findCapabilities sets the capabilities of a planned run to the capabilities that another run of its namespace has
+// found at the same endpoint with the same model, or that the broker of its TinkerEndpoint has. It takes the newest
+// ones.
 func findCapabilities(ctx context.Context, connection *cli.Connection, run *v1alpha1.TrainingRun,
 	now time.Time) (knowledge, error) {
 	if run.Spec.Tinker.EndpointRef != nil {
@@ -63,8 +64,8 @@ func findCapabilities(ctx context.Context, connection *cli.Connection, run *v1al
 	return known, nil
 }
 
-// brokerCapabilities gives a planned run what the broker of its TinkerEndpoint has found. Nothing is known to a person
-// who may not read the TinkerEndpoint.
+// brokerCapabilities sets the capabilities of a planned run to the findings of its TinkerEndpoint's broker. Nothing is
+// known to a person who may not read the TinkerEndpoint.
 func brokerCapabilities(ctx context.Context, reader client.Reader, run *v1alpha1.TrainingRun,
 	now time.Time) (knowledge, error) {
 	known, name := knowledge{brokered: true}, run.Spec.Tinker.EndpointRef.Name

@@ -72,7 +72,7 @@ func TestCheckOf(t *testing.T) {
 	}
 }
 
-// TestCheckOfBroker plans a run at a TinkerEndpoint by what its broker has found, and by no run.
+// TestCheckOfBroker plans a run at a TinkerEndpoint by the findings of its broker, and by no run.
 func TestCheckOfBroker(t *testing.T) {
 	now := time.Date(2026, 11, 23, 12, 0, 0, 0, time.UTC)
 	modules := []v1alpha1.TrainModule{"Attention", "MLP", "Unembed"}

@@ -245,7 +245,7 @@ func TestHalving(t *testing.T) {
 	}
 }
 
-// TestSearchContinuesAfterEachWrite has the process of a search die at each of its writes, before and after the write
+// TestSearchContinuesAfterEachWrite kills the process of a search at each of its writes, before and after the write
 // happened. The same command again ends as one that never died.
 func TestSearchContinuesAfterEachWrite(t *testing.T) {
 	four := search{Kind: "halving", Samples: 4, Reduction: 2, Rungs: []int64{10, 30}}
@@ -386,7 +386,7 @@ func TestSearchRefusesAnUnknownMetric(t *testing.T) {
 	}
 }
 
-// TestMetricAtARung has evaluations that end after later steps are committed, or never.
+// TestMetricAtARung reads the metric of evaluations that end after later steps are committed, or never.
 func TestMetricAtARung(t *testing.T) {
 	row := func(step int64, metrics ...string) history.Row {
 		r := history.Row{Step: step, Metrics: map[string]float64{contract.MetricReward: 1}}

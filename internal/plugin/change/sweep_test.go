@@ -82,7 +82,7 @@ func TestFeedKeepsSoManyRunning(t *testing.T) {
 	}
 }
 
-// TestFeedEndsWhenNoneIsHeldBack has the runs end one after another.
+// TestFeedEndsWhenNoneIsHeldBack ends the runs one after another.
 func TestFeedEndsWhenNoneIsHeldBack(t *testing.T) {
 	var out bytes.Buffer
 	f := swept(t, &out, "runs", "held", "held")

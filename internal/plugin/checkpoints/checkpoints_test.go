@@ -334,7 +334,7 @@ func archiveOf(content string) http.HandlerFunc {
 	}
 }
 
-// TestKeyIsForNamedEndpoints has a key of the person and a run whose author chose an endpoint: the key goes to hosted
+// TestKeyIsForNamedEndpoints sets a person's key and a run whose author chose an endpoint: the key goes to hosted
 // Tinker and to endpoints that the person names.
 func TestKeyIsForNamedEndpoints(t *testing.T) {
 	scheme := runtime.NewScheme()

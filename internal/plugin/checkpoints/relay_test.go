@@ -116,7 +116,8 @@ var farAway = &http.Transport{DialContext: func(context.Context, string, string)
 	return nil, &net.OpError{Op: "dial", Err: errors.New("no route")}
 }}
 
-// TestCheckpointsOfARunAtATinkerEndpoint downloads, publishes and deletes by a pod, of which nothing is left.
+// TestCheckpointsOfARunAtATinkerEndpoint downloads, publishes and deletes by a pod, and checks that nothing is left of
+// it.
 func TestCheckpointsOfARunAtATinkerEndpoint(t *testing.T) {
 	b := newBrokered(t, true)
 	at := throughPod(b.pods, b.run, farAway)
@@ -177,7 +178,7 @@ func sampleThrough(t *testing.T, at Endpoint, path string) {
 	}
 }
 
-// TestAPodThatHasEndedIsReplaced has a command that outlives its pod ask on.
+// TestAPodThatHasEndedIsReplaced asks on after the pod of the command has ended.
 func TestAPodThatHasEndedIsReplaced(t *testing.T) {
 	b := newBrokered(t, false)
 	at := throughPod(b.pods, b.run, farAway)

@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// TestSuggest has the words of the API server about fields that a kind lacks.
+// TestSuggest checks the suggestions for the API server's errors about fields that a kind lacks.
 func TestSuggest(t *testing.T) {
 	for path, tc := range map[string]struct{ kind, want string }{
 		"spec.environments[0].groupsize":         {KindRun, "did you mean spec.environments[0].groupSize?"},
@@ -47,7 +47,8 @@ func TestSuggest(t *testing.T) {
 	}
 }
 
-// TestSuggestTypes has the words of the API server about values of another type, whose last sentence says nothing.
+// TestSuggestTypes checks the suggestions for the API server's errors about values of another type. The last sentence
+// of these errors says nothing.
 func TestSuggestTypes(t *testing.T) {
 	const unchecked = ", <nil>: Invalid value: null: some validation rules were not checked because the object was " +
 		"invalid; correct the existing errors to complete validation"

@@ -12,7 +12,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/history"
 )
 
-// TestChainIsShown shows which run begins with the weights of which other.
+// TestChainIsShown checks that a run shows the run whose weights it begins with.
 func TestChainIsShown(t *testing.T) {
 	first := newRun("sft")
 	next := newRun("rl", func(run *v1alpha1.TrainingRun) {

@@ -133,7 +133,8 @@ new          New        ░░░░░░░░░░░░                    
 	}
 }
 
-// TestOverviewOfAllNamespaces has a column for the namespace, and one for the cost of the runs.
+// TestOverviewOfAllNamespaces checks that the overview has a column for the namespace, and one for the cost of the
+// runs.
 func TestOverviewOfAllNamespaces(t *testing.T) {
 	priced := newRun("arithmetic")
 	priced.Namespace, priced.Status.Usage.EstimatedUSD = "team-a", new(1.25)
@@ -317,7 +318,7 @@ func TestExplainEnvironment(t *testing.T) {
 	}
 }
 
-// TestWarningsOfReadyPods has the warnings that a pod gives before it is ready and while it is.
+// TestWarningsOfReadyPods counts the warnings of a pod from before it is ready and from while it is.
 func TestWarningsOfReadyPods(t *testing.T) {
 	ready := start.Add(2 * time.Minute)
 	for name, tc := range map[string]struct {

@@ -166,10 +166,10 @@ func meanAndDeviation(values []float64) (mean, deviation float64) {
 	return mean, math.Sqrt(deviation / float64(max(1, len(values)-1)))
 }
 
-// Better compares values of a metric, of which the better comes first and a missing one last.
+// Better compares values of a metric: the better comes first, and a missing one last.
 func Better(a, b *float64, metric string) int { return better(a, b, lowerIsBetter(metric)) }
 
-// better compares values, of which the better comes first and a missing one last.
+// better compares values: the better comes first, and a missing one last.
 func better(a, b *float64, lower bool) int {
 	switch {
 	case a == nil && b == nil:

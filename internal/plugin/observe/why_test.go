@@ -16,8 +16,8 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/status"
 )
 
-// TestCauseBeforeMissingWorkers has a run whose workers cannot become ready for a reason that Progressing names: that
-// is its cause, and the missing workers follow from it.
+// TestCauseBeforeMissingWorkers explains a run with workers that cannot become ready for a reason that Progressing
+// names: that is its cause, and the missing workers follow from it.
 func TestCauseBeforeMissingWorkers(t *testing.T) {
 	for name, tc := range map[string]struct {
 		pods, progressing, want problem.Code
@@ -45,7 +45,7 @@ func TestCauseBeforeMissingWorkers(t *testing.T) {
 	}
 }
 
-// TestWarningsThatArePast has warnings of pods that say nothing about the current state of a run.
+// TestWarningsThatArePast leaves out warnings of pods that say nothing about the current state of a run.
 func TestWarningsThatArePast(t *testing.T) {
 	started := metav1.NewTime(start)
 	pod := func(phase corev1.PodPhase, node string) corev1.Pod {

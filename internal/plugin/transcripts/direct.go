@@ -14,7 +14,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/transcript/delivery"
 )
 
-// storeKeys are the variables of which one has, or names, a person's own key of a kind of store.
+// storeKeys are the variables that have, or name, a person's own key of a kind of store.
 var storeKeys = map[string][]string{
 	"s3":     {"AWS_ACCESS_KEY_ID", "AWS_PROFILE"},
 	"azblob": {"AZURE_STORAGE_KEY", "AZURE_STORAGE_SAS_TOKEN", "AZURE_STORAGE_CONNECTION_STRING", "AZURE_CLIENT_ID"},

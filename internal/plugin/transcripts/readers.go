@@ -32,8 +32,8 @@ type session interface {
 	Close(ctx context.Context) error
 }
 
-// Readers read transcripts from the stores of which this machine has keys, and others by a pod of each run that stays
-// until it is not needed.
+// Readers read transcripts directly from the stores that this machine has keys of, and others by a pod of each run that
+// stays until it is not needed.
 type Readers struct {
 	// direct reads a store with the keys of this machine; false if it has none.
 	direct func(ctx context.Context, run *v1alpha1.TrainingRun, asked question) (delivery.Delivery, bool, error)

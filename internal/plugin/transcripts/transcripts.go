@@ -100,7 +100,7 @@ func (f flags) check() error {
 	return f.checkSave()
 }
 
-// checkSave refuses names of files of which no format follows.
+// checkSave refuses names of files without a known format.
 func (f flags) checkSave() error {
 	switch extension := filepath.Ext(f.save); {
 	case f.save != "" && extension != ".html" && extension != ".json":

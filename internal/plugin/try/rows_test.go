@@ -129,7 +129,7 @@ func TestTrySaysWhyRowsAreLeftOut(t *testing.T) {
 	}
 }
 
-// TestTrySaysHowToGiveRows has neither the ConfigMap nor the claim of the rows.
+// TestTrySaysHowToGiveRows tries a run with neither the ConfigMap nor the claim of its rows.
 func TestTrySaysHowToGiveRows(t *testing.T) {
 	_, run, _ := strings.Cut(strings.Replace(ownRows, "SETTINGS", "", 1), "---\n")
 	for file, want := range map[string]string{

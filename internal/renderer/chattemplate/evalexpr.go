@@ -212,7 +212,7 @@ func (a *args) take(name string) (any, bool) {
 // unset is the value of a parameter that was not given.
 type unset struct{}
 
-// bind returns the values of named parameters, of which the first required ones must be given.
+// bind returns the values of named parameters. The first required ones must be given.
 func (a args) bind(e *evaluator, function string, required int, names ...string) []any {
 	if len(a.values) > len(names) {
 		e.fail("%s takes not more than %d arguments", function, len(names))

@@ -10,7 +10,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/renderer/pyjson"
 )
 
-// limit reads an argument that is a number of times, of which a negative one means all.
+// limit reads an argument that is a number of times. A negative number means all.
 func (e *evaluator) limit(v any) int {
 	n := e.small(v)
 	if n < 0 {

@@ -101,7 +101,7 @@ func cased(name string) test {
 	}
 }
 
-// same is the identity of Python for values of which only one exists, and equality of value and type for others.
+// same is the identity of Python for unique values, and equality of value and type for others.
 func same(e *evaluator, v any, a args) bool {
 	other := a.bind(e, "sameas", 1, "other")[0]
 	switch v.(type) {

@@ -144,9 +144,9 @@ func Passed(m rl.Member) bool {
 	return m.Reward > 0
 }
 
-// PassAtK estimates, without bias, the chance that at least one of k samples passes, from n samples of which
-// passed did: 1 - C(n-passed, k) / C(n, k). It is undefined, and false, for fewer samples than k. (M. Chen et al.,
-// Evaluating large language models trained on code, arXiv:2107.03374, equation 1.)
+// PassAtK estimates, without bias, the chance that at least one of k samples passes, if passed of n samples did: 1 -
+// C(n-passed, k) / C(n, k). It is undefined, and false, for fewer samples than k. (M. Chen et al., Evaluating large
+// language models trained on code, arXiv:2107.03374, equation 1.)
 func PassAtK(n, passed, k int) (float64, bool) {
 	if k < 1 || n < k || passed < 0 || passed > n {
 		return 0, false

@@ -91,7 +91,7 @@ func run(arguments []string, getenv func(string) string, log *slog.Logger) error
 	return server.Serve(context.Background(), leave)
 }
 
-// separate gives each program its own namespaces if the kernel permits that.
+// separate starts each program in its own namespaces if the kernel permits that.
 func separate(server *runner.Server) error {
 	home, err := server.Scratch.Make()
 	if err != nil {

@@ -33,8 +33,8 @@ func TestCheckNetwork(t *testing.T) {
 	}
 }
 
-// TestCheckNetworkOfClosedContainers lets gVisor, which cannot confine a network, run programs in a container that
-// reaches no other machine. Other kernels keep their conditions.
+// TestCheckNetworkOfClosedContainers checks that gVisor, which cannot confine a network, runs programs in a container
+// that reaches no other machine. Other kernels keep their conditions.
 func TestCheckNetworkOfClosedContainers(t *testing.T) {
 	gVisor := Found{OwnKernel: true, Namespaces: true}
 	for _, minimum := range []Level{Process, Landlock, RuntimeClass} {

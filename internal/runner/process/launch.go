@@ -36,7 +36,7 @@ type Launch struct {
 	Dir     string
 	// AddressSpace, OpenFiles and FileBytes are limits of each process of the tree.
 	AddressSpace, OpenFiles, FileBytes int64
-	// Apart gives the process its own namespaces. The launch fails if the kernel permits none.
+	// Apart launches the process in its own namespaces. The launch fails if the kernel permits none.
 	Apart bool
 	// Sandbox has the means that confine a program of the policy; nil for a program that a user wrote.
 	Sandbox *isolation.Found

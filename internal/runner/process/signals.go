@@ -54,7 +54,7 @@ func ignoreSignals() error {
 	return nil
 }
 
-// restoreSignals gives a program the signal handling that it would have had from a shell.
+// restoreSignals restores the signal handling that a program would have had from a shell.
 func restoreSignals() error {
 	for signal := unix.Signal(1); signal <= lastSignal; signal++ {
 		if signal == unix.SIGKILL || signal == unix.SIGSTOP {

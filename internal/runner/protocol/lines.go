@@ -40,7 +40,7 @@ func NewReader(in io.Reader, bounds Lines, types map[Type]bool) *Reader {
 	return &Reader{in: bufio.NewReaderSize(in, 64<<10), bounds: bounds, types: types}
 }
 
-// Bound gives the lines that follow other bounds.
+// Bound sets other bounds for the lines that follow.
 func (r *Reader) Bound(bounds Lines) { r.bounds = bounds }
 
 // Rest returns what follows the messages that were read.

@@ -121,8 +121,8 @@ type Spec struct {
 	// Env is the whole environment of its processes, except for HOME, TMPDIR and PWD and the variables that InheritEnv
 	// adds.
 	Env map[string]string `json:"env,omitempty"`
-	// InheritEnv gives its processes the environment of the runner as well, which has the variables of the image and the
-	// container. Env replaces variables of the same name.
+	// InheritEnv adds the environment of the runner, which has the variables of the image and the container, to its
+	// processes. Env replaces variables of the same name.
 	InheritEnv bool `json:"inheritEnv,omitempty"`
 	// Files are written anew into the home directory of each process before it starts, by their relative paths.
 	Files  map[string]string `json:"files,omitempty"`

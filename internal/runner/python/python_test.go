@@ -155,7 +155,7 @@ func outcome(m protocol.Message) string {
 	return string(m.Value)
 }
 
-// TestResultsOfEveryVersion has every interpreter of the machine return values of all kinds that functions can return.
+// TestResultsOfEveryVersion returns values of all kinds that functions can return, in every interpreter of the machine.
 func TestResultsOfEveryVersion(t *testing.T) {
 	const reply = `"reply": {"text": "a", "messages": [{"role": "assistant", "content": "a"}], "truncated": true}`
 	const one, both = `{"row": {"n": 3, "f": 3.5}, ` + reply + `}`,

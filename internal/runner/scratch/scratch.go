@@ -222,7 +222,7 @@ func openNoLink(dir int, name string) (int, error) {
 	return unix.Openat(fd, ".", openDirectory, 0)
 }
 
-// permit gives the owner of a directory all permissions. A chmod by name would follow a link that a program puts in its
+// permit sets all permissions of a directory's owner. A chmod by name would follow a link that a program puts in its
 // place.
 func permit(dir int, name string) error {
 	fd, err := unix.Openat(dir, name, unix.O_PATH|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)

@@ -14,7 +14,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/runner/protocol"
 )
 
-// calls gives the program lines and returns its answers.
+// calls writes lines to the program and returns its answers.
 func calls(t *testing.T, command []string, messages ...protocol.Message) []protocol.Message {
 	t.Helper()
 	config, err := json.Marshal(Config{Command: command})

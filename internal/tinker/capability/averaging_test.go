@@ -74,8 +74,8 @@ func refuseBatchesWithLongSeeds(batch time.Duration) middleware {
 	}
 }
 
-// TestChecksAtAServerThatAverages checks a server as SkyRL 0.4.0 is, which reads protobuf: what it does not keep of one
-// feature must not show in others.
+// TestChecksAtAServerThatAverages checks a server like SkyRL 0.4.0, which reads protobuf: the faults in one feature
+// must not show in others.
 func TestChecksAtAServerThatAverages(t *testing.T) {
 	t.Parallel()
 	_, checker := server(t, chain(averageWeights(), refuseBatchesWithLongSeeds(50*time.Millisecond)))

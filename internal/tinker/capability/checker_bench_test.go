@@ -14,9 +14,9 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/tinkersim/latency"
 )
 
-// BenchmarkHosted checks what a run with the usual settings needs, at an endpoint with the latencies of the hosted
-// service divided by ten. A run does so between its apply and its first lease, unless what it needs is known: the goal
-// is 10 s.
+// BenchmarkHosted checks the features that a run with the usual settings needs, at an endpoint with the latencies of
+// the hosted service divided by ten. A run does so between its apply and its first lease, unless the features are
+// known: the goal is 10 s.
 func BenchmarkHosted(b *testing.B) {
 	sim, err := tinkersim.New(tinkersim.Options{Dir: b.TempDir(), APIKey: key, Latency: latency.Hosted.Faster(10)})
 	if err != nil {

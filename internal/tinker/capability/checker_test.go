@@ -69,7 +69,7 @@ func run(t *testing.T, p capability.Checker) capability.Report {
 	return report
 }
 
-// The features by what is tried for them. A test checks only those that it needs.
+// These are the features, grouped by the operations that try them. A test checks only the features that it needs.
 var (
 	optimizer = withPrefix("optimizer", "adam")
 	losses    = withPrefix("loss")
@@ -90,7 +90,7 @@ func withPrefix(prefixes ...string) []capability.Feature {
 	})
 }
 
-// lacks returns those of the features that are not supported according to the report.
+// lacks returns the features that are not supported according to the report.
 func lacks(report capability.Report, features []capability.Feature) map[capability.Feature]capability.Support {
 	lacking := map[capability.Feature]capability.Support{}
 	for _, f := range features {
@@ -103,7 +103,8 @@ func lacks(report capability.Report, features []capability.Feature) map[capabili
 
 type supports map[capability.Feature]capability.Support
 
-// TestSessionsOfTheCheckAreFinished has the check end its sessions, also those whose model could not be made at first.
+// TestSessionsOfTheCheckAreFinished checks that the check ends its sessions, also if a model could not be made at
+// first.
 func TestSessionsOfTheCheckAreFinished(t *testing.T) {
 	sim, checker := server(t, chain())
 	checker.Features = listings

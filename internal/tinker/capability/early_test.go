@@ -17,8 +17,8 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/tinkersim/fault"
 )
 
-// TestSnapshotsAreCheckedEarly has the first model's state be saved only once sampler weights of another model were
-// sampled from: the check waits for nothing there that it does not need.
+// TestSnapshotsAreCheckedEarly saves the first model's state only once sampler weights of another model were sampled
+// from: the check waits for nothing there that it does not need.
 func TestSnapshotsAreCheckedEarly(t *testing.T) {
 	sampled := make(chan struct{})
 	once := sync.OnceFunc(func() { close(sampled) })
@@ -54,8 +54,8 @@ func TestSnapshotsAreCheckedEarly(t *testing.T) {
 	}
 }
 
-// TestEarlyCheckEndsWithItsAttempt has the first model fail once after another began to be checked beside it: both
-// begin again, and what the first attempt found does not count.
+// TestEarlyCheckEndsWithItsAttempt fails the first model once after another began to be checked beside it: both begin
+// again, and the findings of the first attempt do not count.
 func TestEarlyCheckEndsWithItsAttempt(t *testing.T) {
 	sim, checker := server(t, chain())
 	checker.Features = []capability.Feature{capability.SamplerSnapshot, capability.OptimizerRestore}

@@ -282,8 +282,9 @@ func TestOutageAtGradients(t *testing.T) {
 	}
 }
 
-// TestSlowSaveOfNewestWeights has the save that SkyRL makes before it samples a model that has moved on take longer
-// than its polls are held: the samples are of the newest weights nevertheless, and so the saved ones are no snapshot.
+// TestSlowSaveOfNewestWeights checks a dialect of SkyRL, which saves a model that has moved on before it samples it,
+// and holds polls for less time than the save takes: the samples are of the newest weights nevertheless, and so the
+// saved weights are no snapshot.
 func TestSlowSaveOfNewestWeights(t *testing.T) {
 	sim, checker := serverWith(t, tinkersim.Options{Dialect: dialect.NameSkyRL, PollHold: time.Millisecond,
 		PollPatience: time.Millisecond}, chain())

@@ -14,8 +14,8 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/tinkersim"
 )
 
-// TestNoisyServer checks 20 servers, most of which have noisy arithmetic: half of them honour all sampling settings,
-// and the others ignore them.
+// TestNoisyServer checks 20 servers, mostly with noisy arithmetic: half of them honour all sampling settings, and the
+// others ignore them.
 func TestNoisyServer(t *testing.T) {
 	ignoreSettings := editJSON("asample", func(body map[string]any) {
 		params := body["sampling_params"].(map[string]any)

@@ -72,8 +72,8 @@ func (w *statusWriter) WriteHeader(status int) {
 	w.ResponseWriter.WriteHeader(status)
 }
 
-// TestLongSeedIsTriedAlone has a server that refuses long seeds, as SkyRL does, which refuses all samples that it draws
-// together with one that has such a seed. So no other sample may be in flight.
+// TestLongSeedIsTriedAlone checks a server like SkyRL, which refuses a long seed and all samples that it draws together
+// with it. So no other sample may be in flight.
 func TestLongSeedIsTriedAlone(t *testing.T) {
 	watch := new(seedWatch)
 	_, checker := serverWith(t, tinkersim.Options{Dialect: dialect.NameSkyRL}, func(next http.Handler) http.Handler {

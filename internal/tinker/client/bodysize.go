@@ -39,7 +39,7 @@ func (b *bodySizes) record(req request, err error) {
 	}
 }
 
-// check returns the error of a divisible request of which it is known that the server rejects its size.
+// check returns the error of a divisible request if the server is known to reject its size.
 func (b *bodySizes) check(req request, err error) (request, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

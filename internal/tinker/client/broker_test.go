@@ -22,7 +22,7 @@ func brokerReply(status int, code problem.Code, forwarded bool) scriptedReply {
 		tinker.HeaderBrokerCode: string(code), tinker.HeaderBrokerForwarded: fmt.Sprint(forwarded)}}
 }
 
-// TestAnswersOfABroker has a broker answer a step once itself. A server that would execute a repeat receives one only
+// TestAnswersOfABroker answers a step once by the broker itself. A server that would execute a repeat receives one only
 // if the broker says that it did not forward the first attempt.
 func TestAnswersOfABroker(t *testing.T) {
 	for name, tc := range map[string]struct {
@@ -71,7 +71,7 @@ func TestAnswersOfABroker(t *testing.T) {
 	}
 }
 
-// TestModelsThatABrokerRefuses gives the failure the code of the broker, by which people see whom to ask.
+// TestModelsThatABrokerRefuses checks that the failure has the code of the broker, which tells people whom to ask.
 func TestModelsThatABrokerRefuses(t *testing.T) {
 	bubble(t, func(t *testing.T, ctx context.Context) {
 		w := newTestClient(t, map[string][]scriptedReply{"create_session": {ok(`{"session_id":"s"}`)},
@@ -96,7 +96,7 @@ func (u unconnected) RoundTrip(r *http.Request) (*http.Response, error) {
 	return u.RoundTripper.RoundTrip(r)
 }
 
-// TestCallsReturnSoonAfterABrokerDoes has no broker serve for the time that a standby needs to take over.
+// TestCallsReturnSoonAfterABrokerDoes serves no broker for the time that a standby needs to take over.
 func TestCallsReturnSoonAfterABrokerDoes(t *testing.T) {
 	bubble(t, func(t *testing.T, ctx context.Context) {
 		const away = 10200 * time.Millisecond

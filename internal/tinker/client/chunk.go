@@ -31,7 +31,7 @@ func (m *Model) ForwardBackward(ctx context.Context, data []tinker.Datum,
 	return m.ForwardBackwardEach(ctx, slices.Values(data), loss)
 }
 
-// ForwardBackwardEach is ForwardBackward for data of which only a chunk is in memory at a time. A datum that cannot be
+// ForwardBackwardEach is ForwardBackward with only one chunk of the data in memory at a time. A datum that cannot be
 // encoded is found when its chunk is to be sent.
 func (m *Model) ForwardBackwardEach(ctx context.Context, data iter.Seq[tinker.Datum],
 	loss tinker.Loss) (*Future[tinker.ForwardBackwardResult], error) {

@@ -84,7 +84,7 @@ func sum(values []float64) float64 {
 	return total
 }
 
-// mean gives all values the same weight if no chunk has outputs.
+// mean weights all values equally if no chunk has outputs.
 func mean(values, weights []float64) float64 {
 	total, weight := 0.0, sum(weights)
 	if weight == 0 {

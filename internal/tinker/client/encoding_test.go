@@ -10,9 +10,9 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/tinker"
 )
 
-// TestFindEncoding lets a server answer a pass in protobuf, and then one in JSON. A refusal or an error of the server
-// is followed by one attempt in JSON; while both fail, nothing is decided. Requests whose failure says nothing about
-// the encoding are repeated.
+// TestFindEncoding answers a pass in protobuf, and then one in JSON. A refusal or an error of the server is followed by
+// one attempt in JSON; while both fail, nothing is decided. A request is repeated if its failure says nothing about the
+// encoding.
 func TestFindEncoding(t *testing.T) {
 	accepted := ok(`{"request_id":"r"}`)
 	cases := map[string]struct {

@@ -189,7 +189,7 @@ func TestMeterLearnsWhatBecomesOfARequest(t *testing.T) {
 	}
 }
 
-// TestMeterAsksBeforeItSends has nothing sent that is not granted.
+// TestMeterAsksBeforeItSends checks that only granted requests are sent.
 func TestMeterAsksBeforeItSends(t *testing.T) {
 	var granted []int64
 	refusal := errors.New("no store")

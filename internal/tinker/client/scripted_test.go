@@ -47,7 +47,7 @@ type recordedRequest struct {
 	body   string
 }
 
-// scriptedServer is a server in process. Each path has a queue of replies, of which the last is repeated; the polls of
+// scriptedServer is a server in process. Each path has a queue of replies, and the last one is repeated; the polls of
 // one future have their own queue under retrieve_future#ID. It is an http.RoundTripper, so that a test runs in fake
 // time.
 type scriptedServer struct {

@@ -19,7 +19,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/tinker/archive"
 )
 
-// families are the models whose layers convert names; variants are those among them whose layers have other names.
+// families matches the models with layers that convert names; variants matches the models among them with other names.
 var (
 	families = regexp.MustCompile(`(?i)^(qwen2\.5|qwen3|llama-[23](\.\d)?|deepseek-(v3|v3\.1|r1))(-|$)`)
 	variants = regexp.MustCompile(`(?i)-(vl|vision|next|omni)(-|$)`)
@@ -31,9 +31,9 @@ var ErrNotConverted = errors.New("the adapter is as the endpoint has it, since i
 	"not known; " +
 	"build_lora_adapter of the Python package tinker-cookbook may convert it")
 
-// Convert gives the adapter of a model in a folder, in its place, the names and shapes that PEFT expects, and describes
-// the new files. It returns none if the adapter has such names already, or if it cannot be converted, for which the
-// notice is an ErrNotConverted.
+// Convert replaces the names and shapes of a model's adapter in a folder by the names and shapes that PEFT expects, and
+// describes the new files. It returns none if the adapter has such names already, or if it cannot be converted; the
+// notice is then an ErrNotConverted.
 func Convert(folder, model string) (files []archive.File, notice, err error) {
 	config, tensors := filepath.Join(folder, archive.ConfigFile), filepath.Join(folder, archive.TensorsFile)
 	source, err := os.Open(tensors)

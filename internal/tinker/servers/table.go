@@ -32,7 +32,7 @@ var tested = []Server{
 	},
 }
 
-// untested are the servers of which only publications are known.
+// untested are the servers that are known only from publications.
 var untested = []Server{
 	{
 		Name: "hosted Tinker", SDK: "0.38.0",

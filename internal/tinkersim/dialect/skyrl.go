@@ -261,7 +261,7 @@ func (s *skyRL) unload(r *http.Request, body object) (any, *httpError) {
 	return s.pass(r, body)
 }
 
-// number gives an operation its place, which is the place of its arrival.
+// number sets the place of an operation, which is the place of its arrival.
 func (s *skyRL) number(model string, body object) {
 	s.nextOperation[model]++
 	body.set("seq_id", s.nextOperation[model])

@@ -45,7 +45,7 @@ type Profile struct {
 	SaveSampler, SaveState time.Duration
 	// SavesBlock makes later operations of the model wait until a save has its result.
 	SavesBlock bool
-	// RefuseEvery is the number of requests of which one is refused with 429 and RetryAfter; 0 refuses none.
+	// RefuseEvery refuses one of so many requests with 429 and RetryAfter; 0 refuses none.
 	RefuseEvery int64
 	RetryAfter  time.Duration
 }
@@ -94,7 +94,7 @@ type Event struct {
 	Ended time.Time
 }
 
-// Simulator gives operations their times. It is safe for concurrent use. A nil Simulator adds none.
+// Simulator adds times to operations. It is safe for concurrent use. A nil Simulator adds none.
 type Simulator struct {
 	profile Profile
 	observe func(Event)

@@ -104,7 +104,7 @@ func TestForeignTokenLogprobsAreSums(t *testing.T) {
 	first := len(foreign{}.Spell(ids[0]))
 	bytes := spell(ids)
 	plain := shifted(bytes[first-1:], spread)
-	// The first token has several bytes, of which only the last predicts the learnt target.
+	// The first token has several bytes. Only the last byte predicts the learnt target.
 	plain = Datum{Tokens: bytes[:len(bytes)-1], Inputs: map[string]Tensor{
 		"target_tokens": {Int: append(wide(bytes[1:first]), plain.Inputs["target_tokens"].Int...)},
 		"weights":       {Float: append(make([]float32, first-1), spread...)},

@@ -55,7 +55,7 @@ type Request struct {
 	Prompt []int32
 	// PromptLogprobs asks for the log-probability of each token of the prompt.
 	PromptLogprobs bool
-	// Unscored are the first tokens of the prompt, of which nothing is asked.
+	// Unscored is the number of first tokens of the prompt that are not scored.
 	Unscored int
 	// TopK asks for the TopK likeliest alternatives to each token of the prompt; 0 means none.
 	TopK int

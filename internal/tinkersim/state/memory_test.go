@@ -21,8 +21,8 @@ func heap() uint64 {
 	return stats.HeapAlloc
 }
 
-// TestWeeksLeaveNoMemory runs a client every two hours for weeks, each of which disappears without a word, and checks
-// that only the descriptions of their runs remain.
+// TestWeeksLeaveNoMemory runs a client every two hours for weeks, and each disappears without a word. It checks that
+// only the descriptions of their runs remain.
 func TestWeeksLeaveNoMemory(t *testing.T) {
 	const clients, perClient = 100, 4 << 10
 	f := newFixture(t)

@@ -77,7 +77,7 @@ type Options struct {
 	AverageGradients bool
 	// KeepSamplers keeps the matrices of sampler weights, for LoadSampler.
 	KeepSamplers bool
-	// Latency gives operations the times of another server. It may be nil.
+	// Latency simulates the times of another server's operations. It may be nil.
 	Latency *latency.Simulator
 	// SampleRows are the Rows of sampling.Config. They may be zero.
 	SampleRows int

@@ -36,7 +36,7 @@ const (
 type Fetcher struct {
 	// Endpoint is the URL of the hub. If it is empty, it is DefaultEndpoint.
 	Endpoint string
-	// Token gives access to repositories of the hub that are not public. It is "" if no token is given.
+	// Token is the token for repositories of the hub that are not public. It is "" if no token is given.
 	Token string
 	// TokenFile is a file with a token that takes the place of Token. It is read for each download, since a changed
 	// Secret changes the file. It is "" if model.tokenizer.tokenSecretKeyRef is not given.

@@ -161,7 +161,7 @@ func TestSplits(t *testing.T) {
 	}
 }
 
-// TestReadSendsTheTokenToNoOtherServer has the first page of a listing name a next one at another address.
+// TestReadSendsTheTokenToNoOtherServer serves a listing whose first page names a next one at another address.
 func TestReadSendsTheTokenToNoOtherServer(t *testing.T) {
 	other := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		t.Errorf("another server is sent %s with the token %q", r.URL, r.Header.Get("Authorization"))

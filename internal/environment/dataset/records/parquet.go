@@ -21,10 +21,10 @@ import (
 // rowsAtOnce is how many rows of Parquet are decoded at once.
 const rowsAtOnce = 64
 
-// ReadParquet gives each row as a JSON object to each, which does not keep it. Dates and times are texts in ISO 8601.
-// Values without a form in JSON are null: bytes that are not text, numbers that are not finite, and maps. An error of
-// each is returned as a *RowError, and a file that is not Parquet as a *FormatError. So is one in which the library
-// panics, as it does for some damaged files.
+// ReadParquet calls each with every row as a JSON object, which each does not keep. Dates and times are texts in ISO
+// 8601. Values without a form in JSON are null: bytes that are not text, numbers that are not finite, and maps. An
+// error of each is returned as a *RowError, and a file that is not Parquet as a *FormatError. So is a file in which the
+// library panics, as it does for some damaged files.
 func ReadParquet(file io.ReaderAt, size int64, each func(object []byte) error) (err error) {
 	defer func() {
 		if value := recover(); value != nil {
@@ -209,7 +209,7 @@ func plain(value any) any {
 	return value
 }
 
-// zoneless is the layout of times of which no one says that they are UTC.
+// zoneless is the layout of times that nothing declares as UTC.
 const zoneless = "2006-01-02T15:04:05.999999999"
 
 // timeOf reads a time as Spark and Impala write it: the nanoseconds of a day, and the number of that day in the Julian

@@ -69,9 +69,9 @@ func (e *FormatError) Error() string { return e.Err.Error() }
 // Unwrap returns the cause.
 func (e *FormatError) Unwrap() error { return e.Err }
 
-// ReadJSONL gives the JSON object of each line to each, which does not keep it. Empty lines are left out. name decides
-// whether the file is compressed. An error of each is returned as a *RowError, and so is a line that is not a JSON
-// object.
+// ReadJSONL calls each with the JSON object of every line, which each does not keep. Empty lines are left out. name
+// decides whether the file is compressed. An error of each is returned as a *RowError, and so is a line that is not a
+// JSON object.
 func ReadJSONL(name string, file io.Reader, each func(object []byte) error) error {
 	plain, done, err := decompressed(name, file)
 	if err != nil {

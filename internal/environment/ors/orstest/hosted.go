@@ -21,7 +21,7 @@ import (
 type Hosted struct {
 	// Keys are the keys of the service, and the deployments that each of them may use.
 	Keys map[string][]string
-	// Deployments are the environments of OWNER/NAME, the first of which is the default.
+	// Deployments are the environments of OWNER/NAME. The first one is the default.
 	Deployments map[string][]*Server
 	// Capacity bounds the sessions; one more is refused with HTTP status 429, RetryAfter and Date. 0 means no bound.
 	Capacity int

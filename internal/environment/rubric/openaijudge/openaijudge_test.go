@@ -254,7 +254,7 @@ func TestUnreachableServer(t *testing.T) {
 	}
 }
 
-// TestGradeAtAServer has the judge unreachable, busy, incomprehensible and then right.
+// TestGradeAtAServer asks a judge that fails, then gives no ratings, and then rates.
 func TestGradeAtAServer(t *testing.T) {
 	url, requests := serve(t, func(n int, r request) (int, string, string) {
 		switch n {

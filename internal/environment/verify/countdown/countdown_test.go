@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// TestScore has the answers that rLLM's compute_score was run with: its score 0 is NoAnswer, 0.1 is Wrong and 1 is
+// TestScore scores the answers that rLLM's compute_score was run with: its score 0 is NoAnswer, 0.1 is Wrong and 1 is
 // Correct.
 func TestScore(t *testing.T) {
 	cases := map[string]struct {

@@ -55,8 +55,8 @@ func TestEqualOnCases(t *testing.T) {
 	}
 }
 
-// TestGoldAnswersThatDiffer has pairs of gold answers of published data sets that Math-Verify tells apart. They may be
-// equal here only by a convention that docs/rewards.md lists.
+// TestGoldAnswersThatDiffer compares pairs of gold answers of published data sets that Math-Verify tells apart. They
+// may be equal here only by a convention that docs/rewards.md lists.
 func TestGoldAnswersThatDiffer(t *testing.T) {
 	const (
 		name    = "the name of what was asked for is left out"

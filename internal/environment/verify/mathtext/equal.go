@@ -236,7 +236,7 @@ func (c *comparer) sameElements(a, b []*node) bool {
 }
 
 const (
-	// points is how many values variables get, of which enough must give expressions a value.
+	// points is the number of values that variables get. Expressions must have a value at enough of them.
 	points         = 16
 	positivePoints = 6
 	negativePoints = 3

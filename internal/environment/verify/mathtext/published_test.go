@@ -11,8 +11,8 @@ type publishedCase struct {
 	theirs, ours      bool
 }
 
-// TestEqualOnHendrycksCases has all cases of modeling/math_equivalence_test.py of github.com/hendrycks/math at commit
-// 5f3bf91. That file writes two cases with a LaTeX command that is escaped twice.
+// TestEqualOnHendrycksCases compares all cases of modeling/math_equivalence_test.py of github.com/hendrycks/math at
+// commit 5f3bf91. That file writes two cases with a LaTeX command that is escaped twice.
 func TestEqualOnHendrycksCases(t *testing.T) {
 	runPublished(t, []publishedCase{
 		{"fractions", `\tfrac{1}{2} + \frac1{72}`, `\\frac{1}{2} + 2/3`, false, false},
@@ -34,9 +34,9 @@ func TestEqualOnHendrycksCases(t *testing.T) {
 	})
 }
 
-// TestEqualOnMathVerifyCases has the short cases of tests/test_all.py of github.com/huggingface/Math-Verify at commit
-// cf14bc4 and of its tests/test_yujianll.py at commit 056ad62. Math-Verify also searches sentences for an answer, which
-// Equal does not, so that the reply here is the answer alone.
+// TestEqualOnMathVerifyCases compares the short cases of tests/test_all.py of github.com/huggingface/Math-Verify at
+// commit cf14bc4 and of its tests/test_yujianll.py at commit 056ad62. Math-Verify also searches sentences for an
+// answer, which Equal does not, so that the reply here is the answer alone.
 func TestEqualOnMathVerifyCases(t *testing.T) {
 	runPublished(t, []publishedCase{
 		{"a negative number", "-5", "-5", true, true},

@@ -70,7 +70,7 @@ var dropped = set(
 	`left right big Big bigg Bigg bigl bigr Bigl Bigr biggl biggr Biggl Biggr displaystyle textstyle limits
 	quad qquad angle triangle boxed fbox space thinspace hfill nolimits`)
 
-// texts are commands whose argument is words, and styles those whose argument is mathematics or a unit.
+// texts are commands with words as their argument, and styles are commands with mathematics or a unit.
 var (
 	texts  = set(`text textrm textbf textit textsf texttt textnormal mbox emph`)
 	styles = set(`mathrm mathbf mathit mathsf mathcal boldsymbol bm operatorname rm bf underline`)

@@ -58,7 +58,7 @@ func TestEncodeLeavesOutWhatHasNoRoom(t *testing.T) {
 	}
 }
 
-// TestCallsAndResults pairs results with the calls of their reply, of which a limit left one without a result, and
+// TestCallsAndResults pairs results with the calls of their reply, although a limit left one call without a result, and
 // names events by their content.
 func TestCallsAndResults(t *testing.T) {
 	call := transcript.Message{Role: "assistant",

@@ -87,7 +87,7 @@ func TestStoreOfANamespace(t *testing.T) {
 	eventually(t, s, "a/one= ")
 }
 
-// TestStoreSaysWhyItIsEmpty has a person who may not list, and lists again once they may.
+// TestStoreSaysWhyItIsEmpty lists for a person who may not list, and lists again once they may.
 func TestStoreSaysWhyItIsEmpty(t *testing.T) {
 	var refused atomic.Bool
 	refused.Store(true)

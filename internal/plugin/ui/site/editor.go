@@ -100,8 +100,8 @@ func (s *Site) object(ctx context.Context, e editable) (*unstructured.Unstructur
 	return object, nil
 }
 
-// versionOf names the version of an object's spec. The resource version changes with the status as well, of which a
-// person changes nothing.
+// versionOf names the version of an object's spec. The resource version changes with the status as well, which a person
+// does not change.
 func versionOf(object *unstructured.Unstructured) string {
 	return fmt.Sprintf("%s/%d", object.GetUID(), object.GetGeneration())
 }
@@ -143,7 +143,7 @@ func (s *Site) changeSpec(r *http.Request, e editable) (view, error) {
 	return e.view(page), nil
 }
 
-// update gives an object another spec, if its spec is still of the version that a person has changed.
+// update replaces the spec of an object, if its spec is still of the version that a person has changed.
 func (s *Site) update(ctx context.Context, e editable, version string, spec map[string]any,
 	options ...client.UpdateOption) error {
 	strict := client.WithFieldValidation(s.Connection.Client, metav1.FieldValidationStrict)

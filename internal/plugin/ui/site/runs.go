@@ -44,7 +44,7 @@ type list struct {
 	Problem string
 	Rows    []listedRun
 	Columns []column
-	// Found of Total runs fit the filters, of which the rows First to Last are shown.
+	// Found of Total runs fit the filters. The rows First to Last of them are shown.
 	Found, Total, First, Last int
 	Before, After             string
 	Text, State, In, Sweep    string

@@ -17,8 +17,8 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/transcript"
 )
 
-// Crowd returns a cluster with many runs, of which the first has a history with the given number of steps, and the
-// counter of lists of the runs.
+// Crowd returns a cluster with many runs, and the counter of lists of the runs. The first run has a history with the
+// given number of steps.
 func Crowd(ctx context.Context, count int, steps int64) (client.WithWatch, *atomic.Int32, error) {
 	all, h, err := Many(count, steps)
 	if err != nil {

@@ -127,7 +127,7 @@ func Pieces(context.Context, string) (func([]int32) []string, error) {
 	}, nil
 }
 
-// ReadHostile returns a transcript each of whose texts is hostile, and one of whose lines is long.
+// ReadHostile returns a transcript with hostile texts in every place, and with one long line.
 func ReadHostile(context.Context, *v1alpha1.TrainingRun, int64, bool) (transcript.Step, []int64, error) {
 	e := transcript.Episode{Outcome: Hostile, Reason: Hostile, StopReason: Hostile, Reward: 1,
 		Parts: map[string]float64{Hostile: 1}, Metrics: map[string]float64{Hostile: 1},

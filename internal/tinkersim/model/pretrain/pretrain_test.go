@@ -89,8 +89,8 @@ func split(t *testing.T, text text) (prompt, reply string) {
 	return string(all[:text.prompt]), string(all[text.prompt:])
 }
 
-// TestTextsOfBaseModels compares the texts with the texts that the embedded base models were trained on, each of which
-// is drawn from the numbers that follow the texts before it.
+// TestTextsOfBaseModels compares the texts with the texts that the embedded base models were trained on. Each text is
+// drawn from the numbers that follow the texts before it.
 func TestTextsOfBaseModels(t *testing.T) {
 	for name, want := range map[string]string{
 		"arithmetic": "6f46266341a462ad81896a2dcece0360efd8fb9147a3651fd83cd1e4daf8be61",

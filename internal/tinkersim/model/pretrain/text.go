@@ -17,8 +17,8 @@ const (
 	smallShare = 0.15
 	// plainShare is the share of right texts that have a plain reply, whatever newReply would draw.
 	plainShare = 0.7
-	// questionEvery is the number of texts of which one trains the question too: most rows of the
-	// others have no gradient, which saves time.
+	// questionEvery has one of so many texts train the question too: most rows of the others have no gradient, which
+	// saves time.
 	questionEvery = 8
 )
 

@@ -12,7 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// family returns sequences of which some share their front with the one before, as groups do.
+// family returns sequences. Some share their front with the one before, as groups do.
 func family(rng *rand.Rand) [][]int32 {
 	prompt := randomSequence(rng, 21)
 	other := randomSequence(rng, 5)
