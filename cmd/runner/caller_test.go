@@ -52,7 +52,7 @@ func (r *raw) say(lines string) string {
 	return string(m.Type)
 }
 
-// TestCallersThatAreWrong breaks every rule by callers. None of them disturbs the next.
+// TestCallersThatAreWrong runs callers that break every rule. None of them disturbs the next.
 func TestCallersThatAreWrong(t *testing.T) {
 	h := startRunner(t)
 	const hello = `{"type":"hello","versions":[1]}` + "\n"

@@ -58,7 +58,7 @@ func recordOf(of kind, id, run string, made time.Time) record {
 	return record{Kind: of, ID: id, Owner: Owner{UID: run, Namespace: "team"}, Made: made.Unix()}
 }
 
-// checkOwner checks whose an object is; want is empty for nobody's.
+// checkOwner checks the owner of an object; want is empty if nobody owns it.
 func checkOwner(t *testing.T, o *owners, of kind, id, want string) {
 	t.Helper()
 	if got, _ := o.get(of, id); got.UID != want {

@@ -27,7 +27,7 @@ type packageIndex struct {
 	wheels map[string][]byte
 }
 
-// add adds a wheel of a package, whose module has the variable VALUE. It needs other packages.
+// add adds a wheel of a package. Its module has the variable VALUE, and it needs other packages.
 func (p *packageIndex) add(t *testing.T, name, version, value string, needs ...string) {
 	t.Helper()
 	made := wheel.Make(t, name, version, value, needs...)

@@ -200,8 +200,8 @@ func TestServersNeedPortsOfTheirOwn(t *testing.T) {
 	}
 }
 
-// TestNamesOfServerContainers names the containers of environments whose names are longer than a container's, and alike
-// at first.
+// TestNamesOfServerContainers names the containers of environments with names that are longer than a container's, and
+// alike at first.
 func TestNamesOfServerContainers(t *testing.T) {
 	run := &v1alpha1.TrainingRun{ObjectMeta: metav1.ObjectMeta{Name: "r", Namespace: "n", UID: "0123456789"}}
 	admit.Default(run)

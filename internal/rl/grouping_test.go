@@ -159,7 +159,8 @@ func TestGroupings(t *testing.T) {
 	}
 }
 
-// A role whose rewards are all equal is dropped, and is not part of the mean of its role over the batch.
+// TestConstantAdvantageGroupsAreDropped checks that a role with equal rewards is dropped, and is not part of the mean
+// of its role over the batch.
 func TestConstantAdvantageGroupsAreDropped(t *testing.T) {
 	withData := func(g Group) Group {
 		for i := range g.Members {

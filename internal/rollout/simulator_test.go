@@ -196,7 +196,8 @@ func TestReplacementWorkerGetsTheSameSamples(t *testing.T) {
 	}
 }
 
-// An environment whose behaviour is not a function of its seed may send another prompt under a number that is used.
+// TestNumberThatWasUsedForAnotherPrompt sends another prompt under a number that is used, as an environment may do if
+// its behaviour is not a function of its seed.
 func TestNumberThatWasUsedForAnotherPrompt(t *testing.T) {
 	sim := newSimulator(t)
 	p := newPolicy(sim.client)

@@ -284,7 +284,8 @@ func (w waiting) Sample(ctx context.Context, _ Weights, _ tinker.SampleRequest) 
 	return tinker.SampleResult{}, ctx.Err()
 }
 
-// TestRequestsEndWithTheirClient cancels a request, whose sampling then ends. A stream is kept alive until then.
+// TestRequestsEndWithTheirClient cancels a request, and checks that its sampling ends. A stream is kept alive until
+// then.
 func TestRequestsEndWithTheirClient(t *testing.T) {
 	model := simulated(t)
 	source := waiting{make(chan struct{}), make(chan struct{})}

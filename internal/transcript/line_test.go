@@ -125,7 +125,7 @@ func TestLinesAreBounded(t *testing.T) {
 	}
 }
 
-// TestConversationsMakeRoom makes sure that episodes for whose conversations there is no room keep their results.
+// TestConversationsMakeRoom checks that episodes keep their results if there is no room for their conversations.
 func TestConversationsMakeRoom(t *testing.T) {
 	text, err := json.Marshal(Record{Conversations: []Conversation{{Messages: []Message{{Role: "user",
 		Text: strings.Repeat("x", 1<<10)}}}}})

@@ -25,7 +25,7 @@ import (
 // started, minutes with Kubernetes' own defaults.
 const nodeLoss = 8 * time.Minute
 
-// TestResumeAfterNodeLoss kills the kubelet of the learner's node, whose containers continue to run. The next
+// TestResumeAfterNodeLoss kills the kubelet of the learner's node. The containers of the node continue to run. The next
 // attempt starts on the other node, and the old learner is fenced.
 func TestResumeAfterNodeLoss(t *testing.T) {
 	want := baseline(t)

@@ -54,8 +54,8 @@ func awaitStep(t *testing.T, run *v1alpha1.TrainingRun, step int64) {
 	})
 }
 
-// wantContinued fails unless the run makes progress again within a limit after the repair. The next step follows, whose
-// time depends on the machine and is only logged.
+// wantContinued fails unless the run makes progress again within a limit after the repair. The time to the next step
+// depends on the machine, and is only logged.
 func wantContinued(t *testing.T, run *v1alpha1.TrainingRun, repaired time.Time, limit time.Duration) {
 	t.Helper()
 	env.get(t, run.Namespace, run.Name, run)

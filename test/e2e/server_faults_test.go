@@ -211,8 +211,8 @@ func wantUnavailable(t *testing.T, run *v1alpha1.TrainingRun) {
 	})
 }
 
-// finishWithWorker waits until the run is complete. It checks that one worker played everything, whose container never
-// ended, and that its server was started again at least so often.
+// finishWithWorker waits until the run is complete. It checks that one worker played everything, that its container
+// never ended, and that its server was started again at least so often.
 func finishWithWorker(t *testing.T, run *v1alpha1.TrainingRun, restarts int32) {
 	t.Helper()
 	workers, seen := map[types.UID]bool{}, int32(0)

@@ -195,8 +195,8 @@ func (b *brokers) leader() *brokerProcess {
 	return nil
 }
 
-// serveFront connects clients with the process that was ready at the last probe, as a Service does whose pods are
-// probed every second. Without one it refuses connections.
+// serveFront connects clients with the process that was ready at the last probe, as a Service does if its pods are
+// probed every second. Without a ready process it refuses connections.
 func (b *brokers) serveFront() {
 	GinkgoHelper()
 	b.address = freeAddress()

@@ -139,9 +139,9 @@ func (p *podProxy) cut() int64 {
 	return int64(max(0, len(p.pairs)-1))
 }
 
-// TestAgentsInPodsSurvive plays agents in pods of their own, and has the pods, the connections between agents and
-// gateway, the worker, its pod and the learner end after some of the replies. Weights, rows, metrics and purchases
-// equal an undisturbed run's whose agents run beside their worker.
+// TestAgentsInPodsSurvive plays agents in pods of their own, and ends the pods, the connections between agents and
+// gateway, the worker, its pod and the learner after some of the replies. Weights, rows, metrics and purchases equal an
+// undisturbed run's with agents beside their worker.
 func TestAgentsInPodsSurvive(t *testing.T) {
 	t.Parallel()
 	undisturbed := playAgents(t)

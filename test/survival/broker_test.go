@@ -260,7 +260,8 @@ func TestLearnerThatDiesBehindABroker(t *testing.T) {
 }
 
 // TestRestoreBehindABroker restores a deleted run in an installation with another manager key: with the broker's
-// records, and without them. The broker lists the checkpoints of the former run, whose token counts no longer.
+// records, and without them. The broker lists the checkpoints of the former run. The token of that run no longer
+// counts.
 func TestRestoreBehindABroker(t *testing.T) {
 	t.Parallel()
 	for _, lost := range []bool{false, true} {

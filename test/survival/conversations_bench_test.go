@@ -17,9 +17,9 @@ import (
 // turnTokens is about how many tokens a turn adds, so that 20 of them are 32,000.
 const turnTokens = 1580
 
-// BenchmarkConversations has one worker process of one core play 2,000 conversations of 20 turns at once, which end at
+// BenchmarkConversations plays 2,000 conversations of 20 turns at once in one worker process of one core. They end at
 // 32,000 tokens of Qwen3's vocabulary. The work of a turn should follow from the turn's new tokens: late/early is the
-// CPU time of a turn in the second half over the CPU time of a turn in the first half, whose conversations are a third
+// CPU time of a turn in the second half over the CPU time of a turn in the first half, where conversations are a third
 // as long.
 func BenchmarkConversations(b *testing.B) {
 	tokens, err := tokenizer.Parse(qwenTokenizer(b))

@@ -154,7 +154,7 @@ func (m malformedEndpoint) Sample(ctx context.Context, request tinker.SampleRequ
 	return result, nil
 }
 
-// startFaultyWorker starts a worker in whose episodes the faults occur.
+// startFaultyWorker starts a worker with faults in its episodes.
 func (w *fixture) startFaultyWorker(name string, stepped func()) (kill func()) {
 	w.t.Helper()
 	return w.startRolloutWorkerWith(name, func(c *rollout.Config) {

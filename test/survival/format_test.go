@@ -40,7 +40,7 @@ func newToolServer(t *testing.T, declares bool) *toolServer {
 	return s
 }
 
-// newToolFixture prepares a run on the server, whose model's format has no tools.
+// newToolFixture prepares a run on the server. The format of its model has no tools.
 func newToolFixture(t *testing.T, s *toolServer, dialect settings.ToolDialect) *fixture {
 	t.Helper()
 	w := newFixture(t, func(f *contract.RunFile) {

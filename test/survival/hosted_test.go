@@ -181,7 +181,7 @@ func TestHostedOpenReward(t *testing.T) {
 	}
 }
 
-// wantEpisode begins and ends an episode, whose policy must see the task and the server's tool.
+// wantEpisode begins and ends an episode. The policy must see the task and the server's tool.
 func wantEpisode(t *testing.T, env environment.Environment, task environment.Task) {
 	t.Helper()
 	episode, err := env.Start(t.Context(), task)
@@ -196,7 +196,7 @@ func wantEpisode(t *testing.T, env environment.Environment, task environment.Tas
 }
 
 // takeStep returns a change to a run of one step with the environments and the algorithm of a sample and with a model
-// of the simulator, whose replies have one token.
+// of the simulator. Replies have one token.
 func takeStep(file contract.RunFile, model string) func(*contract.RunFile) {
 	return func(f *contract.RunFile) {
 		f.Fixed.Environments, f.Fixed.Algorithm = file.Fixed.Environments, file.Fixed.Algorithm

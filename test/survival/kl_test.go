@@ -78,7 +78,7 @@ func TestKLPenalty(t *testing.T) {
 	}
 }
 
-// checkPenaltyMetrics expects the distance from the base model to be 0 at the first step, whose policy is the base
+// checkPenaltyMetrics expects the distance from the base model to be 0 at the first step, when the policy is the base
 // model except for rounding, and then to grow.
 func checkPenaltyMetrics(t *testing.T, lines []map[string]float64) {
 	t.Helper()

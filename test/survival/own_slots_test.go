@@ -18,7 +18,7 @@ import (
 // slotsOfAStep is the number of slots that a step of the small run has of its own.
 const slotsOfAStep = 16
 
-// withOwnSlots is the small run with a lag, two steps longer than that, whose steps have slots of their own.
+// withOwnSlots changes the small run: it has a lag, two steps more than the lag, and slots of their own for its steps.
 func withOwnSlots(lag int) func(*contract.RunFile) {
 	return func(f *contract.RunFile) {
 		withLag(lag)(f)

@@ -18,7 +18,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/rollout"
 )
 
-// answerRun is a run one of whose operations is answered wrongly.
+// answerRun is a run with a wrong answer to one of its operations.
 type answerRun struct {
 	*fixture
 	transport *strangeTransport

@@ -145,7 +145,7 @@ func TestLostSamplerCostsOneModel(t *testing.T) {
 	}})
 	w.addFaults(fault.Rule{Op: "create_sampling_session", Name: "s000001.*a001m1-", Do: fault.Missing, Count: -1})
 	verdict := w.waitFor(w.startLearner(1, nil), contract.CauseCompleted)
-	// The second model alone: it loads a state that this learner saved, whose optimizer is not checked again.
+	// The second model alone: it loads a state that this learner saved, and its optimizer is not checked again.
 	if n := w.models(); n != 2 {
 		t.Errorf("%d models were made, want 2", n)
 	}

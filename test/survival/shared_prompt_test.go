@@ -62,7 +62,7 @@ func (w *fixture) startWatched(name string, before,
 }
 
 // TestSharedPromptsBuyFewerTokens compares a run with one that shares nothing: it buys a prompt for each group in place
-// of one for each of its 4 members, with one request, whose samples are others. No two workers make the same request.
+// of one for each of its 4 members, with one request, and other samples. No two workers make the same request.
 func TestSharedPromptsBuyFewerTokens(t *testing.T) {
 	t.Parallel()
 	const groupSize, groups = 4, 3 * 4

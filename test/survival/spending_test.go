@@ -41,8 +41,8 @@ func drawFault(random *rand.Rand) fault.Rule {
 	return rule
 }
 
-// killInOrOutOfFlight kills a learner at the n-th point that it passes, and counts a death while a step may have been
-// submitted whose replies it had not received.
+// killInOrOutOfFlight kills a learner at the n-th point that it passes, and counts a death if it had submitted a step
+// and might not have received its replies.
 func killInOrOutOfFlight(n int64, inFlight *atomic.Int64) hook {
 	var passed atomic.Int64
 	var submitted atomic.Bool

@@ -51,7 +51,7 @@ func BenchmarkSupervisedSample(b *testing.B) {
 	b.ReportMetric(0, "ns/op")
 }
 
-// sumsWithAnswersOfOthers are rows of sums as arithmetic has them, whose completions say nothing about their prompts.
+// sumsWithAnswersOfOthers returns rows of sums as arithmetic has them. The completions say nothing about their prompts.
 func sumsWithAnswersOfOthers(n int) string {
 	const operands, stride = 100, 37
 	var rows strings.Builder

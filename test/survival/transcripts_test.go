@@ -49,8 +49,8 @@ func TestTranscripts(t *testing.T) {
 	}
 }
 
-// TestEpisodesOfEvaluations makes sure that each evaluation has a line for each sample, whose share that passes is the
-// metric, that the first groups have their conversations, and that none are recorded if none are requested.
+// TestEpisodesOfEvaluations checks that each evaluation has a line for each sample, that the share of passing samples
+// is the metric, that the first groups have their conversations, and that none are recorded if none are requested.
 func TestEpisodesOfEvaluations(t *testing.T) {
 	t.Parallel()
 	for name, records := range map[string]bool{"recorded": true, "none": false} {

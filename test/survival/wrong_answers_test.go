@@ -67,7 +67,7 @@ func TestRefusedPolls(t *testing.T) {
 }
 
 // TestMissingOlderVersion replaces a worker in a run with a lag. The new one is answered 404 when it opens the older
-// version, whose sampler weights exist, once or for a while.
+// version, although its sampler weights exist, once or for a while.
 func TestMissingOlderVersion(t *testing.T) {
 	t.Parallel()
 	for _, times := range []int{1, 3} {

@@ -13,7 +13,7 @@ import (
 // normal writes the name of a package as an index does.
 var normal = strings.NewReplacer("_", "-", ".", "-")
 
-// Folder serves the wheels of a folder as a package index, whose URL ends with /simple.
+// Folder serves the wheels of a folder as a package index. Its URL ends with /simple.
 func Folder(dir string) http.Handler {
 	mux := http.NewServeMux()
 	mux.Handle("GET /wheels/", http.StripPrefix("/wheels/", http.FileServer(http.Dir(dir))))

@@ -14,7 +14,7 @@ import (
 // Name is the file name of the wheel of a package.
 func Name(name, version string) string { return name + "-" + version + "-py3-none-any.whl" }
 
-// Make returns the wheel of a package with one module, of the same name, whose VALUE is value. It needs other packages.
+// Make returns the wheel of a package with one module of the same name and the variable VALUE. It needs other packages.
 func Make(t testing.TB, name, version, value string, needs ...string) []byte {
 	t.Helper()
 	var buffer bytes.Buffer

@@ -98,7 +98,8 @@ func known(code problem.Code) string {
 	return ""
 }
 
-// Failures before the first heartbeat are all at step 0, and end no run whose budget allows more.
+// TestFailuresBeforeTheFirstHeartbeat checks that failures before the first heartbeat are all at step 0, and end no run
+// with a budget that allows more.
 func TestFailuresBeforeTheFirstHeartbeat(t *testing.T) {
 	list := []v1alpha1.Attempt{{Number: 3, Cause: "Crashed"}, {Number: 2, Cause: "Crashed"}, {Number: 1, Cause: "Crashed"}}
 	end := Ending{Cause: contract.CauseCrashed, Message: "dial tcp: no such host"}

@@ -80,7 +80,7 @@ func TestPlanForChangedToken(t *testing.T) {
 	}
 }
 
-// A learner whose Secret an earlier manager wrote is sent the workers' token.
+// TestTargetsOfEarlierManagers checks that a learner with the Secret of an earlier manager is sent the workers' token.
 func TestTargetsOfEarlierManagers(t *testing.T) {
 	run := newRun(attempts(inProgress(1)))
 	present := desired.LearnerJob(run, 1, "credentials-1", desired.Settings{Image: "image"})

@@ -40,7 +40,7 @@ func (w *hostileWorld) end(pod *corev1.Pod) {
 	exited(codes[w.random.IntN(len(codes))], w.text(100), string(message[:min(len(message), 4096)]))(pod)
 }
 
-// post answers a heartbeat by the manager's own client, whose transport answers by itself.
+// post sends a heartbeat with the manager's own client. Its transport answers by itself.
 func (w *hostileWorld) post(ctx context.Context, target poller.Target) (contract.HeartbeatReply, error) {
 	w.heartbeats.Add(1)
 	transport := roundTripper(func(request *http.Request) (*http.Response, error) {

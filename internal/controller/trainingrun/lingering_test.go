@@ -74,8 +74,8 @@ func TestBlockedRunMakesNoWorkers(t *testing.T) {
 	}
 }
 
-// TestQueuedRunIsLeftAlone reconciles a run rarely whose learner a queue or a quota keeps from starting, however long
-// that lasts: an event or a look ends it.
+// TestQueuedRunIsLeftAlone checks that a run is rarely reconciled while a queue or a quota keeps its learner from
+// starting, however long that lasts: an event or a look ends it.
 func TestQueuedRunIsLeftAlone(t *testing.T) {
 	old := inProgress(1)
 	old.StartTime = ago(2 * time.Hour)

@@ -27,7 +27,8 @@ func refusing(t *testing.T, attempt int32, cause contract.Cause) observe.Learner
 	return observe.Learner{Job: newJob("job"), Pod: newPod(exited(int32(cause.ExitCode()), "Error", verdictText(t, v)))}
 }
 
-// A run whose key is refused makes one attempt every 45 s, for an hour, and then continues by itself.
+// TestRefusedKeyWaitsForTheRepair checks that a run makes one attempt every 45 s while its key is refused, for an hour,
+// and then continues by itself.
 func TestRefusedKeyWaitsForTheRepair(t *testing.T) {
 	for _, cause := range []contract.Cause{contract.CauseUpstream, contract.CauseConfigRejected} {
 		run := newRun(attempts(v1alpha1.Attempt{Number: 7, StartTime: ago(time.Hour), FromStep: new(int64(0)),
@@ -86,8 +87,9 @@ func TestRefusedKeyWaitsForTheRepair(t *testing.T) {
 	}
 }
 
-// The next attempt, whose pod has the key that the Secret has by then, is never further away than 45 s and the time to
-// make a pod, even if a learner tries the key of its own pod for a while before it ends.
+// TestRefusedKeyIsReadAgainWithinAMinute checks that the next attempt begins within 45 s and the time to make a pod,
+// even if a learner tries the key of its own pod for a while before it ends. The pod of the next attempt has the key
+// that the Secret has by then.
 func TestRefusedKeyIsReadAgainWithinAMinute(t *testing.T) {
 	for name, tc := range map[string]struct {
 		lasted, want time.Duration

@@ -110,9 +110,9 @@ func TestSettingsAreFixedByFirstStep(t *testing.T) {
 	}
 }
 
-// TestSettingsOfLearnerOfFormerBuildAreFixed fixes the settings with the first step of a learner that a former build
-// created, whose Job does not say with which settings; before, nothing permits a change of them. The next attempt's
-// learner does permit one.
+// TestSettingsOfLearnerOfFormerBuildAreFixed checks that the first step of a learner of a former build fixes the
+// settings, since its Job does not say which settings it has; before, nothing permits a change of them. The next
+// attempt's learner does permit one.
 func TestSettingsOfLearnerOfFormerBuildAreFixed(t *testing.T) {
 	run := newRun(attempts(inProgress(1)))
 	job := learnerOf(run, 1)

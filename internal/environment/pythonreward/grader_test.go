@@ -143,7 +143,7 @@ func row(fields map[string]any) dataset.Row {
 	return r
 }
 
-// TestShapes grades by a function that reports its arguments.
+// TestShapes checks the arguments that a function receives.
 func TestShapes(t *testing.T) {
 	const code = `
 def reward(row, reply):

@@ -223,8 +223,8 @@ func TestReturnToAnEarlierVersion(t *testing.T) {
 	}
 }
 
-// TestEvaluationLineThatIsMissing makes sure that a result whose line a crash has cut or prevented gets it, and that
-// one of a version that nothing descends from does not.
+// TestEvaluationLineThatIsMissing checks that a result gets its line if a crash has cut or prevented it, and that a
+// result of a version without descendants does not.
 func TestEvaluationLineThatIsMissing(t *testing.T) {
 	chain := chainDir(t)
 	for name, change := range map[string]func(data string) string{

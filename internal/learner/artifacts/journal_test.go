@@ -401,8 +401,8 @@ func TestCallThatSucceedsCounts(t *testing.T) {
 	})
 }
 
-// TestRowOfAVersionThatIsMadeAgain makes a version again whose save failed: its row names the path of no state then,
-// which a resume would rank among the best.
+// TestRowOfAVersionThatIsMadeAgain makes a version again after its save failed: its row then names no state, which a
+// resume would rank among the best.
 func TestRowOfAVersionThatIsMadeAgain(t *testing.T) {
 	j, _ := openJournal(t, t.TempDir(), 1)
 	j.Add(Row{Version: versionAt(1)}, nil)

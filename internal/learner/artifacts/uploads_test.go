@@ -12,7 +12,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/learner/bucket/buckettest"
 )
 
-// TestUploadFiles uses the rollouts of a folder and of a bucket by two attempts.
+// TestUploadFiles writes the rollouts of two attempts in a folder and in a bucket.
 func TestUploadFiles(t *testing.T) {
 	dir, url := t.TempDir(), buckettest.Start(t, nil).URL("")
 	for name, open := range map[string]func() *Store{

@@ -265,8 +265,8 @@ func TestSuspectAtAWorkerThatWasSilent(t *testing.T) {
 	}
 }
 
-// TestWorkersWithoutAProcessPlayNoSuspects checks that a worker whose Hello names no process is leased no suspect while
-// there is another, and that suspects are leased like any other group if there is none.
+// TestWorkersWithoutAProcessPlayNoSuspects checks that no suspect is leased to a worker with a Hello that names no
+// process while there is another worker, and that suspects are leased like any other group if there is none.
 func TestWorkersWithoutAProcessPlayNoSuspects(t *testing.T) {
 	f, c := suspected(t)
 	hello(t, f, "a-first", exchange.HelloRequest{})

@@ -16,7 +16,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/rl"
 )
 
-// fixture is a ledger whose learner's usage and records a test sets and reads.
+// fixture is a ledger of a learner. A test sets the learner's usage and reads its records.
 type fixture struct {
 	*Ledger
 	own     spending.Usage

@@ -296,7 +296,7 @@ func TestListUnloadsEarlierModels(t *testing.T) {
 	}
 }
 
-// TestUnloadOnce opens a run whose 200 attempts have left a model each: all are unloaded once, several at a time.
+// TestUnloadOnce opens a run after 200 attempts that have left a model each: all are unloaded once, several at a time.
 func TestUnloadOnce(t *testing.T) {
 	f := &fake{meet: make(chan struct{})}
 	for attempt := range int32(200) {

@@ -90,7 +90,7 @@ func TestOpeningsOfALargeAccount(t *testing.T) {
 	}
 }
 
-// TestLateSavesAreListed saves by the attempt before the last after the last one has listed.
+// TestLateSavesAreListed lets the last attempt but one save after the last attempt has listed.
 func TestLateSavesAreListed(t *testing.T) {
 	f := foreign(0)
 	for attempt := int32(1); attempt <= 2; attempt++ {

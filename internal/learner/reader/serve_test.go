@@ -83,7 +83,7 @@ func TestServeAnswersQuestions(t *testing.T) {
 	}
 }
 
-// TestServeEndsWhereNobodyAsks so that a pod whose person is gone ends as well.
+// TestServeEndsWhereNobodyAsks checks that the server ends, so that a pod ends after its person is gone.
 func TestServeEndsWhereNobodyAsks(t *testing.T) {
 	if err := serve(t.Context(), recorded(t), listen(t), 10*time.Millisecond); err != nil {
 		t.Errorf("the server ends with %v", err)

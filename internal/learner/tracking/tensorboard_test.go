@@ -92,7 +92,7 @@ func checkEvents(t *testing.T, s *artifacts.Store, lines []Line) map[string][]in
 // fileAt is the name of the event file that begins with a step.
 func fileAt(step, attempt string) string { return tfevents.Prefix + step + ".attempt-" + attempt }
 
-// TestTensorBoardFilesOfAttempts writes more lines than a file takes, by two attempts.
+// TestTensorBoardFilesOfAttempts writes the files of two attempts, with more lines than a file takes.
 func TestTensorBoardFilesOfAttempts(t *testing.T) {
 	s := openStore(t)
 	writeAll(t, openEvents(t, s, 1), linesOf(0, 300))
@@ -187,8 +187,8 @@ func TestTensorBoardKeepsFilesOfARunWithoutLines(t *testing.T) {
 	checkEvents(t, s, linesOf(0, 10))
 }
 
-// TestTensorBoardIgnoresAReplacedLearner writes by a learner after the next attempt has taken the run over. One of them
-// has looked for higher claims before that.
+// TestTensorBoardIgnoresAReplacedLearner writes lines of a learner after the next attempt has taken the run over. In
+// one case the learner has looked for higher claims before that.
 func TestTensorBoardIgnoresAReplacedLearner(t *testing.T) {
 	for name, attempt := range map[string]int32{"that looks for claims": 1, "that has looked for claims": 9} {
 		t.Run(name, func(t *testing.T) {
@@ -208,7 +208,8 @@ func TestTensorBoardIgnoresAReplacedLearner(t *testing.T) {
 	}
 }
 
-// TestTensorBoardOfAReplacedLearnerBeginsNoFile writes by a learner with a full file after the next attempt has begun.
+// TestTensorBoardOfAReplacedLearnerBeginsNoFile writes lines of a learner with a full file after the next attempt has
+// begun.
 func TestTensorBoardOfAReplacedLearnerBeginsNoFile(t *testing.T) {
 	s := openStore(t)
 	first := openEvents(t, s, 1)
@@ -220,8 +221,8 @@ func TestTensorBoardOfAReplacedLearnerBeginsNoFile(t *testing.T) {
 	checkEvents(t, s, linesOf(0, maxFileLines+4))
 }
 
-// interrupted are event files of a learner in whose first write another attempt takes the run over, after this one has
-// looked for claims.
+// interrupted are the event files of a learner. Another attempt takes the run over during the first write, after this
+// one has looked for claims.
 type interrupted struct {
 	eventFiles
 	looked   eventFiles

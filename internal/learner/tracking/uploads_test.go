@@ -428,8 +428,8 @@ func TestUploadsAreBounded(t *testing.T) {
 	}
 }
 
-// TestUncommittedUploadsAreBounded makes steps whose rollouts the artifact store does not take, before their state is
-// saved: they have the same room as rollouts that wait for the service.
+// TestUncommittedUploadsAreBounded makes steps while the artifact store takes no rollouts, before their state is saved:
+// the rollouts have the same room as rollouts that wait for the service.
 func TestUncommittedUploadsAreBounded(t *testing.T) {
 	server := newRolloutServer(t)
 	dir := t.TempDir()

@@ -83,7 +83,7 @@ func TestWandBSendsWhatThePackageSends(t *testing.T) {
 	}
 }
 
-// TestWandBContinuesBehindALostAnswer makes sure that lines whose answer was lost are not sent again.
+// TestWandBContinuesBehindALostAnswer checks that lines are not sent again after their answer was lost.
 func TestWandBContinuesBehindALostAnswer(t *testing.T) {
 	server := wandbtest.New()
 	defer server.Close()

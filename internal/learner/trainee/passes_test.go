@@ -105,8 +105,8 @@ func TestPassesOfTwoLosses(t *testing.T) {
 	}
 }
 
-// TestGSPOTakesTheRatioOfSampledTokens compares a step with a step of cross_entropy whose weights are the slopes that
-// the published formula has for samples of an older policy, as a lag gives them.
+// TestGSPOTakesTheRatioOfSampledTokens compares a step with a step of cross_entropy. Its weights are the slopes of the
+// published formula for samples of an older policy, as with a lag.
 func TestGSPOTakesTheRatioOfSampledTokens(t *testing.T) {
 	data := func(before [][]float32) (datums []rl.Datum) {
 		for i, shift := range []float32{-0.4, 0.1, 0.5} {

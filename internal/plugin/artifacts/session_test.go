@@ -77,7 +77,8 @@ func TestSession(t *testing.T) {
 	f.expectNoPod(t)
 }
 
-// TestSessionsThatCannotBe is of an image whose program ends at once, and of a person who may not forward ports.
+// TestSessionsThatCannotBe opens sessions with an image whose program ends at once, and for a person who may not
+// forward ports.
 func TestSessionsThatCannotBe(t *testing.T) {
 	noPorts := apierrors.NewForbidden(schema.GroupResource{Resource: "pods/portforward"}, "reader", nil)
 	for name, tc := range map[string]struct {

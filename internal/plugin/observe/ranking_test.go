@@ -19,7 +19,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/plugin/cli"
 )
 
-// swept returns runs of a sweep over group sizes and seeds, whose best reward is value, in the second of three steps.
+// swept returns runs of a sweep over group sizes and seeds. Their best reward is value, in the second of three steps.
 func swept(t *testing.T) []compared {
 	t.Helper()
 	var runs []compared

@@ -219,7 +219,7 @@ func TestServeRefusals(t *testing.T) {
 	}
 }
 
-// TestChat answers lines by one or two checkpoints, each in a conversation of its own.
+// TestChat checks that one or two checkpoints answer lines, each in a conversation of its own.
 func TestChat(t *testing.T) {
 	connection, _, _, _ := cluster(t)
 	for name, tc := range map[string]struct {

@@ -38,7 +38,7 @@ func call(t *testing.T, variables map[string]string, stdin string, args ...strin
 	return callWith(t.Context(), variables, stdin, args...)
 }
 
-// callWith is call with a context, whose end is an interrupt.
+// callWith is call with a context. Its end is an interrupt.
 func callWith(ctx context.Context, variables map[string]string, stdin string,
 	args ...string) (stdout, stderr string, err error) {
 	var out, errors bytes.Buffer

@@ -120,8 +120,8 @@ func TestPromptsThatTheFormatCannotExpress(t *testing.T) {
 	}
 }
 
-// TestEpisodesThatDoNotWaitForTheFormat leaves episodes out whose prompt the format cannot express: where nobody waits,
-// and after a reply, which another try would sample again.
+// TestEpisodesThatDoNotWaitForTheFormat leaves out episodes with a prompt that the format cannot express: where nobody
+// waits, and after a reply, which another try would sample again.
 func TestEpisodesThatDoNotWaitForTheFormat(t *testing.T) {
 	tools := environment.Prompt{Messages: []chat.Message{{Role: "user", Content: "q"}}, Tools: []chat.Tool{{Name: "add"}}}
 	asks := func(int, []environment.Reply) (environment.Turn, error) {

@@ -97,8 +97,9 @@ func TestFailuresOfTheReference(t *testing.T) {
 	}
 }
 
-// TestTeacherWithASystemPrompt scores each conversation by a teacher that reads another system message and the replies
-// as they were sampled. Each sampled token has the log-probability of its place there, over several turns as well.
+// TestTeacherWithASystemPrompt checks that the teacher reads each conversation with another system message and the
+// replies as they were sampled. Each sampled token has the log-probability of its place there, over several turns as
+// well.
 func TestTeacherWithASystemPrompt(t *testing.T) {
 	twoTurns := &scripted{first: ask("2+2?"), step: func(turn int, replies []environment.Reply) (environment.Turn, error) {
 		if turn > 0 {

@@ -80,9 +80,9 @@ func (m drawnModel) repeat(drawn [][]string) [][]string {
 	return again
 }
 
-// TestNoisySampling decides on samples of 1,000 models, 50 under the race detector, whose arithmetic is noisy: settings
-// that narrow the choice of tokens, and seeds, that the server honours or ignores. It does so with several streams of
-// random numbers, because the margins of the decisions were chosen with others.
+// TestNoisySampling decides on samples of 1,000 models with noisy arithmetic, 50 under the race detector: settings that
+// narrow the choice of tokens, and seeds, that the server honours or ignores. It uses several streams of random
+// numbers, because the margins of the decisions were chosen with others.
 func TestNoisySampling(t *testing.T) {
 	for _, noise := range []float64{0, 0.05, 0.2} {
 		for _, spread := range []float64{1, 3} {

@@ -22,8 +22,8 @@ func brokerReply(status int, code problem.Code, forwarded bool) scriptedReply {
 		tinker.HeaderBrokerCode: string(code), tinker.HeaderBrokerForwarded: fmt.Sprint(forwarded)}}
 }
 
-// TestAnswersOfABroker answers a step once by the broker itself. A server that would execute a repeat receives one only
-// if the broker says that it did not forward the first attempt.
+// TestAnswersOfABroker lets the broker answer a step once itself. A server that would execute a repeat receives one
+// only if the broker says that it did not forward the first attempt.
 func TestAnswersOfABroker(t *testing.T) {
 	for name, tc := range map[string]struct {
 		first scriptedReply
@@ -96,7 +96,8 @@ func (u unconnected) RoundTrip(r *http.Request) (*http.Response, error) {
 	return u.RoundTripper.RoundTrip(r)
 }
 
-// TestCallsReturnSoonAfterABrokerDoes serves no broker for the time that a standby needs to take over.
+// TestCallsReturnSoonAfterABrokerDoes leaves the endpoint without a broker for the time that a standby needs to take
+// over.
 func TestCallsReturnSoonAfterABrokerDoes(t *testing.T) {
 	bubble(t, func(t *testing.T, ctx context.Context) {
 		const away = 10200 * time.Millisecond

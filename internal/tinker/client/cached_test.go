@@ -13,8 +13,8 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/tinker"
 )
 
-// Tokens of the prompt that the endpoint had in its cache count apart, as many as the prompt has at most, and neither
-// for judges nor for references, whose prompts are counted in other fields.
+// TestMeterCountsCachedPrompts checks that cached tokens of the prompt count apart, at most as many as the prompt has.
+// Judges and references have none: their prompts are counted in other fields.
 func TestMeterCountsCachedPrompts(t *testing.T) {
 	ctx := context.Background()
 	for name, tc := range map[string]struct {

@@ -39,8 +39,8 @@ func tensorsOf(t *testing.T, file []byte) (lines []string, numbers map[string][]
 }
 
 // TestBaseFilesAreThoseOfTransformers compares names and shapes with the files that the package transformers 5.23 saves
-// for a model with the same configuration, and the numbers with the simulator's, whose norms have no weights: they are
-// 1.
+// for a model with the same configuration, and the numbers with the simulator's. The simulator's norms have no weights:
+// they are 1.
 func TestBaseFilesAreThoseOfTransformers(t *testing.T) {
 	golden, err := os.ReadFile(filepath.Join("testdata", "arcee.txt"))
 	if err != nil {

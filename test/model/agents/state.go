@@ -27,8 +27,8 @@ type Config struct {
 	Adopt, AdoptOpen bool
 	// ByDigest numbers branches by their first requests, at the end. Otherwise they are numbered as they begin.
 	ByDigest bool
-	// PlayAgain plays an episode again whose agent ended while a request was unanswered, as the same try; with NextTry as
-	// the next one. Otherwise it is trained on as it is.
+	// PlayAgain plays an episode again after its agent ended while a request was unanswered, as the same try; with
+	// NextTry as the next one. Otherwise it is trained on as it is.
 	PlayAgain, NextTry bool
 
 	Leaves, Outages, WorkerDeaths int

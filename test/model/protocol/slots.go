@@ -100,8 +100,8 @@ func (p *slots) fits(l *Learner, g, required uint8) bool {
 	return false
 }
 
-// batch returns the members of the next step, and whether all of them exist; otherwise those before the first slot
-// whose group is missing. A step with a range of its own has fewer if the range has no more.
+// batch returns the members of the next step, and whether all of them exist; otherwise the members before the first
+// slot without a group. A step with a range of its own has fewer if the range has no more.
 func (p *slots) batch(l *Learner) (members []byte, cursor uint8, ok bool) {
 	required, end := p.required(l), p.config.Slots
 	if p.config.Refill == RefillPerStep {

@@ -90,7 +90,7 @@ func (m *Model) finish(x *successors) {
 	}
 }
 
-// sample asks for the sample of this turn, whose reply or future may be lost.
+// sample asks for the sample of this turn. The reply or the future may be lost.
 func (m *Model) sample(x *successors) {
 	s := x.From
 	key := s.Key[s.Turn][s.Try][s.Post]
@@ -123,7 +123,7 @@ func (m *Model) sample(x *successors) {
 	}
 }
 
-// askAnew requests a sample again whose future is permanently lost.
+// askAnew requests a sample again after its future is permanently lost.
 func (m *Model) askAnew(x *successors) {
 	s, t := x.From, x.Copy()
 	switch {

@@ -28,7 +28,7 @@ type Config struct {
 	Piped bool
 	// Await: the client submits optim_step only after every reply of forward_backward is clean.
 	Await bool
-	// NewNumber: the client sends a submit whose answer is lost again under a new sequence number.
+	// NewNumber: the client repeats a submit under a new sequence number after its answer is lost.
 	NewNumber bool
 	// ReuseNumber: the client gives the sequence number of a refused submit to the next operation.
 	ReuseNumber bool

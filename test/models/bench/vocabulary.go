@@ -141,7 +141,7 @@ func unpack(from, to string) error {
 	return errors.Join(err, file.Close())
 }
 
-// trained makes vocabularies with the settings of those whose vectors are committed.
+// trained makes vocabularies with the settings of the committed vectors.
 func trained(ctx context.Context, p packages, scratch string) ([]vocabulary, error) {
 	var all []vocabulary
 	for _, name := range []string{"qwen3", "qwen3_5", "deepseek_v3_1", "nemotron3", "gpt_oss"} {

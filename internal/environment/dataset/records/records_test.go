@@ -84,7 +84,7 @@ func TestReadJSONLErrors(t *testing.T) {
 	}
 }
 
-// pyarrow has written the files: testdata/write.py.
+// TestReadParquet reads files that pyarrow has written: testdata/write.py.
 func TestReadParquet(t *testing.T) {
 	cases := map[string]collector{
 		"testdata/types.parquet": {

@@ -30,7 +30,7 @@ type task struct {
 	Text   string  `parquet:"text"`
 }
 
-// parquetFile returns a Parquet file of n tasks in one row group, whose numbers begin at first.
+// parquetFile returns a Parquet file of n tasks in one row group. Their numbers begin at first.
 func parquetFile(t testing.TB, first, n int) []byte {
 	t.Helper()
 	var file bytes.Buffer
