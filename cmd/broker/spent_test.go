@@ -18,7 +18,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/endpoint"
 )
 
-// newSpentOfTwoDays has usage of two days: yesterday of two teams, today of one of them with two models.
+// newSpentOfTwoDays returns the usage of two days: yesterday of two teams, today of one of them with two models.
 func newSpentOfTwoDays() *spent {
 	now := time.Date(2026, 11, 28, 12, 0, 0, 0, time.UTC)
 	days := map[int][]endpoint.Usage{

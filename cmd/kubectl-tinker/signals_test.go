@@ -24,7 +24,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// asPlugin has the test binary be the plugin.
+// asPlugin is the variable that runs the test binary as the plugin.
 const asPlugin = "KUBECTL_TINKER_TEST_MAIN"
 
 func TestMain(m *testing.M) {

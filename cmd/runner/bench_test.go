@@ -28,7 +28,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/runner/spawn"
 )
 
-// onOneCore has what f starts run on one core.
+// onOneCore runs the processes that f starts on one core.
 func onOneCore(b *testing.B, f func()) {
 	b.Helper()
 	runtime.LockOSThread()
@@ -124,7 +124,7 @@ func echoes(b *testing.B, request json.RawMessage) time.Duration {
 	return took / trips
 }
 
-// BenchmarkAsync has 200 calls at once, which await 100 ms each. The bound is these 100 ms.
+// BenchmarkAsync makes 200 calls at once, which await 100 ms each. The bound is these 100 ms.
 func BenchmarkAsync(b *testing.B) {
 	const n, wait = 200, 100 * time.Millisecond
 	request := params(b, map[string]string{}, strings.Repeat("reply ", 340))

@@ -268,7 +268,7 @@ func (b *breaking) forward() {
 	}
 }
 
-// reset has the other end of a connection see that it has broken.
+// reset breaks a connection so that the other end sees it.
 func reset(conn *net.TCPConn) {
 	_ = conn.SetLinger(0)
 	_ = conn.Close()

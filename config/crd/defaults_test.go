@@ -13,8 +13,8 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// untoldDefault finds a value that a description gives to a field that is absent, and that kubectl get -o yaml does not
-// show. "Defaults to" is for values that depend on another field, and "If it is absent" for what has no value.
+// untoldDefault finds a default that a description names and kubectl get -o yaml does not show. "Defaults to" is for
+// values that depend on another field, and "If it is absent" for fields without a value.
 var untoldDefault = regexp.MustCompile(`(?i)without (it|them)[ ,]|unless (it is )?given|by default`)
 
 // defaultsTo finds the sentence about a default that depends on another field.

@@ -33,10 +33,10 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/tinker/transport"
 )
 
-// upstreamVariable has the address of the server for which a process of the tests is a broker.
+// upstreamVariable names the variable with the server's address for a process of the tests that is a broker.
 const upstreamVariable = "BROKER_BENCH_UPSTREAM"
 
-// profileVariable has the file to which such a process writes its CPU profile, or is not set.
+// profileVariable names the variable with the file of such a process's CPU profile; it may be unset.
 const profileVariable = "BROKER_BENCH_CPUPROFILE"
 
 func TestMain(m *testing.M) {
@@ -239,12 +239,13 @@ func median(of []time.Duration) float64 {
 	return of[len(of)/2].Seconds() * 1000
 }
 
-// rateVariable has how many samples BenchmarkBrokerSubmit sends a second, for machines that are busy.
+// rateVariable names the variable with the samples that BenchmarkBrokerSubmit sends a second, for machines that are
+// busy.
 const rateVariable = "BENCH_RATE"
 
 // BenchmarkBrokerSubmit sends 2,000 samples a second with prompts of 1,000 tokens, in turn directly and by a broker,
-// which stores the owner of each result and its cost before it passes the reply. The goal is 1 ms more by the median, and 0.25 ms of
-// the broker's CPU.
+// which stores the owner of each result and its cost before it passes the reply. The goal is 1 ms more by the median,
+// and 0.25 ms of the broker's CPU.
 func BenchmarkBrokerSubmit(b *testing.B) {
 	const slice, slices = 500 * time.Millisecond, 10
 	rate, err := strconv.Atoi(cmp.Or(os.Getenv(rateVariable), "2000"))
@@ -306,7 +307,7 @@ func BenchmarkBrokerData(b *testing.B) {
 	}
 }
 
-// BenchmarkBrokerPolls has 10,000 polls wait. The goal is 512 MiB.
+// BenchmarkBrokerPolls holds 10,000 polls. The goal is 512 MiB.
 func BenchmarkBrokerPolls(b *testing.B) {
 	const polls = 10_000
 	n := newBench(b)

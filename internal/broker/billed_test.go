@@ -286,7 +286,7 @@ func (m *metered) sample(seq string, want int) answer {
 	return got
 }
 
-// deliver has the server answer polls with a sample of so many tokens, and the run ask for the newest.
+// deliver lets the server answer polls with a sample of so many tokens, and polls for the newest as the run.
 func (m *metered) deliver(s *script, tokens int) {
 	m.t.Helper()
 	s.set("retrieve_future", func(w http.ResponseWriter, _ *http.Request) {

@@ -5,8 +5,8 @@ package broker
 
 import "time"
 
-// HoldAtMost has the broker hold smaller bodies alone.
+// HoldAtMost sets the size up to which the broker holds bodies.
 func (b *Broker) HoldAtMost(bytes int64) { b.held = bytes }
 
-// ReadFor has clients send bodies that are held within a time.
+// ReadFor sets the time within which clients must send bodies that are held.
 func (b *Broker) ReadFor(patience time.Duration) { b.patience = patience }

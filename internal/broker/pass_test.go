@@ -60,7 +60,7 @@ func (s *script) requests() []string {
 	return slices.Clone(s.seen)
 }
 
-// set has the server answer a path otherwise.
+// set replaces the server's answer to a path.
 func (s *script) set(path string, do http.HandlerFunc) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -94,7 +94,7 @@ func sinkModel(b *testing.B, s *sink) *trainee.Model {
 	return model
 }
 
-// receiveBatch has a worker submit all groups of a batch to a lease table, and returns the decided batch.
+// receiveBatch submits all groups of a batch to a lease table, and returns the decided batch.
 func receiveBatch(b *testing.B, groups, size, tokens int) leases.Batch {
 	b.Helper()
 	table := leases.NewTable(leases.Config{Concurrency: groups * size, Silence: time.Hour,

@@ -52,7 +52,7 @@ func digitsOf(a, b int) []any {
 	return criteria
 }
 
-// judged has the groups of a learner judged by a model on Tinker.
+// judged sets a model on Tinker as the judge of a learner's groups.
 func judged(b *scriptedLearner, change func(*settings.Rubric)) {
 	definition := settings.Rubric{Scoring: settings.ScorePassRate, MinCoverage: new(1.0), Judge: settings.Judge{
 		Tinker: &settings.TinkerJudge{Model: tinkersim.JudgeName}, Retries: new(int32(3)),

@@ -66,7 +66,7 @@ func TestSamplingSessionOfARevokedGroup(t *testing.T) {
 	})
 }
 
-// replacedEndpoint has the learner replace the session while the first sampling session is made in it.
+// replacedEndpoint replaces the session, as the learner does, while the first sampling session is made in it.
 type replacedEndpoint struct {
 	*endpoint
 	sessions *sessions

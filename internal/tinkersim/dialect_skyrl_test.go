@@ -100,7 +100,7 @@ func (m *skyModel) result(accepted object) object {
 	return result
 }
 
-// do has an operation of the model executed.
+// do executes an operation of the model.
 func (m *skyModel) do(operation string, body object) object {
 	m.t.Helper()
 	status, accepted := m.call(operation, m.of(body))

@@ -120,7 +120,7 @@ type played struct {
 	Words string `json:"words"`
 }
 
-// playTasks has an agent of a framework play tasks on a stage, in one episode.
+// playTasks plays tasks on a stage with an agent of a framework, in one episode.
 func playTasks(t *testing.T, s stage, tokens tokenizer.Tokenizer, framework string,
 	tasks ...string) (rl.Member, []played) {
 	t.Helper()

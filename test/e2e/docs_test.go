@@ -125,7 +125,7 @@ func commandsOf(t *testing.T, page, heading string) []string {
 	return blocks
 }
 
-// prompted returns the commands of a block that shows what they print.
+// prompted returns the commands of a block that shows their output.
 func prompted(block string) string {
 	var commands strings.Builder
 	for line := range strings.Lines(block) {

@@ -19,8 +19,9 @@ import (
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
 )
 
-// repairInitContainer has an init container write the authorities that the learner trusts into a volume of both. It
-// fails until the ConfigMap exists that names them and their folder, and the learner does not start without the file.
+// repairInitContainer runs an init container that writes the authorities that the learner trusts into a volume of both.
+// It fails until the ConfigMap with their names and their folder exists, and the learner does not start without the
+// file.
 func repairInitContainer(t *testing.T) {
 	const source, writer = "repair-init-container", "tinker-operator:writer"
 	folder := t.TempDir()

@@ -31,7 +31,7 @@ func kubectlAnywhere(arguments ...string) (string, error) {
 	return string(output), err
 }
 
-// tinker runs kubectl tinker in the namespace of the tests, and returns what it prints.
+// tinker runs kubectl tinker in the namespace of the tests, and returns its output.
 func tinker(t *testing.T, arguments ...string) string {
 	t.Helper()
 	var stdout, stderr bytes.Buffer

@@ -3,9 +3,9 @@
 
 //go:build e2e
 
-// Package e2e runs whole trainings on a cluster of two nodes, with the chart, the image and the simulator that
-// users get, and kills processes, pods and nodes. It starts the local cluster unless one runs already, and stops
-// what it started.
+// Package e2e runs whole trainings on a cluster of two nodes, with the chart, the image and the simulator that users
+// get, and kills processes, pods and nodes. It starts the local cluster unless one runs already, and stops the cluster
+// that it started.
 package e2e
 
 import (

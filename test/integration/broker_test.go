@@ -117,7 +117,7 @@ func (b *brokers) writeCertificate() {
 	b.write("tls/tls.key", pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: encoded}))
 }
 
-// claimFor has the release of a namespace serve the endpoint, which has the name of the namespace.
+// claimFor makes the release of a namespace serve the endpoint, which has the name of the namespace.
 func (b *brokers) claimFor(namespace string) {
 	GinkgoHelper()
 	b.claim.Status.Namespace = namespace

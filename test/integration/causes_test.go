@@ -338,7 +338,7 @@ var _ = Describe("What ends a run", func() {
 			p.Checkpoints[0] = contract.Checkpoint{Step: checkpoint, State: "tinker://model/weights/c", Attempt: 1}
 			return p
 		}
-		// crash has an attempt get to a step, with a checkpoint, and crash there.
+		// crash runs an attempt to a step with a checkpoint, and crashes it there.
 		crash := func(attempt int32, p contract.Progress) {
 			if attempt > 1 {
 				w.attempt(run, attempt, p)

@@ -25,7 +25,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/desired"
 )
 
-// command runs a program at the root of the repository and returns what it prints.
+// command runs a program at the root of the repository and returns its output.
 func command(name string, arguments ...string) []byte {
 	GinkgoHelper()
 	run := exec.CommandContext(context.Background(), name, arguments...)

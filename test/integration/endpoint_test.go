@@ -46,7 +46,7 @@ func (w *env) endpointOf(changes ...func(*v1alpha1.TinkerEndpoint)) *v1alpha1.Ti
 	return made
 }
 
-// named has a run name the endpoint of the spec.
+// named sets the endpoint of the spec in a run.
 func (w *env) named(run *v1alpha1.TrainingRun) {
 	run.Spec.Tinker = v1alpha1.Tinker{EndpointRef: &ref.Endpoint{Name: w.namespace}}
 }
@@ -108,7 +108,7 @@ func (w *env) settings() endpoint.Settings {
 	return settings
 }
 
-// report has the broker of the spec say something.
+// report writes a report of the spec's broker.
 func (w *env) report(said endpoint.Report) {
 	GinkgoHelper()
 	said.Time = time.Now()
@@ -125,7 +125,7 @@ func (w *env) report(said endpoint.Report) {
 	}
 }
 
-// serve has a pod of the broker of the spec serve.
+// serve reports the replicas of the spec's broker as serving.
 func (w *env) serve(replicas int32) {
 	GinkgoHelper()
 	deployment := ofBroker(w, endpoint.ObjectName(w.namespace), &appsv1.Deployment{})

@@ -168,7 +168,7 @@ func (w *env) startManager(o *managerOptions) {
 	}
 }
 
-// clock runs as the machine's, with what the spec adds, until it is stopped: then the spec alone moves it.
+// clock runs as the machine's, plus the time that the spec adds, until it is stopped: then only the spec moves it.
 type clock struct {
 	mu      sync.Mutex
 	stopped time.Time
@@ -232,7 +232,7 @@ func (l *learners) post(_ context.Context, target poller.Target) (contract.Heart
 	return answer, nil
 }
 
-// answer has the learner at an address answer with this progress from now on.
+// answer sets the reply of the learner at an address from now on.
 func (l *learners) answer(ip string, reply contract.HeartbeatReply) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -249,7 +249,7 @@ func (l *learners) record(ip string, records ...contract.Record) {
 	}
 }
 
-// silence has nobody answer at an address, and waits until that has been noticed.
+// silence removes the learner at an address, and waits until that has been noticed.
 func (l *learners) silence(ip string) {
 	GinkgoHelper()
 	l.mu.Lock()

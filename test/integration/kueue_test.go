@@ -363,7 +363,7 @@ var _ = Describe("A run of another controller", func() {
 	})
 })
 
-// noWorkloads has a quota refuse every Workload of the namespace.
+// noWorkloads refuses every Workload of the namespace by a quota.
 func (w *env) noWorkloads() *corev1.ResourceQuota {
 	GinkgoHelper()
 	none := corev1.ResourceList{"count/workloads.kueue.x-k8s.io": resource.MustParse("0")}

@@ -33,7 +33,7 @@ const permittedEnvironment = `
 metadata: {labels: {kueue.x-k8s.io/queue-name: blue}}
 `
 
-// dryRun has the API server validate an object with patches, and returns the output of kubectl.
+// dryRun validates an object with patches at the API server, and returns the output of kubectl.
 func dryRun(namespace, object string, patches ...string) (string, error) {
 	GinkgoHelper()
 	for _, patch := range patches {

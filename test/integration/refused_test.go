@@ -40,7 +40,7 @@ func (w *env) quota(name corev1.ResourceName, hard string) *corev1.ResourceQuota
 	return quota
 }
 
-// limitByDefault gives pods of the namespace that have no limit of a resource one.
+// limitByDefault sets a default limit of a resource for pods of the namespace.
 func (w *env) limitByDefault(name corev1.ResourceName, limit string) {
 	GinkgoHelper()
 	Expect(kube.Create(context.Background(), &corev1.LimitRange{

@@ -142,7 +142,7 @@ type fleet struct {
 	// at is the time at which the learner of a pod started, and began the time at which the learner of a run did.
 	at    map[string]time.Time
 	began map[types.UID]time.Time
-	// asked has when the learner of a run was last polled, by the UID of the run.
+	// asked is the time at which the learner of a run was last polled, by the UID of the run.
 	asked sync.Map
 }
 
@@ -150,8 +150,7 @@ func newFleet(w *env) *fleet {
 	return &fleet{env: w, key: bytes.Repeat([]byte{7}, 32), at: map[string]time.Time{}, began: map[types.UID]time.Time{}}
 }
 
-// follow has learners run where there are pods for them, and waits until the statuses of all runs say that
-// this step is committed.
+// follow starts learners for their pods, and waits until the statuses of all runs say that this step is committed.
 func (f *fleet) follow(count int, step int64) {
 	GinkgoHelper()
 	f.await(count, func(types.UID) int64 { return step })

@@ -60,7 +60,7 @@ func (w *env) awaitWorkers(run *v1alpha1.TrainingRun) {
 	})
 }
 
-// annotate has the run reconciled, by a change that the manager has nothing to do about.
+// annotate changes an annotation, which the manager ignores, so that the run is reconciled.
 func (w *env) annotate(run *v1alpha1.TrainingRun, second int) {
 	GinkgoHelper()
 	Expect(w.touch(run)).To(Succeed(), "second %d", second)

@@ -45,7 +45,7 @@ func interpreter(t testing.TB) string {
 	return name
 }
 
-// run has the reference do something once.
+// run runs the reference once.
 func run(t testing.TB, arguments ...string) {
 	t.Helper()
 	if output, err := exec.Command(interpreter(t), arguments...).CombinedOutput(); err != nil {
@@ -53,7 +53,7 @@ func run(t testing.TB, arguments ...string) {
 	}
 }
 
-// ask has the reference answer all questions, in their order, and calls check with each answer.
+// ask asks the reference all questions, in their order, and calls check with each answer.
 func ask[Q, A any](t testing.TB, arguments []string, questions func(yield func(Q) bool), check func(Q, A)) {
 	t.Helper()
 	askProgram(t, append([]string{"reference.py"}, arguments...), questions, check)

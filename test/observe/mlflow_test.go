@@ -126,7 +126,7 @@ func TestMLflow(t *testing.T) {
 	t.Run("learner", func(t *testing.T) { checkAttempts(t, address) })
 }
 
-// checkRecord has the official package log to a real server, and compares its requests with the record that the
+// checkRecord logs to a real server with the official package, and compares its requests with the record that the
 // learner's tests read.
 func checkRecord(t *testing.T, address string) {
 	t.Helper()

@@ -36,7 +36,7 @@ func prompts() []string {
 	return texts
 }
 
-// exportedBase has the command export a base model, and returns its folder.
+// exportedBase exports a base model with the command, and returns its folder.
 func exportedBase(t *testing.T) string {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "base")

@@ -22,7 +22,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/tinkersim/fault"
 )
 
-// withoutCheck has the run know nothing of its endpoint.
+// withoutCheck removes the run's capabilities, so that the learner asks the broker of the endpoint shared.
 func (b *brokered) withoutCheck() *brokered {
 	b.file.Capabilities, b.endpoint = nil, "shared"
 	return b

@@ -30,7 +30,7 @@ type front struct {
 	memory, shares []float64
 }
 
-// moment has the counters of a trainer when it asked for an optimizer step.
+// moment has the counters of a trainer at its request for an optimizer step.
 type moment struct {
 	at               time.Time
 	cpu              []time.Duration // of each process

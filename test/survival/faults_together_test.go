@@ -46,7 +46,7 @@ func strikes(seed uint64, share uint64) bool {
 
 // judgedBuilder builds questions of arithmetic that a judge grades by a rubric: whether the response has the answer.
 type judgedBuilder struct {
-	// faulty has environment and judge fail in their shares of tries.
+	// faulty makes environment and judge fail in their shares of tries.
 	faulty bool
 	// stepped is called with each reply; it may be nil.
 	stepped func()

@@ -59,7 +59,7 @@ func (j *chatJudge) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	})
 }
 
-// withChatJudge has the environments of a run judged at a URL.
+// withChatJudge sets a judge at a URL for the environments of a run.
 func withChatJudge(url string) func(*contract.RunFile) {
 	return func(f *contract.RunFile) {
 		withJudge(f)

@@ -50,7 +50,7 @@ func (r criteriaRows) Row(ctx context.Context, split string, index int64) (datas
 	return row, nil
 }
 
-// withJudge has the environments of a run judged by a model at the simulator.
+// withJudge sets a model at the simulator as the judge of a run's environments.
 func withJudge(f *contract.RunFile) {
 	judged := contract.Definition{
 		Dataset: &contract.Dataset{Dataset: settings.Dataset{JSONL: &settings.JSONL{ConfigMapRef: &ref.ConfigMap{

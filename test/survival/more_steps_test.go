@@ -48,7 +48,7 @@ func (l *lengthened) start(t testing.TB, steps int64) *fixture {
 	return w
 }
 
-// raise has the next attempt make 12 steps. The workers of a run that was complete are gone.
+// raise raises the steps of the next attempt to 12. The workers of a run that was complete are gone.
 func (l *lengthened) raise(w *fixture) {
 	w.t.Helper()
 	w.file.Steps = 12

@@ -15,8 +15,8 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/problem"
 )
 
-// createAnew makes the fixture's run another object of the same name, which continues the former one and takes over its
-// spending. Its workers are others.
+// createAnew replaces the fixture's run by another object of the same name, which continues the former one and takes
+// over its spending. It has other workers.
 func (w *fixture) createAnew() (formerUID string) {
 	w.t.Helper()
 	formerUID = w.file.Run.UID
@@ -120,7 +120,7 @@ func TestFormerRunStillTrains(t *testing.T) {
 	}
 }
 
-// TestResumeFromIsRefused makes sure that a run which cannot continue the run that resumeFrom names trains nothing, and
+// TestResumeFromIsRefused checks that a run which cannot continue the run that resumeFrom names trains nothing, and
 // says why.
 func TestResumeFromIsRefused(t *testing.T) {
 	t.Parallel()

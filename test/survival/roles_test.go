@@ -17,7 +17,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/contract"
 )
 
-// withRoles makes the small run one of solvers and judges, which have estimators, scales and losses of their own.
+// withRoles changes the small run to solvers and judges with estimators, scales and losses of their own.
 func withRoles(grouping algorithm.Grouping) func(*contract.RunFile) {
 	return func(f *contract.RunFile) {
 		env := &f.Fixed.Environments[0]

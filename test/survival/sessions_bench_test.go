@@ -133,7 +133,7 @@ func onSlowEnvironment(f *contract.RunFile, url string, load sessionLoad) {
 	f.Fixed.Algorithm.TasksPerStep, f.Fixed.Algorithm.Steps = 2000, 1
 }
 
-// BenchmarkSessions has one worker process of one core play 500 sessions of 10 turns at once. The bound of turns in a
+// BenchmarkSessions plays 500 sessions of 10 turns at once in one worker process of one core. The bound of turns in a
 // second is 500 in the time of a sample and a tool.
 func BenchmarkSessions(b *testing.B) {
 	load := sessionLoad{

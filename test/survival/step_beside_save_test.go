@@ -13,7 +13,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/tinkersim/state"
 )
 
-// newFixtureWithHeldSave has the reply to the save of step 2 wait until release is called.
+// newFixtureWithHeldSave holds the reply to the save of step 2 until release is called.
 func newFixtureWithHeldSave(t *testing.T, lag int) (w *fixture, release func()) {
 	t.Helper()
 	w = newFixture(t, withLag(lag))

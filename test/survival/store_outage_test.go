@@ -150,8 +150,8 @@ func noStepFrom(t *testing.T, first int64, away *atomic.Bool) hook {
 	}
 }
 
-// checkOutage has the store take nothing once step 1 is committed: the run makes one further step at most, waits, says
-// so, and continues to the end of an undisturbed run.
+// checkOutage begins an outage of the store once step 1 is committed: the run makes one further step at most, waits,
+// says so, and continues to the end of an undisturbed run.
 func checkOutage(t *testing.T, w *fixture, outage storeOutage, want outcome) {
 	t.Helper()
 	w.startWorker("w0", behavior{})
@@ -205,14 +205,14 @@ func TestRunWaitsForItsStoreBetweenStates(t *testing.T) {
 	w.compare(w.waitFor(a, contract.CauseCompleted), want)
 }
 
-// checkDrainBeforeAStep has a learner drain during an outage that begins before step 2 does. A store that takes no
+// checkDrainBeforeAStep drains a learner during an outage that begins before step 2 does. A store that takes no
 // record of the step's maximum cost keeps the step from being submitted.
 func checkDrainBeforeAStep(t *testing.T, w *fixture, outage storeOutage, want outcome) {
 	t.Helper()
 	checkDrain(t, w, outage, want, behavior{}, w.at("covered.sent", 1, then(outage.begin)))
 }
 
-// checkDrainWithinAStep has a learner drain during an outage that begins once step 2 is submitted and the row of step 1
+// checkDrainWithinAStep drains a learner during an outage that begins once step 2 is submitted and the row of step 1
 // is stored. The groups of step 2 wait for that row: a learner may submit them before it has stored the row.
 func checkDrainWithinAStep(t *testing.T, w *fixture, outage storeOutage, want outcome) {
 	t.Helper()
@@ -232,8 +232,8 @@ func checkDrainWithinAStep(t *testing.T, w *fixture, outage storeOutage, want ou
 		w.at("step.submitted", 2, then(outage.begin))))
 }
 
-// checkDrain has a learner drain once it reports an outage: it says which step is saved, and that step 2 is not if it
-// was submitted. The next learner continues from step 1.
+// checkDrain drains a learner once it reports an outage: it says which step is saved, and that step 2 is not if it was
+// submitted. The next learner continues from step 1.
 func checkDrain(t *testing.T, w *fixture, outage storeOutage, want outcome, of behavior, begins hook) {
 	t.Helper()
 	const longest = 3 * time.Minute

@@ -21,7 +21,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/tinkersim"
 )
 
-// withTeacher has only a teacher teach the small run, in groups of one episode.
+// withTeacher lets only a teacher teach the small run, in groups of one episode.
 func withTeacher(teacher algorithm.Teacher) func(*contract.RunFile) {
 	return func(f *contract.RunFile) {
 		env := &f.Fixed.Environments[0]

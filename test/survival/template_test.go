@@ -17,7 +17,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/transcript"
 )
 
-// byTemplate has a run render by a template that writes the same as its renderer.
+// byTemplate sets a template for a run that writes the same as its renderer.
 func (w *fixture) byTemplate() *fixture {
 	w.t.Helper()
 	text, err := os.ReadFile("../../internal/renderer/templated/testdata/chatml.jinja")

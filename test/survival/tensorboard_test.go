@@ -18,7 +18,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/tinkersim/fault"
 )
 
-// withTensorBoard has a run write event files.
+// withTensorBoard lets a run write event files.
 func withTensorBoard(file *contract.RunFile) {
 	file.Tracking = &tracking.Settings{TensorBoard: &tracking.TensorBoard{RunName: "r"}}
 }

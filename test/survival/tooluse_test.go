@@ -56,8 +56,8 @@ func qwenTokenizer(t testing.TB) []byte {
 	return data
 }
 
-// scriptedReplies has the policy call the calculator in three of four replies, validly or not, and then answer. The
-// other replies are sampled and do not have the format, in which the policy was not trained.
+// scriptedReplies forces calls of the calculator in three of four replies, validly or not, and then an answer. The
+// other replies are sampled and do not have the format, since the policy was not trained in it.
 func scriptedReplies(t testing.TB, write func(string) []int32) []sampling.ForcedRule {
 	t.Helper()
 	end := "<|im_end|>"

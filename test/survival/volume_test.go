@@ -86,7 +86,7 @@ func TestMountedVolume(t *testing.T) {
 	}
 }
 
-// checkBeginning has a learner begin while the volume is full.
+// checkBeginning begins a learner while the volume is full.
 func checkBeginning(t *testing.T, w *fixture, outage storeOutage, want outcome) {
 	outage.begin()
 	w.startWorker("w0", behavior{})

@@ -16,8 +16,8 @@ import (
 
 var axe = flag.String("axe", "", "check the pages with axe-core, whose script is in this `FILE`")
 
-// violations has axe-core check the page, and returns a line for each element that breaks a rule. Contrast is among the
-// rules.
+// violations checks the page with axe-core, and returns a line for each element that breaks a rule. Contrast is among
+// the rules.
 const violations = `axe.run(document, {resultTypes: ["violations"]}).then((found) => found.violations.flatMap((v) =>
 	v.nodes.map((n) => v.id + ": " + v.help + ": " + n.html.slice(0, 160) + " " +
 		n.any.concat(n.all, n.none).map((c) => c.message).join("; "))))`

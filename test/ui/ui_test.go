@@ -175,7 +175,7 @@ func (b *tab) expectClean(t *testing.T) {
 	b.problems, b.asked = nil, nil
 }
 
-// awaited has an expression be awaited that is a promise.
+// awaited lets an expression be awaited that is a promise.
 func awaited(p *runtime.EvaluateParams) *runtime.EvaluateParams { return p.WithAwaitPromise(true) }
 
 // is evaluates an expression.

@@ -28,7 +28,7 @@ func countLines(t *testing.T, name, start string) (n int) {
 	return n
 }
 
-// use has run a use so many tokens of prompts, at a dollar a million.
+// use records so many tokens of prompts for run a, at a dollar a million.
 func (b *bench) use(id string, tokens int64) {
 	b.Helper()
 	b.accept(id, sampleOf(tokens, 0))

@@ -282,7 +282,7 @@ func TestADeathCountsOneSecondTooMuchAtMost(t *testing.T) {
 					spent = [4]endpoint.Tokens{{}, spent[0], spent[1], spent[2]}
 				}
 			}
-			// What has no record of its own is the grant: for the requests in progress, which may be billed, and for as much
+			// The grant has no record of its own: it covers the requests in progress, which may be billed, and as much
 			// as one of the last seconds. A request that was released or has a future may be in both.
 			bound += 2 * total(most(most(spent[0], spent[1]), most(spent[2], spent[3])))
 			b.flush()

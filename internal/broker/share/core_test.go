@@ -96,7 +96,7 @@ func (p *play) after(d time.Duration, do func()) { heap.Push(&p.events, event{p.
 
 func (p *play) elapsed() time.Duration { return p.now.Sub(beginning) }
 
-// add has a run play. The clients begin at different times.
+// add starts the clients of a run. They begin at different times.
 func (p *play) add(of player) {
 	p.runs[of.uid] = &of
 	for range of.clients {
@@ -104,7 +104,7 @@ func (p *play) add(of player) {
 	}
 }
 
-// send has a client ask for a turn, and again once it has its result.
+// send asks for a turn as a client, and again once it has its result.
 func (p *play) send(of *player) {
 	if of.to > 0 && p.elapsed() >= of.to {
 		return

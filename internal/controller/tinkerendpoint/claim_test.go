@@ -52,7 +52,7 @@ func newReleases(t *testing.T, skew map[string]time.Duration) *releases {
 	return w
 }
 
-// reconcile has managers reconcile the endpoint, in this order, and returns its status.
+// reconcile reconciles the endpoint by the managers of these namespaces, in this order, and returns its status.
 func (w *releases) reconcile(namespaces ...string) v1alpha1.TinkerEndpointStatus {
 	w.Helper()
 	key := client.ObjectKey{Name: "shared"}

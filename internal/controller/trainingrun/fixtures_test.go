@@ -167,7 +167,7 @@ func observing(attempt int32, l observe.Learner, changes ...func(*observe.State)
 	return seen
 }
 
-// replying has the learner answer, a moment ago.
+// replying sets an answer of the learner from a moment ago.
 func replying(reply contract.HeartbeatReply) func(*observe.State) {
 	return func(seen *observe.State) {
 		reply.RunUID = "0123456789"
@@ -175,7 +175,7 @@ func replying(reply contract.HeartbeatReply) func(*observe.State) {
 	}
 }
 
-// silent has the learner answer none of an hour's heartbeats.
+// silent leaves an hour's heartbeats without an answer of the learner.
 func silent(seen *observe.State) {
 	seen.Heartbeat = poller.Result{Since: now.Add(-time.Hour), Err: errors.New("connection refused")}
 }

@@ -64,7 +64,7 @@ type hostileWorld struct {
 	reasons map[string]bool
 	// runs counts the hostile runs: the owner deletes one that is over, and creates the next.
 	runs int
-	// due has when each run is to be reconciled.
+	// due is the time at which each run is to be reconciled.
 	due map[types.NamespacedName]time.Time
 	// step is the step of the honest learner.
 	step atomic.Int64

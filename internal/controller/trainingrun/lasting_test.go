@@ -74,7 +74,7 @@ func waiting(attempt int32, made time.Time) contract.HeartbeatReply {
 	}
 }
 
-// noWorkers has the workers' Job without a ready worker.
+// noWorkers sets the workers' Job without a ready worker.
 func noWorkers(changes ...func(*observe.State)) func(*observe.State) {
 	return func(s *observe.State) {
 		s.Rollout.Status = batchv1.JobStatus{Active: 2, Ready: new(int32(0))}

@@ -38,7 +38,7 @@ func (r *namespaceReader) Get(_ context.Context, _ client.ObjectKey, into client
 	return r.err
 }
 
-// fullyStaffed has both workers exist.
+// fullyStaffed sets both workers as existing.
 func fullyStaffed(seen *observe.State) { seen.Rollout.Status.Active = 2 }
 
 // TestNamespaceBeingDeleted checks that the namespace is read where pods are missing, and that a run gives up its Jobs

@@ -19,7 +19,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/status"
 )
 
-// refusedAs has the API server refuse the learner's Job of a generation of the run.
+// refusedAs records that the API server refused the learner's Job of a generation of the run.
 func refusedAs(code problem.Code, generation int64) func(*observe.State) {
 	return func(seen *observe.State) {
 		seen.Refused = refusal.Try{Problem: problem.Problem{Code: code, Evidence: "the API server's words"},

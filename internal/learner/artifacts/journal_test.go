@@ -35,7 +35,7 @@ func openJournal(t *testing.T, dir string, attempt int32) (*Journal, *[]string) 
 	return j, &problems
 }
 
-// giveUp has a journal wait no longer.
+// giveUp ends the waiting of a journal.
 func giveUp(j *Journal) {
 	given := make(chan struct{})
 	close(given)

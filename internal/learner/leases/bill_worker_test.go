@@ -323,7 +323,7 @@ func (p *player) deliverOther() {
 	deliver()
 }
 
-// trouble has something go wrong.
+// trouble makes something go wrong.
 func (p *player) trouble() {
 	switch p.random.IntN(4) {
 	case 0: // it is drained of one group

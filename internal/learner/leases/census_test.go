@@ -54,7 +54,7 @@ func newCrowd(tb testing.TB, workers int) *crowd {
 	return c
 }
 
-// renew has a worker renew its leases once, and receive two directives.
+// renew renews the leases of a worker once, and receives two directives.
 func (c *crowd) renew(name string) {
 	h := c.Handler()
 	renewal := exchange.Renewal{State: c.state}
@@ -112,7 +112,7 @@ func TestWorkOfARenewalDoesNotGrow(t *testing.T) {
 	}
 }
 
-// BenchmarkWorkers has 1,000 workers renew their leases every 2 s and receive a directive every second. core is the
+// BenchmarkWorkers renews the leases of 1,000 workers every 2 s and sends each a directive every second. core is the
 // share of one core that this needs.
 func BenchmarkWorkers(b *testing.B) {
 	for _, workers := range []int{100, 1000} {

@@ -37,7 +37,7 @@ func sharedTable(t *testing.T, share float64, concurrency int) *fixture {
 	return f
 }
 
-// order has a letter for each group that is leased, in order: t for training, e for evaluations.
+// order returns a letter for each group that is leased, in order: t for training, e for evaluations.
 func order(f *fixture, free int) string {
 	return kinds(f.grant("w0", free))
 }

@@ -14,14 +14,14 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/rl"
 )
 
-// joins has a worker say Hello as a process of its own.
+// joins says Hello for a worker, as a process of its own.
 func joins(t *testing.T, f *fixture, worker string, playing ...rl.Key) exchange.HelloReply {
 	t.Helper()
 	spent := exchange.Spent{Process: worker + "'s first"}
 	return hello(t, f, worker, exchange.HelloRequest{Spent: spent, Playing: playing})
 }
 
-// dies has a worker's connection end, and the learner give its leases to others.
+// dies ends a worker's connection, and lets the learner give its leases to others.
 func dies(f *fixture, c *clock, worker string) {
 	f.Disconnected(worker)
 	c.now = c.now.Add(redial + time.Second)
@@ -60,7 +60,7 @@ func wantLeases(t *testing.T, got []exchange.Lease, alone bool, want ...int64) {
 	}
 }
 
-// renews has a worker report how many members of a group are done, and returns the permits.
+// renews reports how many members of a worker's group are done, and returns the permits.
 func renews(f *fixture, worker string, slot int64, done int) []exchange.Permit {
 	return f.Renew(worker, exchange.Renewal{Progress: []exchange.Progress{{Key: key(slot), MembersDone: done}}}).Permits
 }

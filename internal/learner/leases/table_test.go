@@ -78,7 +78,7 @@ func hello(t *testing.T, f *fixture, worker string, request exchange.HelloReques
 	return reply
 }
 
-// silence has time pass in which nobody sends anything.
+// silence passes time without a message.
 func silence(f *fixture, c *clock, period time.Duration) {
 	for ; period > 0; period -= 10 * time.Second {
 		c.now = c.now.Add(10 * time.Second)

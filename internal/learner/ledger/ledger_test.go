@@ -53,7 +53,7 @@ func report(process string, answered, open int64) exchange.Spent {
 // leased is a lease in a report: its usage, and the maximum cost of its next requests.
 type leased struct{ slot, used, next int64 }
 
-// renew has a process report its counters and its leases.
+// renew reports the counters and the leases of a process.
 func (f *fixture) renew(name string, spent exchange.Spent, leases ...leased) {
 	renewal := exchange.Renewal{Spent: spent}
 	for _, l := range leases {
@@ -63,7 +63,7 @@ func (f *fixture) renew(name string, spent exchange.Spent, leases ...leased) {
 	f.Renew(name, renewal)
 }
 
-// hello has a process say Hello with the usage of each slot.
+// hello says Hello for a process, with the usage of each slot.
 func (f *fixture) hello(name string, spent exchange.Spent, used map[int64]int64) {
 	var groups []exchange.GroupSpent
 	for slot, tokens := range used {

@@ -42,7 +42,7 @@ func (d direct) Dial() (net.Conn, error) { return net.Dial("tcp", string(d)) }
 
 func (direct) Close() error { return nil }
 
-// running has the pods of a fixture run.
+// running sets the phase of a fixture's pod to Running.
 func running(pod *corev1.Pod) { pod.Status.Phase = corev1.PodRunning }
 
 // TestSession asks a pod several questions over a forwarded port, and deletes it.

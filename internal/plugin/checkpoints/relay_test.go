@@ -91,7 +91,7 @@ func newBrokered(t *testing.T, publication bool) *brokered {
 	return b
 }
 
-// startPods has the cluster run pods that answer at the address.
+// startPods runs the cluster's pods, which answer at the address.
 func (b *brokered) startPods() {
 	file := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "file", Namespace: "default",
 		Labels: map[string]string{v1alpha1.LabelRunUID: "uid", v1alpha1.LabelRole: v1alpha1.RoleLearner,

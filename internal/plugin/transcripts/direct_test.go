@@ -16,7 +16,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/transcript"
 )
 
-// write has a store commit a step of a run, as its learner does.
+// write commits a step of a run to a store, as its learner does.
 func write(t *testing.T, address, uid string) {
 	t.Helper()
 	objects, err := bucket.Open(t.Context(), address, os.Getenv)

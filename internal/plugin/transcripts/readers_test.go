@@ -22,7 +22,7 @@ import (
 // pods counts the pods of a test and their requests.
 type pods struct {
 	opened, closed, asked, once int
-	// broken has pods answer once alone, and unserved none.
+	// broken makes pods answer only once, and unserved makes them answer nothing.
 	broken, unserved bool
 	problem          string
 	// keys says that this machine has keys of the store, which refuses them with refusal.

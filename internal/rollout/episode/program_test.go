@@ -74,7 +74,7 @@ func debate(ctx context.Context, policy environment.Policy) (environment.Turn, e
 	return environment.Turn{Done: true, Rewards: rewards, Metrics: map[string]float64{"rounds": 2}}, nil
 }
 
-// slowly has replies come in another order for each number.
+// slowly delays replies so that they come in another order for each number.
 func slowly(policy Policy, order int) policyFunc {
 	return func(ctx context.Context, request Request) (Sample, error) {
 		took := time.Duration((int(request.Conversation[0])*7+request.Turn*3)*order%11) * time.Second

@@ -128,14 +128,14 @@ func chain(middlewares ...middleware) middleware {
 	}
 }
 
-// ignoreAdam has the server use another value of a setting of optim_step.
+// ignoreAdam replaces the value of a setting of optim_step.
 func ignoreAdam(setting string, instead float64) middleware {
 	return editJSON("optim_step", func(body map[string]any) {
 		body["adam_params"].(map[string]any)[setting] = instead
 	})
 }
 
-// ignoreLossSetting has the server use another value of a setting of a loss.
+// ignoreLossSetting replaces the value of a setting of a loss.
 func ignoreLossSetting(loss tinker.LossName, setting string, instead float64) middleware {
 	return editPass(func(r *tinker.ForwardBackwardRequest) {
 		if r.Loss.Name == loss {
@@ -149,7 +149,7 @@ func withoutMetrics() middleware {
 	return editOutput(func(r *tinker.ForwardBackwardResult) { r.Metrics = map[string]float64{} })
 }
 
-// withoutLoss has the server reject a loss.
+// withoutLoss rejects a loss.
 func withoutLoss(name tinker.LossName) middleware {
 	return editPass(func(r *tinker.ForwardBackwardRequest) {
 		if r.Loss.Name == name {
@@ -158,7 +158,7 @@ func withoutLoss(name tinker.LossName) middleware {
 	})
 }
 
-// decayEverywhere has a step with weight decay change the models that exist already, as it does at servers that keep
+// decayEverywhere lets a step with weight decay change the models that exist already, as it does at servers that keep
 // the adapters of all models in one tensor: their later passes are about other tokens.
 func decayEverywhere() middleware {
 	var mu sync.Mutex

@@ -55,7 +55,7 @@ func (m *Model) Next(s *State, emit func(act engine.Act, fault bool, to *State))
 	}
 }
 
-// lease gives the group of the version to an idle worker.
+// lease leases the group of the version to an idle worker.
 func (m *Model) lease(x *successors, w uint8) {
 	s := x.From
 	waits := s.Phase == collecting || s.Phase == announced
@@ -127,7 +127,7 @@ func (m *Model) answer(x *successors, w uint8) {
 	}
 }
 
-// lose has the learner lose a worker, which continues. A worker that comes back without its group has stopped it, or is
+// lose loses a worker, which continues. A worker that comes back without its group has stopped it, or is
 // another process.
 func (m *Model) lose(x *successors, w uint8) {
 	s := x.From

@@ -72,7 +72,7 @@ func (s *State) buy(id uint8) {
 	}
 }
 
-// part has a part ask, take its reply, or lose its client.
+// part lets a part ask, take its reply, or lose its client.
 func (m *Model) part(x *successors, p uint8) {
 	s := x.From
 	if s.Got[p][1] > 0 {

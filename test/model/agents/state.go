@@ -19,7 +19,7 @@ const (
 
 // Config is one configuration of the model: the rules, and how many faults of each kind there are.
 type Config struct {
-	// Equal has both parts begin with the same prompt.
+	// Equal begins both parts with the same prompt.
 	Equal bool
 	// Repeat hashes how often the episode has asked the same before.
 	Repeat bool

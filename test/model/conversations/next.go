@@ -125,7 +125,7 @@ func (m *Model) number(s *State, c, prompt uint8) uint8 {
 	return id
 }
 
-// answer gives a conversation the sample of one of its open requests. It is bought unless the session has it. A future
+// answer delivers the sample of one of a conversation's open requests. It is bought unless the session has it. A future
 // that is lost is asked for again under the next counter, which is a part of the number but not of the seed.
 func (m *Model) answer(x *successors, c, turn uint8) {
 	s := x.From

@@ -11,7 +11,7 @@ type Successors[S any] struct {
 	emit func(act Act, fault bool, to *S)
 }
 
-// NewSuccessors returns the successors of a state. It gives each of them to emit.
+// NewSuccessors returns the successors of a state. It calls emit with each of them.
 func NewSuccessors[S any](from *S, emit func(act Act, fault bool, to *S)) *Successors[S] {
 	return &Successors[S]{From: from, emit: emit}
 }

@@ -87,7 +87,7 @@ func (p *commit) saveReply(x *successors, n int) {
 	}
 }
 
-// saveAhead has a learner drain when a save has failed and the next step is submitted, and save the state again.
+// saveAhead drains a learner when a save has failed and the next step is submitted, and saves the state again.
 func (p *commit) saveAhead(x *successors, n int) {
 	s, l := x.From, &x.From.Learners[n]
 	possible := p.config.SaveAhead && s.Failures > 0 && s.Suspensions > 0 && int(s.Attempt) < p.config.Attempts

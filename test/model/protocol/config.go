@@ -84,7 +84,7 @@ const (
 	RefillDiscard
 	// RefillCertain leases a slot only when the members of the batches before it are certain.
 	RefillCertain
-	// RefillPerStep gives each step a range of slots of its own, refills included.
+	// RefillPerStep reserves a range of slots for each step, refills included.
 	RefillPerStep
 )
 

@@ -28,7 +28,7 @@ type checkpoint struct {
 type sampler struct{ Lineage, Weights uint8 }
 type row struct{ Lineage, Attempt, Model uint8 }
 
-// numbered gives small numbers to comparable values. The number 0 means none.
+// numbered assigns small numbers to comparable values. The number 0 means none.
 type numbered[T comparable] struct {
 	numbers map[T]uint8
 	all     []T

@@ -73,7 +73,7 @@ func lag2AfterFault(c *protocol.Config) {
 	giveSlots(c)
 }
 
-// perStep gives each step a range of slots, refills included.
+// perStep reserves a range of slots for each step, refills included.
 func perStep(c *protocol.Config) { c.Refill = protocol.RefillPerStep }
 
 // giveSlots sets two slots for each step if steps have ranges of their own.

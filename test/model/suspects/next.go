@@ -47,7 +47,7 @@ func (m *Model) isSuspect(c *counts) bool {
 	return m.config.Suspect && (c.Deaths >= m.config.SuspectAfter || c.Alone != [members]uint8{})
 }
 
-// lease gives a worker a group that nobody has. The first worker alone is given suspects.
+// lease leases a group that nobody has to a worker. Only the first worker gets suspects.
 func (m *Model) lease(x *successors, w int) {
 	s := x.From
 	own := &s.Workers[w]
@@ -192,7 +192,7 @@ func (m *Model) count(t *State, w int, mark bool) {
 	}
 }
 
-// fail has a worker die for reasons of its own, or be cut off and come back.
+// fail kills a worker for reasons of its own, or cuts it off until it comes back.
 func (m *Model) fail(x *successors, w int) {
 	s := x.From
 	plays := s.Workers[w] != (worker{})
@@ -217,7 +217,7 @@ func (m *Model) fail(x *successors, w int) {
 	}
 }
 
-// hear has the learner hear of a worker that it took for dead. The worker stops groups that others have by now.
+// hear brings back a worker that the learner took for dead. The worker stops groups that others have by now.
 func (m *Model) hear(t *State, w int) {
 	t.Workers[w].Silent = 0
 	for g := range groups {
