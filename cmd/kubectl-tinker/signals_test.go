@@ -171,7 +171,7 @@ func TestReaderThatEndsLeavesNoFiles(t *testing.T) {
 	select {
 	case err := <-ended:
 		if err == nil {
-			t.Error("the trial succeeds, though nobody has read what it found")
+			t.Error("the trial succeeds, although nobody has read its result")
 		}
 	case <-time.After(2 * time.Minute):
 		_ = command.Process.Kill()

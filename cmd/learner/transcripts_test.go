@@ -42,7 +42,7 @@ func TestPrintTranscript(t *testing.T) {
 	}
 	const file = "episodes/000000003-abc.jsonl.gz"
 	if got, err := delivery.Read(&stdout); err != nil || len(got.Files) != 1 || got.Files[0].Name != file {
-		t.Errorf("--files gives %+v, %v", got, err)
+		t.Errorf("--files: got %+v, %v", got, err)
 	}
 	stdout.Reset()
 	copied := "--copy=" + delivery.FormatRanges([]delivery.Range{{file, file}})
@@ -51,7 +51,7 @@ func TestPrintTranscript(t *testing.T) {
 		t.Fatalf("--copy: exit code %d: %s", code, stderr.String())
 	}
 	if got, err := delivery.Read(&stdout); err != nil || got.Part == nil || !bytes.Equal(got.Part.Data, data) {
-		t.Errorf("--copy gives %+v, %v", got, err)
+		t.Errorf("--copy: got %+v, %v", got, err)
 	}
 	for _, args := range [][]string{{}, {"--run-uid", "uid", "--steps", "3"}, {"--run-uid", "uid", "--copy", "*"}} {
 		if code := printTranscript(t.Context(), args, &stdout, &stderr); code != 2 {

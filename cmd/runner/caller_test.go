@@ -165,6 +165,6 @@ func TestRunnerThatIsNotProcess1(t *testing.T) {
 	}
 	eventually(t, "what the process has left has ended", func() bool { return h.below(t) == 1 })
 	if !strings.Contains(h.log.String(), "not process 1") {
-		t.Errorf("got the log %q, want it to say what does not hold", h.log)
+		t.Errorf("got the log %q, want it to name the promise that does not hold", h.log)
 	}
 }

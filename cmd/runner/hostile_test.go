@@ -416,7 +416,7 @@ func TestHostileCalls(t *testing.T) {
 		})
 	}
 	if _, err := os.Stat(filepath.Join(outside, "kept")); err != nil {
-		t.Errorf("what a link led to: %v, want it untouched", err)
+		t.Errorf("the target of a link: %v, want it untouched", err)
 	}
 	select {
 	case <-h.ended:

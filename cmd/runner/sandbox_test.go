@@ -298,7 +298,7 @@ print(found)`
 			checkWrites(t, p, outside, filepath.Dir(h.socket()))
 		}
 		if _, err := os.Stat(filepath.Join(outside, "kept")); err != nil {
-			t.Errorf("what a link led to: %v, want it untouched", err)
+			t.Errorf("the target of a link: %v, want it untouched", err)
 		}
 	})
 }

@@ -69,7 +69,7 @@ func TestParse(t *testing.T) {
 		t.Errorf("the help has the key of the environment: %v\n%s", err, help.String())
 	}
 	if p, err := parse([]string{"--data-dir", "d"}, "env", io.Discard); err != nil || p.options.APIKey != "env" {
-		t.Errorf("key = %q, %v, want that of the environment", p.options.APIKey, err)
+		t.Errorf("key = %q, %v, want the key of the environment", p.options.APIKey, err)
 	}
 }
 

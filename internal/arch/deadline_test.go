@@ -119,7 +119,7 @@ func TestOutboundCallsHaveDeadlines(t *testing.T) {
 	}
 	for _, place := range slices.Sorted(maps.Keys(found)) {
 		if got, want := found[place], bounded[place].n; got != want {
-			t.Errorf("%s: %d times, want %d: give what it is used for a deadline, and list the place with its bound", place, got,
+			t.Errorf("%s: %d times, want %d: set a deadline for its calls, and list the place with its bound", place, got,
 				want)
 		}
 	}

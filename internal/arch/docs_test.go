@@ -103,7 +103,7 @@ func TestArchitectureNamesEveryPackage(t *testing.T) {
 	for dir := range imports(t) {
 		if name := strings.TrimPrefix(dir, "internal/"); name != dir || strings.HasPrefix(dir, "api/") {
 			if !strings.Contains(string(text), "`"+name+"`") {
-				t.Errorf("docs/architecture.md does not name %s: say in a table there what it knows", name)
+				t.Errorf("docs/architecture.md does not name %s: add it to a table there, with its knowledge", name)
 			}
 		}
 	}

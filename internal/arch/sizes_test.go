@@ -19,7 +19,7 @@ func TestNoPackageIsADrawer(t *testing.T) {
 	drawer := regexp.MustCompile(`(^|/)(utils?|common|helpers?|types|constants|misc)$`)
 	for dir := range imports(t) {
 		if drawer.MatchString(dir) {
-			t.Errorf("%s: name the package after what it holds", dir)
+			t.Errorf("%s: name the package after its content", dir)
 		}
 	}
 }

@@ -30,7 +30,7 @@ func TestProgramsHaveNoTemplates(t *testing.T) {
 				continue
 			}
 			if slices.Contains([]string{"text/template", "html/template", "net/rpc"}, name) {
-				t.Errorf("%s imports %s: write what it writes without it", s.path, name)
+				t.Errorf("%s imports %s: write the text without it", s.path, name)
 			}
 		}
 	}

@@ -151,7 +151,7 @@ func FuzzReadObject(f *testing.F) {
 			return
 		}
 		if len(want) != len(got.names) {
-			t.Errorf("%q has the names %v, want those of %v", data, got.names, want)
+			t.Errorf("%q has the names %v, want the names of %v", data, got.names, want)
 		}
 		for name, value := range got.values {
 			if !bytes.Equal(bytes.TrimSpace(want[name]), value) {

@@ -215,7 +215,7 @@ func TestRunsUseAndListWhatTheyMade(t *testing.T) {
 		f.checkListings(other, theirs)
 		if got := f.callAs(first, http.MethodPost, "/api/v1/retrieve_future",
 			fmt.Sprintf(`{"request_id":%q}`, mine.future)); got.status != http.StatusOK {
-			t.Errorf("polling gives %+v", got)
+			t.Errorf("polling: got %+v", got)
 		}
 		f.broker.Close()
 		f.open()

@@ -122,7 +122,7 @@ func TestCheckIsKept(t *testing.T) {
 	f.open()
 	if found, err := f.as(second).CheckAtBroker(t.Context(), r); err != nil || f.models() != made ||
 		!slices.Contains(found.Supported, "seed") {
-		t.Errorf("the next broker found %+v (%v) by %d models, want what was found before", found, err, f.models()-made)
+		t.Errorf("the next broker found %+v (%v) by %d models, want the earlier findings", found, err, f.models()-made)
 	}
 	r.Features = []string{"adam.beta1"}
 	if found, err := f.as(second).CheckAtBroker(t.Context(), r); err != nil || f.models() == made ||

@@ -60,7 +60,7 @@ func TestBoundedReply(t *testing.T) {
 	for _, want := range []string{"2 records of 130", "metrics of records", "checkpoints", "supported features",
 		"unavailable environments"} {
 		if !strings.Contains(excess, want) {
-			t.Errorf("what is left out is told as %q, which lacks %q", excess, want)
+			t.Errorf("the message about omitted parts is %q, which lacks %q", excess, want)
 		}
 	}
 	if again, excess := got.Bounded(); excess != "" || !cmp.Equal(again, got) {

@@ -28,7 +28,7 @@ func TestRunTokensDifferByManagerEndpointAndRun(t *testing.T) {
 		t.Errorf("token = %q, want tml- and 64 hex digits", want)
 	}
 	if got := token(1, "shared", "run"); got != want {
-		t.Errorf("a second derivation gives %s, want %s", got, want)
+		t.Errorf("a second derivation = %s, want %s", got, want)
 	}
 	for name, got := range map[string]string{
 		"manager key": token(2, "shared", "run"), "endpoint": token(1, "other", "run"), "run": token(1, "shared", "other"),

@@ -55,7 +55,7 @@ func TestORSRoundTrip(t *testing.T) {
 		t.Errorf("the definition changed on its way (-written +read):\n%s", diff)
 	}
 	if url := got.ORS.URLFor("run-a"); url != "http://run-a-server-8082:8082" {
-		t.Errorf("URLFor(run-a) = %q, want that of the shared server", url)
+		t.Errorf("URLFor(run-a) = %q, want the URL of the shared server", url)
 	}
 	alone := orsDefinition()
 	alone.ORS.Server.Shared = false

@@ -329,11 +329,11 @@ func FuzzDecode(f *testing.F) {
 		}
 		again, err := EncodeRunFile(file)
 		if err != nil {
-			t.Fatalf("what was decoded cannot be encoded: %v", err)
+			t.Fatalf("the decoded file cannot be encoded: %v", err)
 		}
 		back, err := DecodeRunFile(again)
 		if err != nil {
-			t.Fatalf("what was encoded cannot be decoded: %v", err)
+			t.Fatalf("the encoded file cannot be decoded: %v", err)
 		}
 		if diff := cmp.Diff(file, back, cmpopts.EquateEmpty()); diff != "" {
 			t.Errorf("the file changed on its way (-first +second):\n%s", diff)

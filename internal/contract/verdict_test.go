@@ -51,7 +51,7 @@ func TestVerdictFits(t *testing.T) {
 	}
 	if got.Cause != CauseCrashed || got.Attempt != 4 || got.Progress.Step != 60 || len(got.Progress.Checkpoints) == 0 ||
 		got.Progress.Checkpoints[0].State != path {
-		t.Errorf("the verdict lost what matters: %+v", got)
+		t.Errorf("the verdict lost decisive fields: %+v", got)
 	}
 }
 

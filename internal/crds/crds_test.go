@@ -92,7 +92,7 @@ func TestNextKeepsWhatOthersWrote(t *testing.T) {
 		t.Errorf("annotations (-want +got):\n%s", diff)
 	}
 	if next.GetResourceVersion() != "7" || next.GetLabels()["team"] != "platform" {
-		t.Errorf("version %s and labels %v, want those of the CRD in the cluster", next.GetResourceVersion(),
+		t.Errorf("version %s and labels %v, want the values of the CRD in the cluster", next.GetResourceVersion(),
 			next.GetLabels())
 	}
 }

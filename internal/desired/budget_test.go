@@ -77,7 +77,7 @@ func TestAdd(t *testing.T) {
 			file := tc.file
 			err := AddBudget(&file, run, nil)
 			if tc.err != "" && (err == nil || !strings.Contains(err.Error(), tc.err)) || tc.err == "" && err != nil {
-				t.Fatalf("Add gives %v, want an error with %q", err, tc.err)
+				t.Fatalf("Add = %v, want an error with %q", err, tc.err)
 			}
 			if diff := cmp.Diff(tc.want, file.Prices); diff != "" {
 				t.Errorf("prices (-want +got):\n%s", diff)

@@ -377,7 +377,7 @@ func TestEnvironmentLabelsReachProbes(t *testing.T) {
 		v1alpha1.LabelRole: "learner"}
 	got := ProbeJob(env, strings.Repeat("ab", 32), 1, settings).Labels
 	if got["kueue.x-k8s.io/queue-name"] != "small" || got["team"] != "research" {
-		t.Errorf("the probe's Job has the labels %v, want those of its environment", got)
+		t.Errorf("the probe's Job has the labels %v, want the labels of its environment", got)
 	}
 	if got["job-name"] != "" || got[v1alpha1.LabelRole] != v1alpha1.RoleProbe {
 		t.Errorf("the probe's Job has labels of the Job controller or of another role: %v", got)
@@ -407,7 +407,7 @@ func TestRunLabelsReachJobsAndPods(t *testing.T) {
 	}
 	pod := learner.Spec.Template.Labels
 	if pod["kueue.x-k8s.io/queue-name"] != "" || pod["argocd.argoproj.io/instance"] != "" || pod["job-name"] != "" {
-		t.Errorf("the learner's pod has the labels %v, want the run's without those of tools", pod)
+		t.Errorf("the learner's pod has the labels %v, want the run's without the labels of tools", pod)
 	}
 	if got := learner.Spec.Template.Labels["team"]; got != "own" {
 		t.Errorf("podOverrides[target=Learner].labels lose against the run's: team = %q", got)

@@ -65,7 +65,7 @@ func TestProbeLooksForPackages(t *testing.T) {
 	}
 	installer := spec.InitContainers[1]
 	if installer.Image != "python:dev" || installer.RestartPolicy != nil {
-		t.Errorf("packages are installed by the image %s with the policy %v, want that of the functions, once",
+		t.Errorf("the image %s installs packages with the policy %v, want the functions' image, once",
 			installer.Image, installer.RestartPolicy)
 	}
 	values := map[string]string{"REQUIREMENTS": "one==1.0", "LOCK": "", "PACKAGES_DIR": packagesDir,
@@ -109,7 +109,7 @@ func TestWorkersInstallPinnedPackages(t *testing.T) {
 	for i := 1; i < len(spec.InitContainers); i += 2 {
 		installer, user := spec.InitContainers[i], spec.InitContainers[i+1]
 		if got := envOf(installer)["LOCK"]; got != wheelOne+"\n"+wheelTwo {
-			t.Errorf("%s installs %q, want what the probe has pinned", installer.Name, got)
+			t.Errorf("%s installs %q, want the packages that the probe has pinned", installer.Name, got)
 		}
 		volume := mountsOf(user)[packagesDir]
 		if volume == "" || volume != mountsOf(installer)[packagesDir] || volumes[volume] {

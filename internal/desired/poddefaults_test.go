@@ -92,6 +92,6 @@ func TestAssignedUsers(t *testing.T) {
 	run.Spec.PodOverrides[0].SecurityContext.RunAsUser = new(int64(1000))
 	given := learnerTemplate(run, 1, "link", Settings{AssignedUsers: true}).Spec.SecurityContext
 	if given.RunAsUser == nil || *given.RunAsUser != 1000 {
-		t.Errorf("the user is %v, want that of the run's podOverrides", given.RunAsUser)
+		t.Errorf("the user is %v, want the user of the run's podOverrides", given.RunAsUser)
 	}
 }

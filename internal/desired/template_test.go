@@ -55,7 +55,7 @@ func TestTemplateOfAModel(t *testing.T) {
 				t.Errorf("renderer %q with template %t", got.Renderer, tc.want != nil)
 			}
 			if tc.want != nil && got.Date != "2026-11-22" {
-				t.Errorf("date %q, want that of the run's creation", got.Date)
+				t.Errorf("date %q, want the date of the run's creation", got.Date)
 			}
 		})
 	}

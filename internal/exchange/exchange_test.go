@@ -45,10 +45,10 @@ func TestHelloCarriesBothSides(t *testing.T) {
 	s := serve(t, "", epochOf(4), l, Timing{})
 	a := runClient(t, clientConfig(t, s.address), w)
 	if diff := cmp.Diff(w.hello, take(t, "Hello", l.hellos)); diff != "" {
-		t.Errorf("what the learner received (-want +got):\n%s", diff)
+		t.Errorf("received by the learner (-want +got):\n%s", diff)
 	}
 	if diff := cmp.Diff(l.reply, take(t, "answer", w.replies)); diff != "" {
-		t.Errorf("what the worker received (-want +got):\n%s", diff)
+		t.Errorf("received by the worker (-want +got):\n%s", diff)
 	}
 	if a.Attempt() != 4 {
 		t.Errorf("the worker knows of attempt %d, want 4", a.Attempt())
@@ -79,10 +79,10 @@ func TestRenewCarriesBothSides(t *testing.T) {
 	runClient(t, clientConfig(t, s.address), w)
 	for range 3 {
 		if diff := cmp.Diff(w.renewal, take(t, "renewal", l.renewed), protocmp.Transform()); diff != "" {
-			t.Fatalf("what the learner received (-want +got):\n%s", diff)
+			t.Fatalf("received by the learner (-want +got):\n%s", diff)
 		}
 		if diff := cmp.Diff(l.directive, take(t, "directive", w.directives)); diff != "" {
-			t.Fatalf("what the worker received (-want +got):\n%s", diff)
+			t.Fatalf("received by the worker (-want +got):\n%s", diff)
 		}
 	}
 }

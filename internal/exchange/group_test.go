@@ -243,7 +243,7 @@ func fuzzDecode(t *testing.T, encoded []byte) {
 	}
 	again, err := EncodeGroup(group)
 	if err != nil {
-		t.Fatalf("what was decoded cannot be encoded: %v", err)
+		t.Fatalf("the decoded group cannot be encoded: %v", err)
 	}
 	back, err := DecodeGroup(again.Message)
 	if err != nil || back.Digest() != group.Digest() {

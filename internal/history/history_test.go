@@ -97,7 +97,7 @@ func TestAddFromAnotherProcess(t *testing.T) {
 	}
 	h.Add("second", []contract.Record{resumed(1, 1), step(2, 2, "b")})
 	if diff := cmp.Diff([]string{"1a", "2b"}, summary(&h)); diff != "" || h.KnownOf("second") != 2 {
-		t.Errorf("rows, of which %d are known (-want +got):\n%s", h.KnownOf("second"), diff)
+		t.Errorf("rows, with %d known ones (-want +got):\n%s", h.KnownOf("second"), diff)
 	}
 }
 

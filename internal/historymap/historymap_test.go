@@ -168,10 +168,10 @@ func TestReadWhileChunksAreReplaced(t *testing.T) {
 		}})
 	_, h, err := Read(t.Context(), reader, run)
 	if err != nil || !replaced || h.Known != 600 {
-		t.Fatalf("Read() returns record %d (%v), want that of the second head, 600", h.Known, err)
+		t.Fatalf("Read() returns record %d (%v), want the record of the second head, 600", h.Known, err)
 	}
 	if first := h.Rows[0].Step; first > h.Stride {
-		t.Errorf("the rows begin with step %d, want those of all chunks", first)
+		t.Errorf("the rows begin with step %d, want the rows of all chunks", first)
 	}
 }
 

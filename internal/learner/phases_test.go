@@ -73,7 +73,7 @@ func TestPerform(t *testing.T) {
 				return nil
 			})
 			if !errors.Is(err, tc.err) {
-				t.Errorf("perform gives %v, want %v", err, tc.err)
+				t.Errorf("perform = %v, want %v", err, tc.err)
 			}
 			if diff := cmp.Diff(tc.want, s.done); diff != "" {
 				t.Errorf("phases (-want +got):\n%s", diff)
@@ -89,7 +89,7 @@ func TestPerformWithoutFault(t *testing.T) {
 	ctx := context.WithValue(t.Context(), contextKey{}, "lasting")
 	s := &scripted{}
 	if err := perform(ctx, ctx, s, []phase[*scripted]{record("a", false, nil)}, nil); err != nil || len(s.done) != 1 {
-		t.Errorf("perform gives %v after %v", err, s.done)
+		t.Errorf("perform = %v after %v", err, s.done)
 	}
 }
 

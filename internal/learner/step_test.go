@@ -69,7 +69,7 @@ func TestEndOf(t *testing.T) {
 				end(errDrained)
 			}
 			if got := endOf(ctx, tc.err); !errors.Is(got, tc.want) {
-				t.Errorf("endOf gives %v, want %v", got, tc.want)
+				t.Errorf("endOf = %v, want %v", got, tc.want)
 			}
 		})
 	}
@@ -95,7 +95,7 @@ func TestWait(t *testing.T) {
 				timing.Pause = time.Microsecond
 			}
 			if got := timing.wait(tc.ctx, tc.failures); !errors.Is(got, tc.want) {
-				t.Errorf("wait gives %v, want %v", got, tc.want)
+				t.Errorf("wait = %v, want %v", got, tc.want)
 			}
 		})
 	}

@@ -73,18 +73,18 @@ func TestExtend(t *testing.T) {
 func TestParse(t *testing.T) {
 	got, err := Parse([]byte(`[{"tinker_id":"own/only-parsed","prefill":"$1","sample":"$2","train":"$3"}]`))
 	if err != nil || got["own/only-parsed"] != (spending.Price{Prompt: 1, Sampled: 2, Trained: 3}) {
-		t.Errorf("Parse gives %v, %v", got, err)
+		t.Errorf("Parse = %v, %v", got, err)
 	}
 	if _, known := Of("own/only-parsed"); known {
 		t.Error("the table that was parsed extends the embedded one")
 	}
 	for _, bad := range []string{`{`, `[{"prefill":"$1"}]`, `[]`} {
 		if got, err := Parse([]byte(bad)); err == nil {
-			t.Errorf("%s gives %v, want an error", bad, got)
+			t.Errorf("%s: got %v, want an error", bad, got)
 		}
 	}
 	All()["own/only-parsed"] = spending.Price{}
 	if _, known := Of("own/only-parsed"); known {
-		t.Error("All gives the table itself, and no copy")
+		t.Error("All returns the table itself, and no copy")
 	}
 }

@@ -186,7 +186,7 @@ func reasonsOfTheAPI(t *testing.T) []string {
 func TestEveryCodeHasAMessage(t *testing.T) {
 	for _, code := range append(Codes(), "Unknown") {
 		if (Problem{Code: code}).Message() == "" {
-			t.Errorf("the message of %s is empty, want what it means", code)
+			t.Errorf("the message of %s is empty, want its meaning", code)
 		}
 	}
 }

@@ -56,7 +56,7 @@ func TestReaderIsSilentWithoutLogger(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		if n, err := NewReader(&slow{9}, nil, "downloading", "model.bin", 0, -1).Read(make([]byte, 1e6)); n != 1e6 ||
 			err != nil {
-			t.Errorf("Read gives %d, %v", n, err)
+			t.Errorf("Read = %d, %v", n, err)
 		}
 	})
 }

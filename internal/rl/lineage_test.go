@@ -95,7 +95,7 @@ func TestLineageNextCoversEverySetting(t *testing.T) {
 		change(&settings)
 		next := Genesis("spec").Next(manifest, settings)
 		if other, ok := seen[next]; ok {
-			t.Errorf("changing %s gives the lineage of %s", name, other)
+			t.Errorf("changing %s results in the lineage of %s", name, other)
 		}
 		seen[next] = name
 	}
@@ -105,13 +105,13 @@ func TestLineageNextCoversPolicyAndBatch(t *testing.T) {
 	manifest, settings := Manifest{Step: 1, Slots: []SlotDigest{{Slot: 4}}}, exampleSettings()
 	base := Genesis("spec").Next(manifest, settings)
 	if again := Genesis("spec").Next(manifest, exampleSettings()); again != base {
-		t.Errorf("the same step gives another lineage: got %v, want %v", again, base)
+		t.Errorf("the same step has another lineage: got %v, want %v", again, base)
 	}
 	if Genesis("other").Next(manifest, settings) == base {
-		t.Errorf("another policy gives the same lineage: got %v for both", Genesis("other").Next(manifest, settings))
+		t.Errorf("another policy has the same lineage: got %v for both", Genesis("other").Next(manifest, settings))
 	}
 	if Genesis("spec").Next(Manifest{Step: 1}, settings) == base {
-		t.Errorf("an empty batch gives the same lineage: got %v for both",
+		t.Errorf("an empty batch has the same lineage: got %v for both",
 			Genesis("spec").Next(Manifest{Step: 1}, settings))
 	}
 	if Genesis("spec").Next(Manifest{Step: 1}, settings) == Genesis("spec") {

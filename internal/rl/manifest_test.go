@@ -110,7 +110,7 @@ func TestGroupDigestCoversWhatDecidesTheWeights(t *testing.T) {
 	for name, change := range changes {
 		digest := changed(change).Digest()
 		if other, ok := seen[digest]; ok {
-			t.Errorf("changing the %s gives the digest of %s", name, other)
+			t.Errorf("changing the %s results in the digest of %s", name, other)
 		}
 		seen[digest] = name
 	}
@@ -138,7 +138,7 @@ func TestGroupDigestCoversTrajectories(t *testing.T) {
 		change(&group)
 		digest := group.Digest()
 		if other, ok := seen[digest]; ok {
-			t.Errorf("changing %s gives the digest of %s", name, other)
+			t.Errorf("changing %s results in the digest of %s", name, other)
 		}
 		seen[digest] = name
 	}

@@ -101,7 +101,7 @@ func TestSegmentBuilderStoresTokensOnce(t *testing.T) {
 	next := []int32{1, 2, 3, 9, 4}
 	builder.Share(next)
 	if tokens := builder.last().tokens; &tokens[0] != &next[0] || !slices.Equal(tokens, []int32{1, 2, 3, 9}) {
-		t.Errorf("the segment has the tokens %v, and does not share those of the next prompt", tokens)
+		t.Errorf("the segment has the tokens %v, and does not share the tokens of the next prompt", tokens)
 	}
 	other := []int32{1, 2, 7, 9, 4}
 	builder.Share(other)

@@ -224,7 +224,7 @@ func TestInterleaveSpreadsEvenly(t *testing.T) {
 		for i := range total {
 			source, rank := interleave(counts, i)
 			if rank != next[source] {
-				t.Fatalf("%v: position %d gives element %d of source %d, want %d", counts, i, rank, source, next[source])
+				t.Fatalf("%v: position %d has element %d of source %d, want %d", counts, i, rank, source, next[source])
 			}
 			next[source]++
 			share := float64(counts[source]) * float64(i+1) / float64(total)

@@ -59,7 +59,7 @@ func TestHelloLeavesFinishedGroupsOfKeptLeasesInTheOutbox(t *testing.T) {
 	}
 	side.HandleHello(exchange.HelloReply{Keep: []exchange.Lease{{Key: kept}}, Play: play})
 	if key, ok := w.submitter.outbox.take(); !ok || key != kept {
-		t.Errorf("the outbox gives %v, %v, want the group whose lease was kept", key, ok)
+		t.Errorf("the outbox = %v, %v, want the group of the lease that was kept", key, ok)
 	}
 	if key, ok := w.submitter.outbox.take(); ok {
 		t.Errorf("the outbox still has %v, which the learner does not want", key)

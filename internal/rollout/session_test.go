@@ -61,7 +61,7 @@ func TestSamplingSessionOfARevokedGroup(t *testing.T) {
 		}
 		revoke()
 		if canceled, err := <-errs, <-errs; (canceled == nil) == (err == nil) {
-			t.Errorf("the errors are %v and %v, want that of the revoked group alone", canceled, err)
+			t.Errorf("the errors are %v and %v, want only an error of the revoked group", canceled, err)
 		}
 	})
 }

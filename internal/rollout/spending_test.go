@@ -54,7 +54,7 @@ func TestWhatIsListedOfGroups(t *testing.T) {
 	check("a covered group with news", renewed(), map[int64]int64{1: 7, 2: 8})
 	check("Hello to another learner", greeted(), map[int64]int64{2: 8, 3: 0})
 	if got := s.Spent(); got.Used.SampledTokens != 15 || got.Uncovered.SampledTokens != 8 {
-		t.Errorf("%d tokens are sampled, of which %d are uncovered, want 15 and 8", got.Used.SampledTokens,
+		t.Errorf("%d tokens are sampled, and %d of them uncovered, want 15 and 8", got.Used.SampledTokens,
 			got.Uncovered.SampledTokens)
 	}
 }

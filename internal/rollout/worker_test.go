@@ -32,7 +32,7 @@ func TestWorkerStoresGroupsUntilTheyAreCovered(t *testing.T) {
 	keys := append(slots(5), evaluation)
 	arrive(t, b, keys...)
 	if diff := cmp.Diff(keys, r.stored()); diff != "" {
-		t.Errorf("what was accepted stays stored (-want +got):\n%s", diff)
+		t.Errorf("accepted groups stay stored (-want +got):\n%s", diff)
 	}
 	group, _ := b.group(trainKey(3))
 	if err := group.Validate(); err != nil || len(group.Members) != 4 || group.Environment != "arithmetic" {

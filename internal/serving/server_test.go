@@ -161,7 +161,7 @@ func TestLogProbabilities(t *testing.T) {
 	prompt := len(model.Format.Tokens.Encode("3+4=7"))
 	values := logprobs["token_logprobs"].([]any)
 	if len(values) != prompt+1 || values[0] != nil {
-		t.Fatalf("got %v, want those of %d tokens, none of the first, and one of the reply", values, prompt)
+		t.Fatalf("got %v, want values for %d tokens, none for the first, and one for the reply", values, prompt)
 	}
 	for i, value := range values[1:] {
 		top := logprobs["top_logprobs"].([]any)[i+1].(map[string]any)

@@ -289,7 +289,7 @@ func TestFit(t *testing.T) {
 		Capabilities: &v1alpha1.Capabilities{Supported: []string{strings.Repeat("s", 64)}, Ignored: []string{"seed"}}}
 	Fit(&wide)
 	if wide.Capabilities.Supported != nil || len(wide.Capabilities.Ignored) != 1 {
-		t.Errorf("of what the endpoint does is left %+v", wide.Capabilities)
+		t.Errorf("the capabilities are %+v", wide.Capabilities)
 	}
 	evaluated := v1alpha1.TrainingRunStatus{}
 	for i := range 64 {

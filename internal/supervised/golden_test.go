@@ -111,7 +111,7 @@ func compare(t *testing.T, made renderer.Renderer, c conversation, r record, mod
 	if refused != "" || err != nil {
 		var unusable *supervised.Unusable
 		if refused == "" || !errors.As(err, &unusable) || unusable.Reason != supervised.NotRendered {
-			t.Errorf("Weigh: %v, want what the reference says: %q", err, refused)
+			t.Errorf("Weigh: %v, want the reference's refusal: %q", err, refused)
 		}
 		return false
 	}

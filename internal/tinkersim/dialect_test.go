@@ -133,7 +133,7 @@ func compare(t *testing.T, at string, want, have any) {
 			return
 		}
 		if _, number := w[0].(float64); number && len(w) != len(h) {
-			t.Errorf("%s has %d numbers, those of SkyRL are %d", at, len(h), len(w))
+			t.Errorf("%s has %d numbers, and SkyRL has %d", at, len(h), len(w))
 		}
 		compare(t, at+"[0]", w[0], h[0])
 	case string:

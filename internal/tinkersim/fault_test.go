@@ -303,7 +303,7 @@ func TestReorderedSamples(t *testing.T) {
 	}
 	want := texts(1)
 	if diff := cmp.Diff(want, texts(2)); diff != "" {
-		t.Errorf("sample i is not that of the same request under another number (-want +got):\n%s", diff)
+		t.Errorf("sample i differs from the sample of the same request under another number (-want +got):\n%s", diff)
 	}
 	b.admin(http.MethodPost, "/admin/faults", `{"faults":[{"op":"asample","do":"reorder_samples","count":2}]}`)
 	first, second := texts(3), texts(4)

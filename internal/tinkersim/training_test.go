@@ -264,7 +264,7 @@ func TestDivergedStep(t *testing.T) {
 	}
 	view := b.result(forward).body // as SDKs before 0.25 ask for it
 	if !strings.Contains(view, `"loss:sum":null`) || !strings.Contains(view, `"data":[null,`) {
-		t.Errorf("the JSON view is %s, want null for what is not finite", view)
+		t.Errorf("the JSON view is %s, want null for numbers that are not finite", view)
 	}
 
 	before := b.sim.Stats().Operations["optim_step"]

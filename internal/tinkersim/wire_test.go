@@ -185,7 +185,7 @@ func sameJSON(t *testing.T, want, got string) {
 	t.Helper()
 	var w, g any
 	if err := json.Unmarshal([]byte(want), &w); err != nil {
-		t.Fatalf("decoding what is wanted: %v in %s", err, want)
+		t.Fatalf("decoding the wanted value: %v in %s", err, want)
 	}
 	if err := json.Unmarshal([]byte(got), &g); err != nil {
 		t.Fatalf("decoding what came: %v in %s", err, got)

@@ -60,7 +60,7 @@ func TestMergeOfLongPieces(t *testing.T) {
 func TestEncodeOfBrokenUTF8(t *testing.T) {
 	tokens := load(t, golden+"qwen3")
 	if diff := cmp.Diff(tokens.Encode("a\ufffdb\ufffd"), tokens.Encode("a\xe2\x82b\xff")); diff != "" {
-		t.Errorf("broken UTF-8 is not encoded as what it is decoded to (-want +got):\n%s", diff)
+		t.Errorf("broken UTF-8 and its decoded form are encoded differently (-want +got):\n%s", diff)
 	}
 }
 

@@ -50,7 +50,7 @@ func TestByteLevelEncode(t *testing.T) {
 				t.Errorf("Encode (-want +got):\n%s", diff)
 			}
 			if text, err := tokens.Decode(got); err != nil || text != tc.text {
-				t.Errorf("Decode gives %q, %v, want the text back", text, err)
+				t.Errorf("Decode = %q, %v, want the text back", text, err)
 			}
 		})
 	}

@@ -222,7 +222,7 @@ func checkResult(t *testing.T, results *json.Decoder, name string, stderr *tail)
 		t.Fatalf("the runner ended: %v\n%s", err, stderr)
 	}
 	if r.Check != name {
-		t.Fatalf("the result is that of %q", r.Check)
+		t.Fatalf("the result belongs to the check %q", r.Check)
 	}
 	if r.Error != "" {
 		t.Errorf("after %.1f s: %s", r.Seconds, r.Error)

@@ -88,13 +88,13 @@ func TestMiniSWEAgentRepositories(t *testing.T) {
 			}
 			tests := "import " + row.Module + "\n" + strings.Join(row.Tests, "\n")
 			if run(python, "-m", "unittest") != nil || run(python, "-c", tests) == nil {
-				t.Error("the repository fails its own tests, or passes those of the row")
+				t.Error("the repository fails its own tests, or passes the tests of the row")
 			}
 			if err := run("sh", "-c", row.command()); err != nil {
 				t.Errorf("the answer's command: %v", err)
 			}
 			if run(python, "-m", "unittest") != nil || run(python, "-c", tests) != nil {
-				t.Error("the repaired repository fails its own tests, or those of the row")
+				t.Error("the repaired repository fails its own tests, or the tests of the row")
 			}
 		})
 	}

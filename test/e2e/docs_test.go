@@ -25,7 +25,7 @@ func TestOwnData(t *testing.T) {
 	prepare(t, namespace)
 	commands := commandsOf(t, "docs/data.md", "## From an empty cluster to training on a file of your own")
 	if len(commands) < 7 || !strings.HasPrefix(commands[0], "make demo\n") {
-		t.Fatalf("docs/data.md has %d blocks of commands, of which the first is to be `make demo`:\n%s", len(commands),
+		t.Fatalf("docs/data.md has %d blocks of commands, want `make demo` first:\n%s", len(commands),
 			strings.Join(commands, "\n---\n"))
 	}
 	wantSample(t, commands)

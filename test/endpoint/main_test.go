@@ -52,7 +52,7 @@ func TestRunWithMissingFlags(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			if err := run(t.Context(), tc.args, tc.key, &strings.Builder{}); err == nil || !strings.Contains(err.Error(),
 				tc.says) {
-				t.Errorf("run gives %v, want %s in it", err, tc.says)
+				t.Errorf("run = %v, want %s in it", err, tc.says)
 			}
 		})
 	}

@@ -181,7 +181,7 @@ func step(t *testing.T, episode environment.Episode, arguments string) environme
 func testCalls(t *testing.T, address string) {
 	session := open(t, ors.Options{BaseURL: address, Environment: "SUMS"})
 	if got := call(t, session, "sumbit", "{}"); !got.Invalid || !strings.Contains(got.Text, "not a valid tool") {
-		t.Errorf("a call of an unknown tool gives %+v", got)
+		t.Errorf("a call of an unknown tool: %+v", got)
 	}
 	numbers := make([]string, 5000)
 	for i := range numbers {
@@ -235,7 +235,7 @@ func testReconnect(t *testing.T, address string) {
 		t.Errorf("Call = %+v, want the first call's result after two reconnects", got)
 	}
 	if got := call(t, session, "slow", "{}"); got.Text != "call 2" {
-		t.Errorf("the next call gives %q: the tool ran more than once before", got.Text)
+		t.Errorf("the next call: %q: the tool ran more than once before", got.Text)
 	}
 }
 
@@ -318,10 +318,10 @@ func TestToolset(t *testing.T) {
 		}
 	}
 	if got := call(t, session, "todo_write", `{"todos": []}`); got.Invalid || got.Done {
-		t.Errorf("a call of the toolset gives %+v", got)
+		t.Errorf("a call of the toolset: %+v", got)
 	}
 	if got := call(t, session, "done", ""); !got.Done {
-		t.Errorf("a call of the environment's own tool gives %+v", got)
+		t.Errorf("a call of the environment's own tool: %+v", got)
 	}
 	refused := map[string]ors.Options{
 		"unknown toolset 'clj'": {BaseURL: address, Environment: "tooled", Toolset: "clj"},

@@ -215,7 +215,7 @@ func compareTemplates(t *testing.T, seed uint64, questions func(yield func(templ
 			}
 		}
 	})
-	t.Logf("MODELS_SEED=%d: %d differences in %d renderings, of which jinja2 refuses %d; %d more print an address", seed,
+	t.Logf("MODELS_SEED=%d: %d differences in %d renderings; jinja2 refuses %d of them; %d more print an address", seed,
 		wrong, compared, compared-texts, skipped)
 }
 

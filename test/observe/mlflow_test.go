@@ -147,7 +147,7 @@ func checkRecord(t *testing.T, address string) {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff(string(want), got); diff != "" {
-		t.Errorf("what the package sends (-record +now):\n%s", diff)
+		t.Errorf("requests of the package (-record +now):\n%s", diff)
 	}
 }
 
@@ -209,7 +209,7 @@ func checkAttempts(t *testing.T, address string) {
 		}
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("what the server has (-want +got):\n%s", diff)
+		t.Errorf("records of the server (-want +got):\n%s", diff)
 	}
 }
 
@@ -256,7 +256,7 @@ func TestMLflowRefusesAPassword(t *testing.T) {
 			BaseURL: address, Experiment: "e", RunName: "r", Username: "admin", KeyFile: key,
 		}}, learner.Run{UID: "u"}, nil)[0].Open(t.Context())
 		if (err != nil) != refused || refused && !strings.Contains(err.Error(), "passwordSecretKeyRef") {
-			t.Errorf("with the password %s, Open gives %v", password, err)
+			t.Errorf("with the password %s, Open = %v", password, err)
 		}
 	}
 }

@@ -41,6 +41,6 @@ func TestOpenRewardRecord(t *testing.T) {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff(string(want), got); diff != "" {
-		t.Errorf("what the package sends (-record +now):\n%s", diff)
+		t.Errorf("requests of the package (-record +now):\n%s", diff)
 	}
 }

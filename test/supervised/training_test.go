@@ -147,7 +147,7 @@ func compareResults(t *testing.T, version, url string, got, want result) {
 	}
 	for name, data := range wantFiles {
 		if !bytes.Equal(gotFiles[name], data) {
-			t.Errorf("%s of the weights differs from that of tinker-cookbook %s", name, version)
+			t.Errorf("%s of the weights differs from tinker-cookbook %s", name, version)
 		}
 	}
 }

@@ -148,6 +148,6 @@ func TestAgentsSurviveTheManager(t *testing.T) {
 		t.Errorf("the usage (-undisturbed +got):\n%s", diff)
 	}
 	if posted.Load() < 2 {
-		t.Errorf("the learner answered %d heartbeats, want those of several managers", posted.Load())
+		t.Errorf("the learner answered %d heartbeats, want the heartbeats of several managers", posted.Load())
 	}
 }

@@ -146,7 +146,7 @@ func TestAveragedGradientsAreCompensated(t *testing.T) {
 			averaged := trainAt(t, dialect.NameSkyRL, false, alg, steps)
 			change := furthest(initial, summed)
 			if got, bound := furthest(summed, compensated), 64*epsilon32*change; got > bound {
-				t.Errorf("weights differ by %g from those of a server that sums, more than by rounding, which is %g", got, bound)
+				t.Errorf("weights differ by %g from a server's that sums, want at most %g, by rounding", got, bound)
 			}
 			if got := furthest(summed, averaged); got < change/10 {
 				t.Errorf("without compensation weights differ by %g of a change of %g, so that the test shows nothing", got, change)
@@ -186,7 +186,7 @@ func TestRunAtAveragingServer(t *testing.T) {
 		t.Errorf("without compensation weights differ by %g, so that the test shows nothing", uncompensated)
 	}
 	if got, bound := furthest(summed, run(dialect.NameSkyRL, ignored)), 64*epsilon32*uncompensated; got > bound {
-		t.Errorf("weights differ by %g from those of a server that sums, more than by rounding, which is %g", got, bound)
+		t.Errorf("weights differ by %g from a server's that sums, want at most %g, by rounding", got, bound)
 	}
 }
 

@@ -139,7 +139,7 @@ func (b *brokered) checkUsage(verdict contract.Verdict) {
 		b.t.Errorf("the broker counted %d tokens of the run, and the run %d", counted, all)
 	}
 	if b.probes() == 0 {
-		b.t.Error("what the check used is not counted")
+		b.t.Error("the usage of the check is not counted")
 	}
 }
 

@@ -71,7 +71,7 @@ func TestCapabilityCheckDoesNotChangeWeights(t *testing.T) {
 	w.checkSame(verdict)
 	// The run's own model, and two that check the optimizer.
 	if further := w.models() - probed; further != 3 {
-		t.Errorf("the second attempt made %d models, want 3: it checked what was known", further)
+		t.Errorf("the second attempt made %d models, want 3: it checked known features", further)
 	}
 	if c := verdict.Progress.Capabilities; len(c.Ignored)+len(c.Unsupported) > 0 || !slices.Contains(c.Supported,
 		"adam.beta1") {
@@ -160,7 +160,7 @@ func TestSharedCheckOfChangedEndpoint(t *testing.T) {
 	reported := verdict.Progress.Capabilities
 	if reported.SharedFrom == nil || !slices.Contains(reported.Ignored, contract.CapabilityGradientSum) ||
 		!slices.Equal(reported.Unsupported, found.Unsupported) {
-		t.Errorf("the run reports %+v, want what a run finds alone, which is %+v", reported, found)
+		t.Errorf("the run reports %+v, want the findings of a run alone, %+v", reported, found)
 	}
 	if got := w.weights(verdict); got != weights {
 		t.Errorf("final adapter is %s, and %s of a run that checked alone", got, weights)
@@ -220,7 +220,7 @@ func TestEndpointWithoutOptimizerRestore(t *testing.T) {
 			t.Error("the resumed attempt does not report that Adam began anew")
 		}
 		if got := w.weights(verdict); got == baseline(t).adapter {
-			t.Errorf("the weights %s are those of a run with its optimizer: nothing was forgotten", got)
+			t.Errorf("the weights %s are the weights of a run with its optimizer: nothing was forgotten", got)
 		}
 		w.checkMetrics()
 	})

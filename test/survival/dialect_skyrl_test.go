@@ -183,7 +183,7 @@ func TestResumeWithoutListing(t *testing.T) {
 			t.Errorf("resumed from step %d, want 2", verdict.Progress.FromStep)
 		}
 		if n := w.sim.Stats().Calls["unload_model"]; n < 2 {
-			t.Errorf("%d models were unloaded, want that of the first attempt, too: it holds memory of the server", n)
+			t.Errorf("%d models were unloaded, want also the model of the first attempt: it holds memory of the server", n)
 		}
 	})
 	t.Run("from the status", func(t *testing.T) {

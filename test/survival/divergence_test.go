@@ -110,7 +110,7 @@ func TestInvalidGroupsOfASoundPolicy(t *testing.T) {
 	verdict := w.waitFor(w.startLearner(1, nil), contract.CauseDataRejected)
 	if verdict.Reason != problem.Untrainable || !strings.Contains(verdict.Message, "have no valid tokens") ||
 		verdict.Progress.Step != 2 {
-		t.Errorf("the run ended at step %d with %q: %s; want step 2 and what is wrong with the groups", verdict.Progress.Step,
+		t.Errorf("the run ended at step %d with %q: %s; want step 2 and the fault of the groups", verdict.Progress.Step,
 			verdict.Reason, verdict.Message)
 	}
 }

@@ -129,7 +129,7 @@ func evaluateEvery(t *testing.T, every, tasks int64, share float64,
 	}})
 	verdict := w.waitFor(w.startLearner(1, inOrder(all...)), contract.CauseCompleted)
 	if got := *verdict.Progress.EvaluatedStep; got != 2*every {
-		t.Errorf("the newest evaluation is that of step %d, want %d", got, 2*every)
+		t.Errorf("the newest evaluation is of step %d, want %d", got, 2*every)
 	}
 	return w.weights(verdict), verdict.Progress.Lineage
 }

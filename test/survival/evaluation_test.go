@@ -165,7 +165,7 @@ func TestEvaluationAfterDeath(t *testing.T) {
 		}
 	}
 	if verdict.Progress.Usage.SampledTokens == 0 || verdict.Progress.Usage.TrainedTokens != 0 {
-		t.Errorf("the usage is %+v, want that of sampling alone", verdict.Progress.Usage)
+		t.Errorf("the usage is %+v, want only the usage of sampling", verdict.Progress.Usage)
 	}
 
 	w := newFixture(t, change)

@@ -62,7 +62,7 @@ func TestWorkersAndManagerOfAnotherRunFenceNobody(t *testing.T) {
 		}
 		ctx, cancel := context.WithTimeout(t.Context(), patience)
 		if err := client.Run(ctx, foreign); !errors.Is(err, tc.want) {
-			t.Errorf("%s of another run gives %v, want %v", name, err, tc.want)
+			t.Errorf("%s of another run: %v, want %v", name, err, tc.want)
 		}
 		cancel()
 		_ = client.Close()

@@ -58,7 +58,7 @@ func TestHostedSolverJudge(t *testing.T) {
 	// All trajectories of a role in the episodes of a task are compared with each other.
 	if roles := file.Fixed.Environments[0].Definition.Roles(); len(roles) != 2 ||
 		file.Fixed.Algorithm.Grouping != algorithm.GroupingTrajectory {
-		t.Errorf("the roles are %v with grouping %q, want two, of which trajectories are grouped", roles,
+		t.Errorf("the roles are %v with grouping %q, want two with grouped trajectories", roles,
 			file.Fixed.Algorithm.Grouping)
 	}
 }
@@ -146,7 +146,7 @@ func TestHostedOpenReward(t *testing.T) {
 	}}
 	pins := s.PinsOf(t, builder, func(d *contract.Definition) {
 		if d.ORS.URL != "https://sessions.openreward.ai" {
-			t.Errorf("sessions are those of %s, want the hosted service's", d.ORS.URL)
+			t.Errorf("sessions are at %s, want the hosted service", d.ORS.URL)
 		}
 		d.ORS.URL = server.URL
 	})

@@ -95,7 +95,7 @@ func TestChatJudgeOutage(t *testing.T) {
 			for _, want := range []string{server.URL, "grader", "503", "the model is being loaded",
 				"correct the judge's baseURL"} {
 				if !strings.Contains(blocked, want) {
-					t.Errorf("the run waits for %q, which does not name %q", blocked, want)
+					t.Errorf("the run waits for %q, which lacks %q", blocked, want)
 				}
 			}
 			judge.down.Store(false)

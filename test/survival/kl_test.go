@@ -39,7 +39,7 @@ func TestKLPenalty(t *testing.T) {
 	undisturbed.startRolloutWorker("w0")
 	want := undisturbed.outcome(undisturbed.waitFor(undisturbed.startLearner(1, nil), contract.CauseCompleted))
 	if want.adapter == without.adapter {
-		t.Errorf("the weights are those of a run without a penalty: got %v for both", want.adapter)
+		t.Errorf("the weights equal the weights of a run without a penalty: got %v for both", want.adapter)
 	}
 	checkPenaltyMetrics(t, want.metrics)
 	// The first step has the same samples as without a penalty. The tokens of the reference count apart.

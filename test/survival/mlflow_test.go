@@ -59,6 +59,6 @@ func TestMLflowAfterLearnerDeath(t *testing.T) {
 		}
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("what the service has (-metrics.jsonl +service):\n%s", diff)
+		t.Errorf("metrics of the service (-metrics.jsonl +service):\n%s", diff)
 	}
 }

@@ -152,7 +152,7 @@ func TestReplyThatEndsItsWorker(t *testing.T) {
 	undisturbed.startRolloutWorker("w0")
 	if got := undisturbed.weights(undisturbed.waitFor(undisturbed.startLearner(1, nil),
 		contract.CauseCompleted)); got == want {
-		t.Fatalf("the weights are those of a run without the fault: the member makes no difference: got %v for both",
+		t.Fatalf("the weights equal the weights of a run without the fault: the member makes no difference: got %v for both",
 			got)
 	}
 

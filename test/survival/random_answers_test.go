@@ -98,7 +98,7 @@ func TestRandomAnswers(t *testing.T) {
 			})
 		}
 	})
-	t.Logf("%d draws of the seed %d, %d of which met a call; the usage of %d of these runs is the bill to the token",
+	t.Logf("%d draws of the seed %d; %d met a call; the usage of %d of these runs is the bill to the token",
 		next.Load()-streams, seed, given.Load(), exact.Load())
 	if exact.Load() == 0 && only < 0 {
 		t.Errorf("%d of %d runs with a wrong answer agree with the bill to the token, want some", exact.Load(), given.Load())

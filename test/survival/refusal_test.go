@@ -127,7 +127,7 @@ func TestGroupWithoutDataIsNotRejected(t *testing.T) {
 		w.waitFor(w.startLearner(1, nil), contract.CauseCompleted)
 		outcomes := w.outcomes()
 		if outcomes[bad] != rl.InvalidTokens.String() || outcomes[empty] != rl.Usable.String() {
-			t.Errorf("the bad group is %s and that without data in slot %d %s", outcomes[bad], empty, outcomes[empty])
+			t.Errorf("the bad group is %s, and the group without data in slot %d is %s", outcomes[bad], empty, outcomes[empty])
 		}
 	}
 }

@@ -165,7 +165,7 @@ func TestResumeFromIsRefused(t *testing.T) {
 					tc.want)
 			}
 			if len(verdict.Message) > 256 {
-				t.Errorf("the message has %d bytes, of which an attempt shows 256", len(verdict.Message))
+				t.Errorf("the message has %d bytes, and an attempt shows 256", len(verdict.Message))
 			}
 			if verdict.Progress.Step != 0 || len(verdict.Progress.Checkpoints) > 0 {
 				t.Errorf("the attempt reports step %d and checkpoints %v", verdict.Progress.Step, verdict.Progress.Checkpoints)

@@ -48,7 +48,7 @@ func TestRoles(t *testing.T) {
 			want := undisturbed.record()
 			undisturbed.checkMetrics()
 			if other, loaded := weights.LoadOrStore(want.Weights, grouping); loaded {
-				t.Errorf("the weights are those of grouping %q", other)
+				t.Errorf("the weights equal the weights of grouping %q", other)
 			}
 			if steps := len(want.Rows); len(want.Passes) != 2*steps {
 				t.Errorf("%d passes in %d steps, want one for each role", len(want.Passes), steps)

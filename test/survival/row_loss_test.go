@@ -64,7 +64,7 @@ func TestResumeWithoutSomeRows(t *testing.T) {
 			w.result(0)
 			w.result(steps)
 			if verdict.Progress.Usage.SampledTokens == 0 || verdict.Progress.TrainingSeconds == 0 {
-				t.Errorf("usage is %+v in %v s, want what the other rows record",
+				t.Errorf("usage is %+v in %v s, want the usage that the other rows record",
 					verdict.Progress.Usage, verdict.Progress.TrainingSeconds)
 			}
 		})

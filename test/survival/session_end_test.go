@@ -23,7 +23,7 @@ func TestSessionsAreFinishedOnceTheRunIs(t *testing.T) {
 	}
 	w.checkSame(w.waitFor(w.startLearner(2, nil), contract.CauseCompleted))
 	if n := w.sim.Stats().Calls["finish_session"]; n != 3 {
-		t.Errorf("%d sessions are finished, want 3: those of the models, of the samples, and of the optimizer's check", n)
+		t.Errorf("%d sessions are finished, want 3: of the models, of the samples, and of the optimizer's check", n)
 	}
 }
 

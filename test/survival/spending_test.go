@@ -94,10 +94,10 @@ func TestSpendingAgreesWithTheBill(t *testing.T) {
 			})
 		}
 	})
-	t.Logf("%d faults in %d runs: what was sampled had to agree in %d, and what was trained in %d", drawn.Load(),
+	t.Logf("%d faults in %d runs: sampled tokens had to agree in %d, and trained tokens in %d", drawn.Load(),
 		runs.Load(), sampled.Load(), trained.Load())
 	if 2*sampled.Load() < runs.Load() || 2*trained.Load() < runs.Load() {
-		t.Errorf("of %d runs %d had to agree in what was sampled, and %d in what was trained, want half of them", runs.Load(),
+		t.Errorf("of %d runs %d had to agree in sampled tokens, and %d in trained tokens, want half of them", runs.Load(),
 			sampled.Load(), trained.Load())
 	}
 }

@@ -62,7 +62,7 @@ func TestSupervisedWeightsAreThoseOfAPlainLoop(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got := w.archive(saved.Path); got != want.adapter {
-		t.Errorf("the adapter of a plain loop is %s, and that of a run %s", got, want.adapter)
+		t.Errorf("the adapter of a plain loop is %s, and the adapter of a run %s", got, want.adapter)
 	}
 }
 

@@ -61,7 +61,7 @@ func (w *fixture) checkTensorBoard() {
 	}
 	got, cut := w.eventFiles()
 	if diff := cmp.Diff(want, got); diff != "" || len(cut) > 0 {
-		w.t.Errorf("the event files, of which %q are cut (-metrics.jsonl +files):\n%s", cut, diff)
+		w.t.Errorf("the event files, with the cut ones %q (-metrics.jsonl +files):\n%s", cut, diff)
 	}
 }
 

@@ -28,7 +28,7 @@ func TestTimesIncludeTheCommit(t *testing.T) {
 		parts := row.Metrics["time/sampling"] + row.Metrics["time/train_step"] + row.Metrics["time/save_sampler"] + saved
 		own := row.Metrics[contract.MetricStepSeconds]
 		if own < parts || saved <= 0 {
-			t.Errorf("step %d took %.2f s, its parts %.2f s, of which the save %.2f s", row.Step, own, parts, saved)
+			t.Errorf("step %d took %.2f s, its parts %.2f s, including the save with %.2f s", row.Step, own, parts, saved)
 		}
 		// The save occupies the model: the rest of its time after the next batch is decided belongs to the next step, which
 		// prepares its operations and trains.

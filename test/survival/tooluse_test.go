@@ -40,7 +40,7 @@ func qwenTokenizer(t testing.TB) []byte {
 	if dir := os.Getenv("TOKENIZERS_DIR"); dir != "" {
 		path = filepath.Join(dir, "qwen3", "tokenizer.json.gz")
 	}
-	t.Logf("the vocabulary is that of %s", path)
+	t.Logf("the vocabulary is from %s", path)
 	zipped, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)
@@ -178,7 +178,7 @@ func TestToolUse(t *testing.T) {
 	}
 	for step, segments := range w.environmentMetric("segments_per_episode") {
 		if segments != 1 {
-			t.Errorf("step %d has %v segments per episode, want 1: what was sampled stays as it was", step, segments)
+			t.Errorf("step %d has %v segments per episode, want 1: sampled tokens stay as they were", step, segments)
 		}
 	}
 	for _, name := range []string{"tool_calls", "tool_errors", "parse_errors", "turns_per_episode", "correct", "no_answer",

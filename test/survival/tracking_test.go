@@ -54,7 +54,7 @@ func (w *fixture) checkTracked(server *wandbtest.Server) {
 		got = append(got, values)
 	}
 	if diff := cmp.Diff(w.metrics(), got); diff != "" {
-		w.t.Errorf("what the service has (-metrics.jsonl +service):\n%s", diff)
+		w.t.Errorf("metrics of the service (-metrics.jsonl +service):\n%s", diff)
 	}
 }
 

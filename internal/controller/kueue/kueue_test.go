@@ -62,7 +62,7 @@ func TestName(t *testing.T) {
 		strings.Repeat("a", 200): "trainingrun-" + strings.Repeat("a", 200) + "-aa3ba",
 	} {
 		if got := Name(newRun(func(run *v1alpha1.TrainingRun) { run.Name = name })); got != want {
-			t.Errorf("Name gives %q, want %q", got, want)
+			t.Errorf("Name = %q, want %q", got, want)
 		}
 	}
 }
@@ -152,10 +152,10 @@ func TestDecide(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			state := State{Managed: !tc.unmanaged, Version: Versions[0], Workload: tc.workload}.With(run, sets)
 			if got := state.Decide(tc.facts); got != tc.want {
-				t.Errorf("Decide gives %d, want %d", got, tc.want)
+				t.Errorf("Decide = %d, want %d", got, tc.want)
 			}
 			if got := state.Stops(); got != tc.stops {
-				t.Errorf("Stops gives %t, want %t", got, tc.stops)
+				t.Errorf("Stops = %t, want %t", got, tc.stops)
 			}
 		})
 	}
@@ -190,7 +190,7 @@ func TestWhy(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			got := tc.state.Why()
 			if got.Code != tc.code || !strings.Contains(got.Evidence, tc.says) || got.NeedsAction() != tc.action {
-				t.Errorf("Why gives %+v, want %s that says %q", got, tc.code, tc.says)
+				t.Errorf("Why = %+v, want %s that says %q", got, tc.code, tc.says)
 			}
 		})
 	}
@@ -230,7 +230,7 @@ func TestReady(t *testing.T) {
 		next, changed := w.Ready(now, step.ready)
 		c := meta.FindStatusCondition(next.Conditions, conditionPodsReady)
 		if changed != step.changed || c.Reason != step.reason || (c.Status == metav1.ConditionTrue) != step.ready {
-			t.Errorf("Ready(%t) gives %s %s, changed %t; want %s, changed %t", step.ready, c.Status, c.Reason, changed,
+			t.Errorf("Ready(%t) = %s %s, changed %t; want %s, changed %t", step.ready, c.Status, c.Reason, changed,
 				step.reason, step.changed)
 		}
 		w.Status = next
@@ -273,7 +273,7 @@ func TestPlacement(t *testing.T) {
 	}
 	clash := corev1.PodTemplateSpec{Spec: corev1.PodSpec{NodeSelector: map[string]string{"pool": "own"}}}
 	if err := p.Apply(&clash); err == nil || !strings.Contains(err.Error(), `pool is "own" and is to be "spot"`) {
-		t.Errorf("Apply gives %v to a template with another node selector, want both values", err)
+		t.Errorf("Apply to a template with another node selector = %v, want both values", err)
 	}
 	if p, err = w.Placement(WorkersSet, flavors); err != nil || p.NodeSelector != nil || p.Annotations != nil {
 		t.Errorf("the placement of the workers is %+v, %v, want labels alone", p, err)
@@ -286,7 +286,7 @@ func TestWorkers(t *testing.T) {
 	w.Status.Admission = &Admission{PodSetAssignments: []PodSetAssignment{{Name: WorkersSet, Count: new(int32(3))}}}
 	for want, state := range map[int32]State{5: {}, 3: {Managed: true, Workload: w}} {
 		if got := state.Workers(run); got != want {
-			t.Errorf("Workers gives %d, want %d", got, want)
+			t.Errorf("Workers = %d, want %d", got, want)
 		}
 	}
 }

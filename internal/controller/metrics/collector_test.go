@@ -191,6 +191,6 @@ func TestDashboardNamesMetrics(t *testing.T) {
 		}
 	}
 	if !named[prefix+"endpoint_budget_used_usd"] || !named[prefix+"endpoint_budget_usd"] {
-		t.Error("the dashboard does not show budgets beside what is used of them")
+		t.Error("the dashboard does not show budgets beside their usage")
 	}
 }

@@ -167,7 +167,7 @@ func TestTrack(t *testing.T) {
 		countEvents(p)
 		a, b := s.count("a"), s.count("b")
 		if b != 2 || s.asked["b"][1].Attempt != 2 {
-			t.Errorf("what is to be said anew was not said at once: %v", s.asked["b"])
+			t.Errorf("the changed request was not sent at once: %v", s.asked["b"])
 		}
 		if p.Latest("a").Reply != nil {
 			t.Error("the reply of a learner that was deleted is kept")
@@ -326,7 +326,7 @@ func TestReplyIsKeptBounded(t *testing.T) {
 		synctest.Wait()
 		got := p.Latest("a")
 		if got.Reply == nil || len(got.Reply.Records) != contract.MaxRecords || got.Excess != "128 records of 256" {
-			t.Errorf("%d records are kept, and what is left out is %q", len(got.Reply.Records), got.Excess)
+			t.Errorf("%d records are kept, and the omitted part is %q", len(got.Reply.Records), got.Excess)
 		}
 	})
 }

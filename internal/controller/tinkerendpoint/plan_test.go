@@ -103,7 +103,7 @@ func TestSettings(t *testing.T) {
 	}
 	again, _ := planned(t, of, seen)
 	if string(again.settings) != string(p.settings) {
-		t.Errorf("the same cluster gives other settings: the broker would read them anew for ever: got %v, want %v",
+		t.Errorf("the settings of the same cluster differ: the broker would read them anew for ever: got %v, want %v",
 			string(again.settings), string(p.settings))
 	}
 }

@@ -50,7 +50,7 @@ func TestOldUsageIsDeletedOnceADay(t *testing.T) {
 		slices.Sort(names)
 		slices.Sort(want)
 		if diff := cmp.Diff(want, names); diff != "" {
-			t.Errorf("what is left (-want +got):\n%s", diff)
+			t.Errorf("remaining objects (-want +got):\n%s", diff)
 		}
 	}
 	oldest, others := daysAgo("prod", endpoint.UsageDays-1), daysAgo("prod-usage", 2000)

@@ -199,14 +199,14 @@ def answer():
 `
 	tests := fmt.Sprintf(`{"fn_name": "find", "inputs": ["1"], "outputs": ["%s"]}`, secret)
 	if got := grade(t, g, rowOf(tests), code(look+"def find(given): return answer()")); got.Reward != 0 {
-		t.Errorf("a call has found what is expected: %+v", got)
+		t.Errorf("a call has found the expected output: %+v", got)
 	}
 	tests = fmt.Sprintf(`[{"input": "1", "output": "%s"}]`, secret)
 	if got := grade(t, g, rowOf(tests), code(look+"print(answer())")); got.Reward != 0 {
-		t.Errorf("a script has found what is expected: %+v", got)
+		t.Errorf("a script has found the expected output: %+v", got)
 	}
 	tests = fmt.Sprintf(`[{"input": "%s", "output": "%s"}]`, secret, secret)
 	if got := grade(t, g, rowOf(tests), code(look+"given = input()\nprint(answer())")); got.Reward != 1 {
-		t.Errorf("a script has not found what it was given: %+v", got)
+		t.Errorf("a script has not found its own input: %+v", got)
 	}
 }

@@ -136,6 +136,6 @@ func TestTableOfGeneratedRows(t *testing.T) {
 	}
 	got, err := table.Row(t.Context(), "few", 0)
 	if err != nil || got.Prompt != want.Prompt+" Be brief." || got.Answer != want.Answer {
-		t.Errorf("Row = %+v, %v, want that of %+v", got, err, want)
+		t.Errorf("Row = %+v, %v, want the row of %+v", got, err, want)
 	}
 }

@@ -160,7 +160,7 @@ func TestSlowToolsWithoutStreams(t *testing.T) {
 				t.Errorf("the call took %v", took)
 			}
 			if want == nil && err != nil {
-				t.Errorf("a tool of %v gives %v", pause, err)
+				t.Errorf("a tool that takes %v: %v", pause, err)
 			}
 			if want != nil {
 				expectFault(t, err, want.Error())

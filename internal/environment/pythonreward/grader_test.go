@@ -164,7 +164,7 @@ def reward(row, reply):
 		`}]] ` +
 		`(raise ValueError(__import__("json").dumps(seen)))`
 	if diff := gocmp.Diff(want, fmt.Sprint(err)); diff != "" {
-		t.Errorf("what a function is given (-want +got):\n%s", diff)
+		t.Errorf("arguments of a function (-want +got):\n%s", diff)
 	}
 }
 

@@ -165,7 +165,7 @@ func TestGradePerRubric(t *testing.T) {
 	got, err := g.Grade(t.Context(), rowOf("red", "fruit", "round", "sweet"), reply)
 	if want := 2.0 / 3; err != nil || got.Reward != want || got.Metrics[MetricCoverage] != 0.75 ||
 		got.Metrics[MetricCalls] != 5 || got.Metrics[MetricErrors] != 2 {
-		t.Errorf("Grade = %+v, %v, want the reward %v, a coverage of 0.75, and 5 calls of which 2 failed", got, err, want)
+		t.Errorf("Grade = %+v, %v, want the reward %v, a coverage of 0.75, and 5 calls with 2 failures", got, err, want)
 	}
 	g, _ = grader(t, judge, Options{Scoring: settings.ScorePerRubric, MinCoverage: 0.75})
 	if _, err := g.Grade(t.Context(), rowOf("red", "fruit", "round", "sweet"), reply); err != nil {
@@ -258,7 +258,7 @@ func TestGradeEndsWithItsContext(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
 		if _, err := g.Grade(ctx, rowOf("a"), reply); !errors.Is(err, context.Canceled) {
-			t.Errorf("%s: err = %v, want that of the context", scoring, err)
+			t.Errorf("%s: err = %v, want the context's error", scoring, err)
 		}
 	}
 }

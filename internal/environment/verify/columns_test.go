@@ -45,10 +45,10 @@ func TestExpressionChecksRows(t *testing.T) {
 	var fault *environment.Fault
 	if !errors.As(err, &fault) || !fault.Permanent || !strings.Contains(err.Error(), `reads row.totl, and the row has no `+
 		`column "totl"; its columns are `) || !strings.Contains(err.Error(), "did you mean row.total?") {
-		t.Errorf("a row without the column gives %v", err)
+		t.Errorf("a row without the column: %v", err)
 	}
 	if err := e.CheckRow(dataset.Row{Fields: map[string]any{"totl": nil}}); err != nil {
-		t.Errorf("a row with the column gives %v", err)
+		t.Errorf("a row with the column: %v", err)
 	}
 }
 

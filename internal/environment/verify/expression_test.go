@@ -114,7 +114,7 @@ func TestExpressionEndsWithItsContext(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	if _, err := grader.Grade(ctx, answer("1"), says(strings.Repeat("7 ", 2000))); !errors.Is(err, context.Canceled) {
-		t.Errorf("Grade: err = %v, want that of the context", err)
+		t.Errorf("Grade: err = %v, want the context's error", err)
 	}
 }
 
@@ -156,7 +156,7 @@ func FuzzGraders(f *testing.F) {
 		for _, grader := range graders {
 			score, err := grader.Grade(t.Context(), answer(solution), says(text))
 			if err == nil && score.Reward != 0 && score.Reward != 1 {
-				t.Errorf("%T gives %v", grader, score.Reward)
+				t.Errorf("%T: the reward is %v", grader, score.Reward)
 			}
 			right, wrong, err := Answers(grader, answer(solution))
 			if err != nil {
@@ -201,14 +201,14 @@ func TestDocumentedExpressions(t *testing.T) {
 			reply.Usage.Turns = 1
 			score, err := expression.Grade(t.Context(), row, reply)
 			if err != nil || score.Reward < 0 || score.Reward > 1 {
-				t.Errorf("%s gives %v for %q: %v", example[1], score.Reward, reply.Message.Content, err)
+				t.Errorf("%s: the reward is %v for %q: %v", example[1], score.Reward, reply.Message.Content, err)
 			}
 		}
 		if strings.Contains(example[1], ".json()") {
 			continue // its reply is an object alone
 		}
 		if score, err := expression.Grade(t.Context(), row, right); err != nil || score.Reward != 1 {
-			t.Errorf("%s gives %v for the right reply (%v), want 1", example[1], score.Reward, err)
+			t.Errorf("%s: the reward is %v for the right reply (%v), want 1", example[1], score.Reward, err)
 		}
 	}
 	if len(examples) < 7 {

@@ -213,7 +213,7 @@ func TestSelfRefine(t *testing.T) {
 		t.Errorf("metrics (-want +got):\n%s", diff)
 	}
 	if _, _, metrics := play(t, env, [][]string{{"7"}, {"Good."}, {"7"}}); metrics["improved"] != 0 {
-		t.Errorf("improved is %v for a revision that earns what the draft does, want 0", metrics["improved"])
+		t.Errorf("improved is %v for a revision that earns the draft's reward, want 0", metrics["improved"])
 	}
 	last := prompts[2][0]
 	text := last.Messages[1].Content

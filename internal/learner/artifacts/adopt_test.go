@@ -51,17 +51,17 @@ func TestAdopt(t *testing.T) {
 			for range 2 { // as the next attempt does
 				spec, err := own.Adopt("former", "own")
 				if err != nil || string(spec) != "second" {
-					t.Fatalf("Adopt gives %q, %v, want the newest run file", spec, err)
+					t.Fatalf("Adopt = %q, %v, want the newest run file", spec, err)
 				}
 			}
 			if got, err := own.Row(rowAt("a1")); err != nil || got.Attempt != 7 {
-				t.Errorf("the run's own row was replaced by that of attempt %d (%v)", got.Attempt, err)
+				t.Errorf("the row of attempt %d replaced the run's own row (%v)", got.Attempt, err)
 			}
 			if got, err := own.Row(rowAt("a2")); err != nil || got.Version != rowAt("a2") {
 				t.Errorf("row 2 is %v (%v)", got.Version, err)
 			}
 			if got := own.Evaluations(); len(got) != 1 || got[0].Digest != "plan" {
-				t.Errorf("the evaluations are %v, want that of the former run", got)
+				t.Errorf("the evaluations are %v, want the evaluation of the former run", got)
 			}
 			if highest, err := former.HighestClaim(); err != nil || highest != adoptingAttempt {
 				t.Errorf("the highest claim of the former run is %d (%v), want %d", highest, err, adoptingAttempt)
@@ -74,7 +74,7 @@ func TestAdopt(t *testing.T) {
 				t.Errorf("another run adopts the former one, too: %v", err)
 			}
 			if spec, err := third.Adopt("unknown", "third"); spec != nil || err != nil {
-				t.Errorf("Adopt of an unknown run gives %q, %v, want nothing", spec, err)
+				t.Errorf("Adopt of an unknown run = %q, %v, want nothing", spec, err)
 			}
 		})
 	}

@@ -88,7 +88,7 @@ func TestChainNeedsOneFileForOldRows(t *testing.T) {
 				}
 			}
 			if len(got) != 100 || got[99] != "1 s1 10 0" {
-				t.Errorf("the chain has %d rows, the oldest of which is %q", len(got), got[len(got)-1])
+				t.Errorf("the chain has %d rows, and the oldest is %q", len(got), got[len(got)-1])
 			}
 			must(t, later.Rebuild(rowAt("a100"), noParent))
 			if diff := cmp.Diff(metrics, read(t, dir, metricsName)); diff != "" {

@@ -97,7 +97,7 @@ func TestJournalClaim(t *testing.T) {
 				Logger: slog.New(slog.DiscardHandler), Blocked: func(string) {}, Slow: time.Minute,
 			})
 			if err := j.Claim(t.Context()); !errors.Is(err, tc.want) {
-				t.Errorf("Claim gives %v, want %v", err, tc.want)
+				t.Errorf("Claim = %v, want %v", err, tc.want)
 			}
 		})
 	}
@@ -125,7 +125,7 @@ func TestLookForClaim(t *testing.T) {
 				giveUp(j)
 			}
 			if err := j.LookForClaim(t.Context()); !errors.Is(err, tc.want) {
-				t.Errorf("LookForClaim gives %v, want %v", err, tc.want)
+				t.Errorf("LookForClaim = %v, want %v", err, tc.want)
 			}
 			if reported := (*problems)[len(*problems)-1] != ""; reported != tc.down {
 				t.Errorf("problems are %q", *problems)
@@ -141,11 +141,11 @@ func TestAwaitClaims(t *testing.T) {
 	ctx, end := context.WithTimeout(t.Context(), 5*time.Millisecond)
 	defer end()
 	if err := j.AwaitClaims(ctx); !errors.Is(err, context.DeadlineExceeded) {
-		t.Errorf("AwaitClaims gives %v while the store is offline", err)
+		t.Errorf("AwaitClaims while the store is offline = %v", err)
 	}
 	time.AfterFunc(5*time.Millisecond, back)
 	if err := j.AwaitClaims(t.Context()); err != nil {
-		t.Errorf("AwaitClaims gives %v once the store answers", err)
+		t.Errorf("AwaitClaims once the store answers = %v", err)
 	}
 	if last := (*problems)[len(*problems)-1]; last != "" {
 		t.Errorf("the last problem is %q", last)
@@ -183,7 +183,7 @@ func TestWriteRows(t *testing.T) {
 				giveUp(j)
 			}
 			if err := j.WriteRowsOf(t.Context(), "path"); !errors.Is(err, tc.err) {
-				t.Errorf("WriteRowsOf gives %v, want %v", err, tc.err)
+				t.Errorf("WriteRowsOf = %v, want %v", err, tc.err)
 			}
 			back()
 			got := map[int64]string{}
@@ -329,7 +329,7 @@ func TestWithoutStore(t *testing.T) {
 		"WriteEvaluation": j.WriteEvaluation(t.Context(), Evaluation{}, nil),
 	} {
 		if err != nil {
-			t.Errorf("%s gives %v", name, err)
+			t.Errorf("%s: %v", name, err)
 		}
 	}
 	if _, err := j.Row(versionAt(1)); err == nil {
@@ -357,7 +357,7 @@ func TestSlowStore(t *testing.T) {
 			return nil
 		})
 		if err != nil || calls != 1 {
-			t.Errorf("a slow call gives %v after %d calls, want success after 1", err, calls)
+			t.Errorf("a slow call = %v after %d calls, want success after 1", err, calls)
 		}
 		if len(problems) < 2 || problems[0] != errSlow.Error() || problems[len(problems)-1] != "" {
 			t.Errorf("problems are %q, want %q and then none", problems, errSlow)
@@ -379,7 +379,7 @@ func TestGiveUpACallThatHangs(t *testing.T) {
 			return nil
 		})
 		if took := time.Since(began); !errors.Is(err, ErrUnanswered) || took != time.Minute {
-			t.Errorf("a call that hangs gives %v after %s, want %v after 1m0s", err, took, ErrUnanswered)
+			t.Errorf("a call that hangs = %v after %s, want %v after 1m0s", err, took, ErrUnanswered)
 		}
 	})
 }
@@ -396,7 +396,7 @@ func TestCallThatSucceedsCounts(t *testing.T) {
 			return nil
 		})
 		if err != nil {
-			t.Errorf("a call that has succeeded gives %v", err)
+			t.Errorf("a call that has succeeded = %v, want no error", err)
 		}
 	})
 }

@@ -66,7 +66,7 @@ func TestRefresh(t *testing.T) {
 		t.Errorf("evaluation (-want +got; %v):\n%s", err, diff)
 	}
 	if second.Session() != "s" || len(second.Workers()) != 1 {
-		t.Errorf("session %q and workers %q are those of the attempt before", second.Session(), second.Workers())
+		t.Errorf("session %q and workers %q are the former attempt's", second.Session(), second.Workers())
 	}
 }
 

@@ -36,7 +36,7 @@ func TestSpendingWhileTheStoreHangs(t *testing.T) {
 			select {
 			case err := <-result:
 				if !errors.Is(err, errSlow) && !errors.Is(err, context.Canceled) {
-					t.Errorf("WriteSpending gives %v, want %v or %v", err, errSlow, context.Canceled)
+					t.Errorf("WriteSpending = %v, want %v or %v", err, errSlow, context.Canceled)
 				}
 			case <-time.After(time.Minute):
 				t.Fatal("WriteSpending waits for a store that hangs")
@@ -56,7 +56,7 @@ func TestLateSpending(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := late(); err != nil {
-		t.Errorf("the late write gives %v", err)
+		t.Errorf("the late write = %v, want no error", err)
 	}
 	if got, ok := j.store.Spending(2); !ok || got.Own != spent(2).Own {
 		t.Errorf("the record is %+v (%t), want the newer one", got, ok)

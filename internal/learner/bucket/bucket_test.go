@@ -101,7 +101,7 @@ func TestCheckRefusesServers(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			err := open(t, buckettest.Start(t, tc.change).URL("")).Check(t.Context(), "check")
 			if err == nil || !strings.Contains(err.Error(), tc.want) || !strings.Contains(err.Error(), "artifacts.claimName") {
-				t.Errorf("Check gives %v, want the reason %q and the repair", err, tc.want)
+				t.Errorf("Check = %v, want the reason %q and the repair", err, tc.want)
 			}
 		})
 	}
@@ -135,12 +135,12 @@ func TestErrorsNameTheRepair(t *testing.T) {
 			b := open(t, tc.address)
 			first, second := b.Put(t.Context(), "x", nil), b.Put(t.Context(), "x", nil)
 			if first == nil || !strings.Contains(first.Error(), tc.want) {
-				t.Errorf("Put gives %v, want %q", first, tc.want)
+				t.Errorf("Put = %v, want %q", first, tc.want)
 			} else if first.Error() != second.Error() {
 				t.Errorf("one cause has two texts:\n%v\n%v", first, second)
 			}
 			if _, err := b.Get(t.Context(), "x"); err == nil || errors.Is(err, fs.ErrNotExist) {
-				t.Errorf("Get gives %v, which hides the cause", err)
+				t.Errorf("Get = %v, which hides the cause", err)
 			}
 		})
 	}

@@ -51,19 +51,19 @@ func TestErrorsOfGoogle(t *testing.T) {
 			buckettest.StartGoogle(t, tc.change)
 			b := open(t, buckettest.GoogleURL(tc.bucket, "p"))
 			if err := b.Put(t.Context(), "x", nil); err == nil || !strings.Contains(err.Error(), tc.want) {
-				t.Errorf("Put gives %v, want %q", err, tc.want)
+				t.Errorf("Put = %v, want %q", err, tc.want)
 			}
 			if err := b.Check(t.Context(), "x"); err == nil || !strings.Contains(err.Error(), tc.want) {
-				t.Errorf("Check gives %v, want %q", err, tc.want)
+				t.Errorf("Check = %v, want %q", err, tc.want)
 			}
 			if tc.change == nil {
 				return // Google's client reports the bucket's absence to writers and listings alone.
 			}
 			if _, err := b.Get(t.Context(), "x"); err == nil || errors.Is(err, fs.ErrNotExist) {
-				t.Errorf("Get gives %v, which hides the cause", err)
+				t.Errorf("Get = %v, which hides the cause", err)
 			}
 			if _, err := b.List(t.Context(), ""); err == nil {
-				t.Error("List gives no error")
+				t.Error("List = nil, want an error")
 			}
 		})
 	}
@@ -74,6 +74,6 @@ func TestKeysOfGoogle(t *testing.T) {
 	if _, err := bucket.Open(t.Context(), buckettest.GoogleURL("b", ""),
 		func(name string) string { return variables[name] }); err == nil ||
 		!strings.Contains(err.Error(), "artifacts.secretRef") {
-		t.Errorf("Open with an invalid key gives %v, want the repair", err)
+		t.Errorf("Open with an invalid key = %v, want the repair", err)
 	}
 }

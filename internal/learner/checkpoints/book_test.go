@@ -131,7 +131,7 @@ func TestListIsBounded(t *testing.T) {
 		t.Errorf("%d states from step %d are listed, want 16 from step 30", len(newest), newest[0].Step)
 	}
 	if best == nil || best.Step != 2 {
-		t.Errorf("the best is %+v, want that of step 2, which is not among the newest", best)
+		t.Errorf("the best is %+v, want the checkpoint of step 2, which is not among the newest", best)
 	}
 }
 
@@ -277,7 +277,7 @@ func TestAddSaved(t *testing.T) {
 	book.Replace(Index{})
 	book.Replace(Index{e.Path: e, "listed": {Path: "listed"}})
 	if !book.HasSaved(e.Path) || book.HasSaved("listed") {
-		t.Errorf("saved by this process: the state %t, what the server lists %t", book.HasSaved(e.Path),
+		t.Errorf("saved by this process: the state %t, the checkpoint that the server lists %t", book.HasSaved(e.Path),
 			book.HasSaved("listed"))
 	}
 }

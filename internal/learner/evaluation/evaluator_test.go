@@ -231,7 +231,7 @@ func TestEvaluator(t *testing.T) {
 			e.Begin(tc.saved)
 			e.Begin(tc.saved)
 			if err := e.Wait(t.Context()); !errors.Is(err, tc.err) {
-				t.Errorf("Wait gives %v, want %v", err, tc.err)
+				t.Errorf("Wait = %v, want %v", err, tc.err)
 			}
 			slices.Sort(f.written)
 			if diff := cmp.Diff(tc.written, f.written); diff != "" {
@@ -261,7 +261,7 @@ func TestRetryOfFailedEvaluation(t *testing.T) {
 	})
 	e.Begin(0)
 	if err := e.Wait(t.Context()); err != nil {
-		t.Fatalf("Wait gives %v, want no error", err)
+		t.Fatalf("Wait = %v, want no error", err)
 	}
 	if diff := cmp.Diff([]string{"0 result"}, f.written); diff != "" {
 		t.Errorf("results (-want +got):\n%s", diff)
@@ -282,11 +282,11 @@ func TestRetryAfterRefusedKey(t *testing.T) {
 	e, f := start(t, evaluating(nil), func(f *fake) { f.missing["sampler-0"], f.failures = true, []error{refused} })
 	e.Begin(0)
 	if err := e.Wait(t.Context()); !errors.Is(err, refused) {
-		t.Fatalf("Wait gives %v, want %v", err, refused)
+		t.Fatalf("Wait = %v, want %v", err, refused)
 	}
 	e.Begin(0)
 	if err := e.Wait(t.Context()); err != nil || len(f.written) != 1 {
-		t.Errorf("Wait gives %v after the key was repaired, and there are %d results, want 1", err, len(f.written))
+		t.Errorf("Wait = %v after the key was repaired, and there are %d results, want 1", err, len(f.written))
 	}
 }
 
@@ -306,7 +306,7 @@ func TestStop(t *testing.T) {
 	ended, end := context.WithCancel(t.Context())
 	end()
 	if err := e.Wait(ended); !errors.Is(err, context.Canceled) {
-		t.Errorf("Wait gives %v after its context ended", err)
+		t.Errorf("Wait = %v after its context ended", err)
 	}
 }
 

@@ -82,10 +82,10 @@ func TestLeases(t *testing.T) {
 		f.Evaluation.Environments[0].Sampling.Temperature = new(0.5)
 	}))
 	if other.Digest == schedule.Digest {
-		t.Errorf("another temperature gives the same digest: got %v for both", other.Digest)
+		t.Errorf("the digest does not depend on the temperature: got %v for both", other.Digest)
 	}
 	same := NewSchedule(evaluating(func(f *contract.RunFile) { f.Evaluation.EverySteps = 7 }))
 	if same.Digest != schedule.Digest {
-		t.Errorf("another interval gives another digest: got %v, want %v", same.Digest, schedule.Digest)
+		t.Errorf("the digest depends on the interval: got %v, want %v", same.Digest, schedule.Digest)
 	}
 }

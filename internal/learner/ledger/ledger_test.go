@@ -394,7 +394,7 @@ func TestGrant(t *testing.T) {
 	grant := func(tokens int64, records int) {
 		t.Helper()
 		if err := f.Grant(t.Context(), tokens); err != nil || len(f.records) != records {
-			t.Errorf("granting %d tokens gives %v and %d records, want %d", tokens, err, len(f.records), records)
+			t.Errorf("granting %d tokens: %v and %d records, want %d", tokens, err, len(f.records), records)
 		}
 	}
 	grant(100, 1)
@@ -402,16 +402,16 @@ func TestGrant(t *testing.T) {
 	grant(101+slack, 2)
 	f.own = spending.Usage{SampledTokens: 40, UnconfirmedTokens: 2}
 	if err := f.Write(t.Context()); err != nil || f.records[2].Granted != 42 {
-		t.Errorf("Write gives %v and grants %d, want what was asked, 42", err, f.records[2].Granted)
+		t.Errorf("Write = %v, and %d tokens are granted, want the 42 that were asked for", err, f.records[2].Granted)
 	}
 	grant(43, 4)
 	f.failure = errors.New("offline")
 	if err := f.Grant(t.Context(), 1<<40); !errors.Is(err, f.failure) {
-		t.Errorf("Grant gives %v, want %v", err, f.failure)
+		t.Errorf("Grant = %v, want %v", err, f.failure)
 	}
 	f.none = true
 	if err := f.Grant(t.Context(), 1<<40); err != nil {
-		t.Errorf("Grant gives %v without a store", err)
+		t.Errorf("Grant without a store = %v", err)
 	}
 }
 

@@ -259,7 +259,7 @@ func TestList(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			o := open(&tc.fake, func(f *contract.RunFile) { f.KnownCheckpoints = tc.known })
 			if err := o.List(t.Context()); !errors.Is(err, tc.err) {
-				t.Errorf("List gives %v, want %v", err, tc.err)
+				t.Errorf("List = %v, want %v", err, tc.err)
 			}
 			var listed, observed []string
 			for _, e := range o.Book.States() {
@@ -394,7 +394,7 @@ func TestLoad(t *testing.T) {
 			}
 			loaded, err := o.Load(t.Context())
 			if !errors.Is(err, tc.err) || loaded.At.Step != tc.step {
-				t.Errorf("Load gives step %d and %v, want step %d and %v", loaded.At.Step, err, tc.step, tc.err)
+				t.Errorf("Load = step %d and %v, want step %d and %v", loaded.At.Step, err, tc.step, tc.err)
 			}
 			number := 0
 			if loaded.Model != nil {

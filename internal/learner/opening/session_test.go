@@ -146,7 +146,7 @@ func TestGetFails(t *testing.T) {
 	f.err = errors.New("the server is restarting")
 	k, reported := keep(t, f)
 	if _, err := k.Get(t.Context()); !errors.Is(err, f.err) {
-		t.Errorf("Get gives %v, want %v", err, f.err)
+		t.Errorf("Get = %v, want %v", err, f.err)
 	}
 	if len(reported()) > 0 {
 		t.Errorf("sessions %v are reported", reported())

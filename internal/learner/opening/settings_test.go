@@ -80,7 +80,7 @@ func TestLoadAfterChangedSettings(t *testing.T) {
 				return
 			}
 			if fresh := loaded.Model.Number == 1; fresh != tc.fresh || loaded.At.Step != tc.step {
-				t.Errorf("Load gives step %d, of a fresh model: %v; want step %d, %v", loaded.At.Step, fresh, tc.step, tc.fresh)
+				t.Errorf("Load = step %d, of a fresh model: %v; want step %d, %v", loaded.At.Step, fresh, tc.step, tc.fresh)
 			}
 		})
 	}

@@ -67,12 +67,12 @@ func TestContextLength(t *testing.T) {
 			err := check(f, tc.change).CheckModel(t.Context())
 			if len(tc.says) == 0 {
 				if err != nil {
-					t.Errorf("CheckModel gives %v", err)
+					t.Errorf("CheckModel = %v", err)
 				}
 				return
 			}
 			if reasonOf(err) != problem.ContextTooShort {
-				t.Fatalf("CheckModel gives %v, want the reason %s", err, problem.ContextTooShort)
+				t.Fatalf("CheckModel = %v, want the reason %s", err, problem.ContextTooShort)
 			}
 			for _, part := range tc.says {
 				if !strings.Contains(err.Error(), part) {
@@ -152,7 +152,7 @@ func TestContextOfTeachers(t *testing.T) {
 				return
 			}
 			if len(tc.says) == 0 || reasonOf(err) != problem.ContextTooShort {
-				t.Fatalf("CheckModel gives %v", err)
+				t.Fatalf("CheckModel = %v", err)
 			}
 			for _, part := range tc.says {
 				if !strings.Contains(err.Error(), part) {

@@ -31,7 +31,7 @@ func TestUnknownGradients(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			_, err := check(&fake{found: tc.found}, nil).CheckFeatures(t.Context())
 			if reasonOf(err) != tc.reason {
-				t.Fatalf("CheckFeatures gives %v, want the reason %q", err, tc.reason)
+				t.Fatalf("CheckFeatures = %v, want the reason %q", err, tc.reason)
 			}
 			if err != nil && !strings.Contains(err.Error(), "whether the endpoint sums gradients") {
 				t.Errorf("the refusal does not name the gradients: %v", err)

@@ -69,12 +69,12 @@ func TestJudgeModels(t *testing.T) {
 			err := check(f, tc.change).CheckModel(t.Context())
 			if tc.says == "" {
 				if err != nil {
-					t.Errorf("CheckModel gives %v", err)
+					t.Errorf("CheckModel = %v", err)
 				}
 				return
 			}
 			if reasonOf(err) != problem.ModelUnknown || !strings.Contains(err.Error(), tc.says) {
-				t.Errorf("CheckModel gives %v, want the reason %s and %q", err, problem.ModelUnknown, tc.says)
+				t.Errorf("CheckModel = %v, want the reason %s and %q", err, problem.ModelUnknown, tc.says)
 			}
 		})
 	}

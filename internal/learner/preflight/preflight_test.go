@@ -146,7 +146,7 @@ func TestCheckModel(t *testing.T) {
 			}
 			if reasonOf(err) != tc.reason || (tc.want != nil && !errors.Is(err, tc.want)) ||
 				(err == nil) != (tc.reason == "" && tc.want == nil) {
-				t.Errorf("CheckModel gives %v, want the reason %q or %v", err, tc.reason, tc.want)
+				t.Errorf("CheckModel = %v, want the reason %q or %v", err, tc.reason, tc.want)
 			}
 		})
 	}
@@ -199,7 +199,7 @@ func TestCheckFeatures(t *testing.T) {
 			report, err := c.CheckFeatures(t.Context())
 			if reasonOf(err) != tc.reason || (tc.err != nil && !errors.Is(err, tc.err)) ||
 				(err == nil) != (tc.reason == "" && tc.err == nil) {
-				t.Errorf("CheckFeatures gives %v, want the reason %q or %v", err, tc.reason, tc.err)
+				t.Errorf("CheckFeatures = %v, want the reason %q or %v", err, tc.reason, tc.err)
 			}
 			if len(tc.fake.asked) != tc.asked {
 				t.Errorf("the endpoint is asked %d times, want %d", len(tc.fake.asked), tc.asked)
@@ -226,7 +226,7 @@ func TestUnknownFeatureIsCheckedAgain(t *testing.T) {
 	checker := check(first, sampled)
 	report, err := checker.CheckFeatures(t.Context())
 	if err != nil {
-		t.Fatalf("CheckFeatures gives %v", err)
+		t.Fatalf("CheckFeatures = %v", err)
 	}
 	if len(first.asked) != 2 || !slices.Equal(first.asked[1], []capability.Feature{undecided}) {
 		t.Errorf("the endpoint is asked for %v", first.asked)
@@ -291,7 +291,7 @@ func TestPinTokenizer(t *testing.T) {
 			c := check(&tc.fake, func(f *contract.RunFile) { f.Fixed.Model.Tokenizer, f.TokenizerSHA256 = tc.given, tc.earlier })
 			got, err := c.PinTokenizer(t.Context())
 			if got != tc.want || err != nil {
-				t.Errorf("PinTokenizer gives %q (%v), want %q", got, err, tc.want)
+				t.Errorf("PinTokenizer = %q (%v), want %q", got, err, tc.want)
 			}
 			if diff := cmp.Diff(tc.blocked, tc.fake.blocked); diff != "" {
 				t.Errorf("problems (-want +got):\n%s", diff)

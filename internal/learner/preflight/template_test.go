@@ -56,7 +56,7 @@ func TestPinTemplate(t *testing.T) {
 			}
 			got, found, err := c.PinTemplate(t.Context(), "pinned")
 			if diff := cmp.Diff(&read, got); diff != "" || err != nil || found != digest {
-				t.Errorf("PinTemplate gives the digest %s (%v), want %s; template (-want +got):\n%s", found, err, digest, diff)
+				t.Errorf("PinTemplate = digest %s (%v), want %s; template (-want +got):\n%s", found, err, digest, diff)
 			}
 			if len(f.blocked) != len(tc.blocked) {
 				t.Fatalf("problems %q, want %q", f.blocked, tc.blocked)

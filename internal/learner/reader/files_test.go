@@ -145,7 +145,7 @@ func TestFilesLeaveTheFolderByNoLink(t *testing.T) {
 	checkFiles(t, reader.Request{Dir: dir})
 	if got := reader.ListFiles(t.Context(), reader.Request{Dir: dir, RunUID: "escaped"}); !strings.Contains(got.Problem,
 		"escapes") {
-		t.Errorf("the folder of a run that is a link gives %+v", got)
+		t.Errorf("the folder of a run that is a link: got %+v, want nothing", got)
 	}
 }
 

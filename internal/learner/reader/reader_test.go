@@ -81,7 +81,7 @@ func check(t *testing.T, r reader.Request) {
 	}
 	r.RunUID = "other"
 	if got := reader.Read(t.Context(), r); got.Problem != "" || len(got.Steps) > 0 {
-		t.Errorf("a run without transcripts gives %+v", got)
+		t.Errorf("a run without transcripts: got %+v", got)
 	}
 }
 

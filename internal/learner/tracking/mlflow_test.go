@@ -47,7 +47,7 @@ func TestMLflowSendsWhatThePackageSends(t *testing.T) {
 		sink := newTestMLflow(t, server.URL)
 		newest, err := sink.Open(t.Context())
 		if err != nil || newest != attempt.newest {
-			t.Fatalf("Open gives step %d (%v), want %d", newest, err, attempt.newest)
+			t.Fatalf("Open = step %d (%v), want %d", newest, err, attempt.newest)
 		}
 		for _, line := range linesOf(newest+1, attempt.last) {
 			if err := sink.Write(t.Context(), []Line{line}); err != nil {

@@ -31,7 +31,7 @@ func openEvents(t *testing.T, s *artifacts.Store, attempt int32) *tensorBoard {
 	sink := newTensorBoard(contracttracking.TensorBoard{RunName: "fast"}, Run{Attempt: attempt},
 		func() *artifacts.EventFiles { return files })
 	if newest, err := sink.Open(t.Context()); newest != -1 || err != nil {
-		t.Fatalf("Open gives step %d (%v), want -1", newest, err)
+		t.Fatalf("Open = step %d (%v), want -1", newest, err)
 	}
 	return sink
 }

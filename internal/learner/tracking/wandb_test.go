@@ -59,7 +59,7 @@ func TestWandBSendsWhatThePackageSends(t *testing.T) {
 		sink := newTestWandB(t, server.URL)
 		newest, err := sink.Open(t.Context())
 		if err != nil || newest != attempt.newest {
-			t.Fatalf("Open gives step %d (%v), want %d", newest, err, attempt.newest)
+			t.Fatalf("Open = step %d (%v), want %d", newest, err, attempt.newest)
 		}
 		for _, line := range linesOf(attempt.first, attempt.last) {
 			if err := sink.Write(t.Context(), []Line{line}); err != nil {
@@ -98,7 +98,7 @@ func TestWandBContinuesBehindALostAnswer(t *testing.T) {
 	server.SetFault(nil)
 	newest, err := sink.Open(t.Context())
 	if err != nil || newest != 2 {
-		t.Fatalf("Open gives step %d (%v), want 2", newest, err)
+		t.Fatalf("Open = step %d (%v), want 2", newest, err)
 	}
 	if err := sink.Write(t.Context(), linesOf(3, 5)); err != nil {
 		t.Fatal(err)
@@ -183,7 +183,7 @@ func TestRetryAfter(t *testing.T) {
 	_, err := newTestWandB(t, server.URL).Open(t.Context())
 	var p *serviceError
 	if !errors.As(err, &p) || p.retryAfter != 7*time.Second {
-		t.Errorf("Open gives %v, want a problem to be retried after 7 s", err)
+		t.Errorf("Open = %v, want a problem to be retried after 7 s", err)
 	}
 	tracker := NewTracker(Config{Pause: time.Millisecond})
 	if got := tracker.pause(0, err); got != 7*time.Second {

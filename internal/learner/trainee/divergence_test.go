@@ -35,7 +35,7 @@ func TestLossThatIsNotFinite(t *testing.T) {
 			for i, metrics := range tc.replies {
 				err := d.CheckReplies(3, Replies{Metrics: metrics})
 				if (err != nil) != tc.failed[i] || err != nil && failure.CodeOf(err) != tc.want[i] {
-					t.Errorf("reply %d gives %v", i, err)
+					t.Errorf("reply %d: %v", i, err)
 				}
 			}
 		})

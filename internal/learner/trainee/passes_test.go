@@ -101,7 +101,7 @@ func TestPassesOfTwoLosses(t *testing.T) {
 		t.Errorf("log-probs of two passes (-one pass +two):\n%s", diff)
 	}
 	if a, b := one.Metrics[lossSum], two.Metrics[lossSum]; a == 0 || a-b > 1e-4 || b-a > 1e-4 {
-		t.Errorf("the loss of two passes is %v, that of one pass %v", b, a)
+		t.Errorf("the loss of two passes is %v, and the loss of one pass %v", b, a)
 	}
 }
 

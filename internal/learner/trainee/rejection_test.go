@@ -92,7 +92,7 @@ func TestBisect(t *testing.T) {
 			got, err := s.Bisect(t.Context(), &rejectingModel{token: bad, err: tc.err}, Losses{})
 			if (failure.CodeOf(err) == problem.DataRefused) != tc.rejected ||
 				(tc.wantErr != nil && !errors.Is(err, tc.wantErr)) {
-				t.Fatalf("bisect gives %v, want the batch rejected %v, error %v", err, tc.rejected, tc.wantErr)
+				t.Fatalf("bisect = %v, want the batch rejected %v, error %v", err, tc.rejected, tc.wantErr)
 			}
 			if diff := cmp.Diff(tc.want, slots(got)); diff != "" {
 				t.Errorf("rejected slots (-want +got):\n%s", diff)

@@ -143,7 +143,7 @@ func TestTrainClassifiesFailures(t *testing.T) {
 			script(t, sim, tc.rule)
 			_, err := train(t, fresh(t, o))
 			if got := failure.CodeOf(err); got != tc.want {
-				t.Errorf("Train gives %v of code %q, want %q", err, got, tc.want)
+				t.Errorf("Train = %v of code %q, want %q", err, got, tc.want)
 			}
 		})
 	}
@@ -152,7 +152,7 @@ func TestTrainClassifiesFailures(t *testing.T) {
 		model := fresh(t, o)
 		model.Abandon(t.Context())
 		if _, err := train(t, model); failure.CodeOf(err) != failure.LostModel {
-			t.Errorf("Train gives %v of code %q, want %q", err, failure.CodeOf(err), failure.LostModel)
+			t.Errorf("Train = %v of code %q, want %q", err, failure.CodeOf(err), failure.LostModel)
 		}
 	})
 }

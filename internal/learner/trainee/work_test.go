@@ -74,7 +74,7 @@ func TestPrepare(t *testing.T) {
 		t.Fatal(err)
 	}
 	if len(work.Datums) != 2 {
-		t.Errorf("%d datums, want those of the one usable group", len(work.Datums))
+		t.Errorf("%d datums, want the datums of the only usable group", len(work.Datums))
 	}
 	want := tinker.AdamParams{LearningRate: work.Settings.LearningRate, Beta1: 0.9, Beta2: 0.95, Eps: 1e-8,
 		WeightDecay: 0.2, GradClipNorm: 3}

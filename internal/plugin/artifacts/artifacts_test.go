@@ -168,10 +168,10 @@ func TestCopyOfAPath(t *testing.T) {
 	}
 	if err := newClaim(t, someFiles).copy(t, "metrics.json", dir); err == nil || !strings.Contains(err.Error(),
 		"did you mean metrics.jsonl?") {
-		t.Errorf("a file that does not exist gives %v", err)
+		t.Errorf("a file that does not exist: %v", err)
 	}
 	if err := newClaim(t, nil).copy(t, "", dir); err == nil || !strings.Contains(err.Error(), "has no files yet") {
-		t.Errorf("a run without files gives %v", err)
+		t.Errorf("a run without files: %v", err)
 	}
 }
 

@@ -89,7 +89,7 @@ func TestAxisNames(t *testing.T) {
 		}
 	}
 	if _, err := axisNames([]string{"spec.a=1", "spec.a=2"}); err == nil || !strings.Contains(err.Error(), "twice") {
-		t.Errorf("one path twice gives %v", err)
+		t.Errorf("one path twice: %v", err)
 	}
 	if got := labelValue("[\"MLP\", \"Attention\"]"); got != "MLP-Attention" {
 		t.Errorf("a list becomes %q", got)

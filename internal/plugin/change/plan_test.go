@@ -80,12 +80,12 @@ func TestPlanWithoutAClusterRefuses(t *testing.T) {
 	_, _, err := planned(t, run)
 	for _, want := range []string{"set --kubeconfig", "which the file does not have"} {
 		if err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("a run alone gives %v, want %q", err, want)
+			t.Errorf("a run alone: %v, want %q", err, want)
 		}
 	}
 	_, _, err = planned(t, strings.Replace(sample(t), "groupSize", "groupsize", 1), "--local")
 	if err == nil || !strings.Contains(err.Error(), "did you mean spec.environments[0].groupSize?") {
-		t.Errorf("an unknown field gives %v", err)
+		t.Errorf("an unknown field: %v", err)
 	}
 }
 

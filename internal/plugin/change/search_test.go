@@ -188,6 +188,6 @@ func TestTrialsOfASearch(t *testing.T) {
 	}
 	s.Grid = []string{"spec.algorithm.optimizer.lerningRate=loguniform(1e-6,1e-3)"}
 	if _, err := s.trials(searched(), ""); err == nil || !strings.Contains(err.Error(), "did you mean") {
-		t.Errorf("an unknown field gives %v", err)
+		t.Errorf("an unknown field: %v", err)
 	}
 }

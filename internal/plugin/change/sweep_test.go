@@ -120,11 +120,11 @@ func TestFeedSaysHowItContinues(t *testing.T) {
 	err := f.feed(ctx, 1)
 	if !errors.Is(err, context.Canceled) || !strings.Contains(err.Error(),
 		"kubectl tinker resume --sweep lr --max-running 1") {
-		t.Errorf("an interruption gives %v", err)
+		t.Errorf("an interruption: %v", err)
 	}
 	f.sweep = "other"
 	if _, err := f.resume(t.Context(), 1); err == nil || !strings.Contains(err.Error(), "has no runs") {
-		t.Errorf("a sweep that does not exist gives %v", err)
+		t.Errorf("a sweep that does not exist: %v", err)
 	}
 }
 

@@ -115,12 +115,12 @@ func TestPublishAndDeleteChangeTheCheckpointsOfTinkersim(t *testing.T) {
 	}
 	printed, err := apply(t, editor{done: "deleted", apply: remove}, at, both)
 	if err == nil || !strings.Contains(err.Error(), "was deleted or has expired") || strings.TrimSpace(printed) != "[]" {
-		t.Errorf("a checkpoint that does not exist gives %v, and prints %s", err, printed)
+		t.Errorf("a checkpoint that does not exist: %v, and the output %s", err, printed)
 	}
 	_, err = apply(t, published(true), Endpoint{baseURL: url, key: "tml-test", http: http.DefaultClient},
 		[]target{{Path: "tinker://other/weights/one"}})
 	if client.CategoryFrom(err) != tinker.CategoryNotFound {
-		t.Errorf("publishing what does not exist gives %v", err)
+		t.Errorf("publishing a checkpoint that does not exist: %v", err)
 	}
 }
 

@@ -174,7 +174,7 @@ func sampleThrough(t *testing.T, at Endpoint, path string) {
 	got, err := sampler.Sample(t.Context(), serving.Weights{Path: path}, tinker.SampleRequest{NumSamples: 1,
 		Prompt: tinker.Text([]int32{49, 43, 50}), SamplingParams: params})
 	if err != nil || len(got.Sequences) != 1 {
-		t.Errorf("sampling gives %+v, %v", got, err)
+		t.Errorf("sampling: got %+v, %v", got, err)
 	}
 }
 

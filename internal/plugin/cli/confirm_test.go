@@ -17,7 +17,7 @@ func TestAsk(t *testing.T) {
 	for answer, ok := range map[string]bool{"y\n": true, "Yes\n": true, "n\n": false, "\n": false, "": false} {
 		var asked bytes.Buffer
 		if err := Ask(t.Context(), &asked, strings.NewReader(answer), "Continue?"); (err == nil) != ok {
-			t.Errorf("the answer %q gives %v", answer, err)
+			t.Errorf("the answer %q: got %v", answer, err)
 		}
 		if asked.String() != "Continue? [y/N] " {
 			t.Errorf("it asks %q", asked.String())

@@ -409,7 +409,7 @@ func TestCompareTabulates(t *testing.T) {
 		}
 	}
 	if strings.Contains(out.String(), "spec.model") {
-		t.Errorf("the comparison has what is equal:\n%s", out.String())
+		t.Errorf("the comparison has equal rows:\n%s", out.String())
 	}
 }
 

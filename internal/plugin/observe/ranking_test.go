@@ -75,7 +75,7 @@ func TestCompareRanksRuns(t *testing.T) {
 		}
 	}
 	if _, err := rank(swept(t), "rewrd", false); err == nil || !strings.Contains(err.Error(), "did you mean reward?") {
-		t.Errorf("a metric that does not exist gives %v", err)
+		t.Errorf("a metric that does not exist: %v", err)
 	}
 }
 

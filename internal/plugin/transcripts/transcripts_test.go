@@ -142,11 +142,11 @@ func TestRefusals(t *testing.T) {
 	}
 	if _, err := chosen(run, 9, delivery.Delivery{Steps: []int64{1, 2, 3, 7, 10, 11}}); err == nil ||
 		!strings.Contains(err.Error(), "choose one of 1-3, 7, 10-11") {
-		t.Errorf("a step that has none gives %v", err)
+		t.Errorf("a step without a transcript: %v", err)
 	}
 	if _, err := chosen(run, newest, delivery.Delivery{}); err == nil || !strings.Contains(err.Error(),
 		"kubectl tinker why") {
-		t.Errorf("a run that has none gives %v", err)
+		t.Errorf("a run without transcripts: %v", err)
 	}
 	run.Spec.Artifacts.GroupsPerStep = new(int32(0))
 	if err := written(run, true); err != nil {

@@ -57,7 +57,7 @@ def reward(row, reply):
 		t.Fatalf("%v\n%s", err, stderr)
 	}
 	if !strings.Contains(stderr, "pip install 'one==1.0' 'two==2.0'\n") {
-		t.Errorf("the standard error does not say what is not installed here:\n%s", stderr)
+		t.Errorf("the standard error does not name the packages that are not installed here:\n%s", stderr)
 	}
 	var groups []transcript.Group
 	if err := json.Unmarshal([]byte(stdout), &groups); err != nil {
@@ -118,7 +118,7 @@ func TestTryScoresGroups(t *testing.T) {
 		}
 	}
 	if !strings.Contains(stderr, "earns 14") { // the answer, and an empty reply
-		t.Errorf("got %q, want what the answer earns in a group of two", stderr)
+		t.Errorf("got %q, want the reward of the answer in a group of two", stderr)
 	}
 }
 

@@ -54,7 +54,7 @@ spec:
 	close(secrets)
 	for secret := range secrets {
 		if secret != "sesame" {
-			t.Errorf("a session has the secret %q, want that of --secret", secret)
+			t.Errorf("a session has the secret %q, want the value of --secret", secret)
 		}
 	}
 }

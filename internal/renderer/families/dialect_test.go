@@ -61,7 +61,7 @@ func TestFormatsThatDeclareTools(t *testing.T) {
 		_, err := r.Prompt(renderer.Conversation{Messages: []chat.Message{{Role: chat.RoleUser, Content: "99 + 99?"}},
 			Tools: []chat.Tool{calculator}})
 		if declares := !errors.Is(err, renderer.ErrTools); declares != models.DeclaresTools(name) || declares && err != nil {
-			t.Errorf("%s: models.DeclaresTools = %v, and a prompt with a tool gives %v", name, models.DeclaresTools(name), err)
+			t.Errorf("%s: models.DeclaresTools = %v, and a prompt with a tool: %v", name, models.DeclaresTools(name), err)
 		}
 	}
 }

@@ -42,7 +42,7 @@ func play(t *testing.T, r *templated.Renderer, replies [][]int32, next step) (pr
 		messages = append(messages, next(parsed.Message)...)
 		after := promptOf(t, r, renderer.Conversation{Messages: messages, Rendered: &rendered})
 		if alone := promptOf(t, r, renderer.Conversation{Messages: messages}); !slices.Equal(alone, after) {
-			t.Errorf("reply %d: the prompt depends on what was rendered before", i)
+			t.Errorf("reply %d: the prompt depends on earlier renderings", i)
 		}
 		want := slices.Concat(before, sampled)
 		if len(after) <= len(want) || !slices.Equal(after[:len(want)], want) {

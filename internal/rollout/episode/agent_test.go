@@ -74,7 +74,7 @@ func TestAgentContinuesItsConversation(t *testing.T) {
 		t.Errorf("the numbers of requests (-program +agent):\n%s", diff)
 	}
 	if diff := cmp.Diff(plain.Members[0].Trajectories, agent.Members[0].Trajectories); diff != "" {
-		t.Errorf("what is trained on (-program +agent):\n%s", diff)
+		t.Errorf("training data (-program +agent):\n%s", diff)
 	}
 	if diff := cmp.Diff(map[string]float64{"branches": 1}, agent.Members[0].Metrics); diff != "" {
 		t.Errorf("metrics (-want +got):\n%s", diff)
@@ -167,7 +167,7 @@ func TestAgentTrainsOnTheLastBranch(t *testing.T) {
 		t.Fatalf("%d trajectories of %d replies, metrics %v: want the last of two", len(m.Trajectories), m.Turns, m.Metrics)
 	}
 	if got, want := m.Trajectories[0].Segments[0].Tokens, policy.requests[1].Prompt; !hasPrefix(got, want) {
-		t.Errorf("what is trained on is %v, want it to begin with %v", got, want)
+		t.Errorf("the training data is %v, want it to begin with %v", got, want)
 	}
 }
 

@@ -87,7 +87,7 @@ func TestFrozenModelsAreNotTrained(t *testing.T) {
 		t.Errorf("the numbers of the policy's requests (-alone +beside):\n%s", diff)
 	}
 	if diff := cmp.Diff(alone.Members[0].Trajectories, group.Members[0].Trajectories); diff != "" {
-		t.Errorf("what is trained on (-alone +beside):\n%s", diff)
+		t.Errorf("training data (-alone +beside):\n%s", diff)
 	}
 	if diff := cmp.Diff(rl.JudgeUsage{Calls: 2, PromptTokens: 2, SampledTokens: 6}, group.Judge); diff != "" {
 		t.Errorf("the judge's usage (-want +got):\n%s", diff)

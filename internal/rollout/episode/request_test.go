@@ -80,7 +80,7 @@ func TestRequestsDoNotDependOnTheOrderOfConversations(t *testing.T) {
 		t.Errorf("the numbers of requests (-one order +the other):\n%s", diff)
 	}
 	if distinct := slices.Compact(slices.Clone(numbers)); len(distinct) != 9 {
-		t.Errorf("9 requests, of which 3 conversations make 3 that are the same, have %d numbers", len(distinct))
+		t.Errorf("9 requests, 3 equal ones from each of 3 conversations, have %d numbers", len(distinct))
 	}
 }
 

@@ -93,7 +93,7 @@ func TestFailuresOfTheReference(t *testing.T) {
 	player = newPlayer(t, graded(), says("1"))
 	player.Reference = scorerFunc(func(Request) ([]float32, error) { return nil, missing })
 	if _, err := player.Play(t.Context(), game(nil)); !errors.Is(err, missing) {
-		t.Errorf("Play gives %v, want %v: the group is played later", err, missing)
+		t.Errorf("Play = %v, want %v: the group is played later", err, missing)
 	}
 }
 
@@ -138,7 +138,7 @@ func TestTeacherWithASystemPrompt(t *testing.T) {
 				t.Fatal(err)
 			}
 			if diff := cmp.Diff([]string{tc.want, tc.want}, read); diff != "" {
-				t.Errorf("what the teacher reads (-want +got):\n%s", diff)
+				t.Errorf("prompts of the teacher (-want +got):\n%s", diff)
 			}
 			for _, m := range group.Members {
 				checkPlaces(t, m, tc.want)

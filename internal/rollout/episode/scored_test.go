@@ -46,7 +46,7 @@ func TestPromptsOfAgentsAreScored(t *testing.T) {
 			}
 			out.ID = ""
 			if diff := cmp.Diff(want, out); diff != "" {
-				t.Errorf("what is scored (-want +got):\n%s", diff)
+				t.Errorf("scores (-want +got):\n%s", diff)
 			}
 		}
 		if _, err := p.Last(); err == nil {

@@ -122,7 +122,7 @@ func TestGroupsAreScoredTogether(t *testing.T) {
 				got = append(got, outcome{m.Outcome, m.Reward})
 				if m.Outcome == rl.Usable && (len(segmentsOf(m)) != 1 || m.Trajectories[0].Reward != m.Reward ||
 					m.SampledTokens == 0 || m.StopReason != stopStop) {
-					t.Errorf("member %d lacks what it has played: %+v", m.Index, m)
+					t.Errorf("member %d lacks its turns: %+v", m.Index, m)
 				}
 			}
 			if diff := cmp.Diff(tc.want, got); diff != "" {

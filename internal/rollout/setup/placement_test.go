@@ -35,7 +35,7 @@ func TestPlacementInWarmPool(t *testing.T) {
 		t.Fatal(err)
 	}
 	if want := contract.ProgramName("run-12345", warm.ProgramID()); made.Name != want || made.Token != secrets.Token {
-		t.Errorf("the pods of %s are asked with the token %q, want %s and that of the program", made.Name, made.Token, want)
+		t.Errorf("the pods of %s are asked with the token %q, want %s and the program's token", made.Name, made.Token, want)
 	}
 	if _, err := made.TLS(); err == nil || !strings.Contains(err.Error(), contract.WarmPoolCertificate("python")) {
 		t.Errorf("without the pool's certificate: TLS = %v, want an error with its file", err)

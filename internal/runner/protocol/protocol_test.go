@@ -182,7 +182,7 @@ func FuzzDecode(f *testing.F) {
 		}
 		other, err := Decode(again, Lines{Bytes: 1 << 20, Depth: 9}, FromProgram)
 		if err != nil {
-			t.Fatalf("what was encoded cannot be decoded: %v", err)
+			t.Fatalf("the encoded message cannot be decoded: %v", err)
 		}
 		if diff := cmp.Diff(m, other); diff != "" {
 			t.Logf("%s", diff) // raw values may be written in another way

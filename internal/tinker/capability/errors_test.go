@@ -238,7 +238,7 @@ func TestErrorsThatEndTheCheck(t *testing.T) {
 				tc.change(&checker)
 			}
 			if _, err := checker.Run(t.Context()); client.CategoryFrom(err) != tc.want {
-				t.Errorf("Run gives %v, want %s", err, tc.want)
+				t.Errorf("Run = %v, want %s", err, tc.want)
 			}
 		})
 	}
@@ -253,7 +253,7 @@ func TestErrorsThatEndTheCheck(t *testing.T) {
 			cancel()
 		}()
 		if _, err := checker.Run(ctx); !errors.Is(err, context.Canceled) {
-			t.Errorf("Run gives %v", err)
+			t.Errorf("Run = %v", err)
 		}
 	})
 }

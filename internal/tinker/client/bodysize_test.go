@@ -118,7 +118,7 @@ func TestBodiesAreSentInPartsAfter413(t *testing.T) {
 	}
 	approximately := cmp.Comparer(func(a, b float32) bool { return max(a-b, b-a) < 1e-4 })
 	if diff := cmp.Diff(want.LossFnOutputs, got.LossFnOutputs, approximately); diff != "" {
-		t.Errorf("outputs of the third step differ from those of whole batches (-want +got):\n%s", diff)
+		t.Errorf("outputs of the third step differ from the outputs of whole batches (-want +got):\n%s", diff)
 	}
 	if n := proxy.rejected.Load(); n < 5 || n > 8 {
 		t.Errorf("%d bodies were rejected, want 5 times the first one, and a few parts", n)

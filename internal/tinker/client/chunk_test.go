@@ -314,7 +314,7 @@ func TestPassTakesDataAsTheyAreSent(t *testing.T) {
 		}
 		nothing := func(func(tinker.Datum) bool) {}
 		if _, err := m.ForwardEach(ctx, nothing, tinker.Loss{}); CategoryFrom(err) != tinker.CategoryUser || MayHaveRun(err) {
-			t.Errorf("a pass without data gives %v", err)
+			t.Errorf("a pass without data: %v", err)
 		}
 	})
 }

@@ -205,7 +205,7 @@ func TestMeterAsksBeforeItSends(t *testing.T) {
 	}
 	used := m.meter.Used().Spent()
 	if err := m.meter.Reserve(t.Context(), 100); !errors.Is(err, refusal) {
-		t.Errorf("Reserve gives %v, want %v", err, refusal)
+		t.Errorf("Reserve = %v, want %v", err, refusal)
 	}
 	before := m.sim.Stats().Calls["asample"]
 	err := m.sample(t.Context(), 2)

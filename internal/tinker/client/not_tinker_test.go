@@ -72,7 +72,7 @@ func TestEndpointsThatAreNotTinkerAPI(t *testing.T) {
 			defer cancel()
 			_, err = c.Capabilities(ctx)
 			if got := CategoryFrom(err); got != tinker.CategoryNotTinker {
-				t.Errorf("Capabilities gives %v, of category %q", err, got)
+				t.Errorf("Capabilities = %v, of category %q", err, got)
 			}
 			if got := EvidenceOf(err); got != tc.evidence {
 				t.Errorf("evidence is %q, want %q", got, tc.evidence)
@@ -96,6 +96,6 @@ func TestMissingCallOfATinkerAPI(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := c.Capabilities(t.Context()); CategoryFrom(err) != tinker.CategoryNotFound {
-		t.Errorf("Capabilities gives %v", err)
+		t.Errorf("Capabilities = %v", err)
 	}
 }

@@ -320,6 +320,6 @@ func TestEphemeralLimit(t *testing.T) {
 		t.Errorf("the 64th newest: %v", err)
 	}
 	if got := len(files(t, dir)); got != 3+2*64 {
-		t.Errorf("%d files, want those of 64", got)
+		t.Errorf("%d files, want the files of 64 checkpoints", got)
 	}
 }

@@ -59,7 +59,7 @@ func TestBaseFilesAreThoseOfTransformers(t *testing.T) {
 		for _, m := range base.Matrices() {
 			if written := numbers[m.Name+".weight"]; !slices.Equal(written, m.Values) || !slices.ContainsFunc(written,
 				func(v float32) bool { return v != 0 }) {
-				t.Errorf("%s: the numbers of %s differ from those of the simulator, or are 0", name, m.Name)
+				t.Errorf("%s: the numbers of %s differ from the simulator's, or are 0", name, m.Name)
 			}
 			delete(numbers, m.Name+".weight")
 		}

@@ -237,7 +237,7 @@ func TestForwardBackwardErrorKeepsGradient(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	if _, err := a.ForwardBackward(ctx, testBatch(40), Loss{Name: "cross_entropy"}); !errors.Is(err, context.Canceled) {
-		t.Errorf("error is %v, want that of the context", err)
+		t.Errorf("error is %v, want the context's error", err)
 	}
 	if !cmp.Equal(before, a.gradient) {
 		t.Errorf("the gradient changed (-want +got):\n%.300s", cmp.Diff(before, a.gradient))

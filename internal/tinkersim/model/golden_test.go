@@ -41,7 +41,7 @@ func TestEmbeddedBaseModels(t *testing.T) {
 // sequences and for some that nearly fill a window.
 func TestGoldenNumbers(t *testing.T) {
 	if runtime.GOARCH != "amd64" {
-		t.Skip("the digest is that of amd64; other processors may round differently")
+		t.Skip("the digest was recorded on amd64; other processors may round differently")
 	}
 	sum := sha256.New()
 	native, foreignAdapter := equalAdapters()
@@ -68,7 +68,7 @@ func TestGoldenNumbers(t *testing.T) {
 	}
 	addToHash(sum, logprobs[1:])
 	if got := hex.EncodeToString(sum.Sum(nil)); got != goldenDigest {
-		t.Errorf("the digest is %s, that of earlier versions is %s", got, goldenDigest)
+		t.Errorf("the digest is %s, and the digest of earlier versions is %s", got, goldenDigest)
 	}
 }
 

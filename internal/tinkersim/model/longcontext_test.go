@@ -108,7 +108,7 @@ func TestLongDatum(t *testing.T) {
 		t.Errorf("metrics (-of windows +got):\n%s", diff)
 	}
 	if apart := distance(foreignAdapter.gradient, native.gradient); apart > 1e-5 {
-		t.Errorf("the gradient is %v of its length from the sum of those of the windows", apart)
+		t.Errorf("the gradient is %v of its length from the sum of the windows' gradients", apart)
 	}
 	if diff := cmp.Diff(windowLogprobs(t, native.Snapshot(), ids), got.Logprobs[0],
 		cmpopts.EquateApprox(0.02, 0.3)); diff != "" {

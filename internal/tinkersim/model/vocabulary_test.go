@@ -128,7 +128,7 @@ func TestForeignTokenLogprobsAreSums(t *testing.T) {
 		t.Errorf("metrics (-bytes +tokens):\n%s", diff)
 	}
 	if !cmp.Equal(native.gradient, foreignAdapter.gradient) {
-		t.Errorf("the gradient is not that of the bytes (-want +got):\n%.300s",
+		t.Errorf("the gradient differs from the gradient of the bytes (-want +got):\n%.300s",
 			cmp.Diff(native.gradient, foreignAdapter.gradient))
 	}
 }
@@ -215,7 +215,7 @@ func TestLossesOfForeignTokens(t *testing.T) {
 			clear(foreignAdapter.gradient)
 			mustRun(t, foreignAdapter, []Datum{shifted(ids, weights)}, Loss{Name: "cross_entropy"})
 			if diff := distance(got, foreignAdapter.gradient); diff > 1e-5 {
-				t.Errorf("the gradient is %v of its length from that of the definition", diff)
+				t.Errorf("the gradient is %v of its length from the definition's", diff)
 			}
 		})
 	}

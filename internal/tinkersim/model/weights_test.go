@@ -38,7 +38,7 @@ func TestBFloat16RoundsToNearestEven(t *testing.T) {
 		}
 	}
 	if got := fromBFloat16(toBFloat16(float32(math.NaN()))); got == got {
-		t.Errorf("what is not a number becomes %v", got)
+		t.Errorf("NaN becomes %v", got)
 	}
 }
 

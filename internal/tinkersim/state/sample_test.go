@@ -185,7 +185,7 @@ func TestSeedOf(t *testing.T) {
 		"other weights":   seedOf(from("s", "v"), noSeed(1)),
 	} {
 		if got == reference {
-			t.Errorf("%s gives the same seed", name)
+			t.Errorf("%s has the same seed", name)
 		}
 	}
 }

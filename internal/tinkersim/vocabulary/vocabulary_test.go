@@ -146,7 +146,7 @@ func TestTurnEndPrecedence(t *testing.T) {
 		added["<|end|>"], added["<|return|>"] = 305, 306
 	})})
 	if err != nil || v.End() != 306 {
-		t.Fatalf("the end is %v, %v, want that of <|return|>", v, err)
+		t.Fatalf("the end is %v, %v, want the end of <|return|>", v, err)
 	}
 	if diff := cmp.Diff(bytesOf("<|end|>"), v.Spell(305)); diff != "" {
 		t.Errorf("another end (-want +got):\n%s", diff)

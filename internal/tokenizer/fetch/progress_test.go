@@ -36,7 +36,7 @@ func TestProgressIsLogged(t *testing.T) {
 		f := Fetcher{Client: &http.Client{Transport: &slowHub{}}, Logger: slog.New(slog.NewTextHandler(&log, nil))}
 		data, _, err := f.File(t.Context(), Source{Repository: "a/b"})
 		if err != nil || string(data) != "abc" {
-			t.Fatalf("File gives %q, %v", data, err)
+			t.Fatalf("File = %q, %v", data, err)
 		}
 		if got := log.String(); strings.Count(got, "msg=downloading") != 1 || !strings.Contains(got, "a/b") {
 			t.Errorf("the log is %s, want one line of progress that names the source", got)

@@ -37,7 +37,7 @@ func TestDeliveryIsReadFromALog(t *testing.T) {
 		}
 		whole := log.String()
 		if _, err := Read(strings.NewReader(strings.TrimSuffix(whole, "\n"))); err != nil {
-			t.Errorf("%s: a log without its last line break gives %v", name, err)
+			t.Errorf("%s: a log without its last line break: %v", name, err)
 		}
 		if _, err := Read(strings.NewReader(whole[:len(whole)-3])); err == nil {
 			t.Errorf("%s: a log that is cut is read", name)
@@ -49,7 +49,7 @@ func TestDeliveryIsReadFromALog(t *testing.T) {
 		}
 	}
 	if _, err := Read(strings.NewReader("flag provided but not defined: -dir\n")); !errors.Is(err, ErrMissing) {
-		t.Errorf("a log without a delivery gives %v", err)
+		t.Errorf("a log without a delivery: %v", err)
 	}
 }
 
@@ -73,6 +73,6 @@ func TestReaderReadsOneDeliveryAfterAnother(t *testing.T) {
 		}
 	}
 	if _, err := r.Next(); !errors.Is(err, ErrMissing) {
-		t.Errorf("the end of the log gives %v", err)
+		t.Errorf("the end of the log: %v", err)
 	}
 }

@@ -229,15 +229,15 @@ func playWords(t *testing.T, backend *ors.Backend, index int64) {
 	checkMessages(t, session, fmt.Sprintf("Be brief.\n\nWhat is word %d?", index))
 	checkTools(t, session, "words_look", "number")
 	if got := call(t, session, "look", "{}"); !got.Invalid || got.Done {
-		t.Errorf("a call of an unknown tool gives %+v", got)
+		t.Errorf("a call of an unknown tool: %+v", got)
 	}
 	if got := call(t, session, "words_look", `{"number": "x"}`); !strings.Contains(got.Text, "valid integer") || got.Done {
-		t.Errorf("a call with wrong arguments gives %+v", got)
+		t.Errorf("a call with wrong arguments: %+v", got)
 	}
 	word := fmt.Sprintf("word-%d", index)
 	if got := call(t, session, "words_look", fmt.Sprintf(`{"number": %d}`, index)); got.Text != word ||
 		len(got.Rewards) != 0 || got.Done {
-		t.Errorf("the call gives %+v", got)
+		t.Errorf("the call: %+v", got)
 	}
 	outcome, err := answer(t, session, word)
 	if diff := cmp.Diff([]environment.Reward{{Value: 2}}, outcome.Rewards); err != nil || diff != "" ||
@@ -267,15 +267,15 @@ func TestOpenEnv(t *testing.T) {
 	checkMessages(t, session, "You play a game.\n\nGuess a number.")
 	checkTools(t, session, "act", "number")
 	if got := call(t, session, "act", `{"guess": 5}`); !strings.Contains(got.Text, "Error") || got.Done {
-		t.Errorf("an action without its field gives %+v", got)
+		t.Errorf("an action without its field: %+v", got)
 	}
 	got := call(t, session, "act", `{"number": 9}`)
 	if diff := cmp.Diff([]environment.Reward{{Value: 0}}, got.Rewards); diff != "" || got.Text != "Lower." || got.Done {
-		t.Errorf("the first action gives %+v; rewards (-want +got):\n%s", got, diff)
+		t.Errorf("the first action: %+v; rewards (-want +got):\n%s", got, diff)
 	}
 	got = call(t, session, "act", `{"number": 5}`)
 	if diff := cmp.Diff([]environment.Reward{{Value: 0.5}}, got.Rewards); diff != "" || got.Text != "Right." || !got.Done {
-		t.Errorf("the second action gives %+v; rewards (-want +got):\n%s", got, diff)
+		t.Errorf("the second action: %+v; rewards (-want +got):\n%s", got, diff)
 	}
 	_, err := open(t, backend, environment.Task{Split: "train"}).Call(t.Context(),
 		chat.ToolCall{Name: "act", Arguments: `{"number": -1}`})

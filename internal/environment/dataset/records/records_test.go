@@ -168,6 +168,6 @@ func TestReadParquetOfSpark(t *testing.T) {
 		return nil
 	})
 	if want := []string{`{"at":"2023-02-25T11:30:01.5"}`}; err != nil || !slices.Equal(got, want) {
-		t.Errorf("ReadParquet() gives %q (%v), want %q", got, err, want)
+		t.Errorf("ReadParquet() = %q (%v), want %q", got, err, want)
 	}
 }

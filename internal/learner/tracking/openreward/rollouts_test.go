@@ -79,7 +79,7 @@ func TestCallsAndResults(t *testing.T) {
 	}
 	for result, call := range map[int]int{2: 0, 5: 3} {
 		if got.Messages[result].CallID != got.Messages[call].CallID {
-			t.Errorf("the result %d is not that of the call %d", result, call)
+			t.Errorf("the result %d does not belong to the call %d", result, call)
 		}
 	}
 }

@@ -44,7 +44,7 @@ func TestDecode(t *testing.T) {
 	end := len(Header(time.Unix(1000, 0)))
 	for _, r := range records {
 		if r.Start != end {
-			t.Errorf("step %d begins at byte %d, and what precedes it ends at %d", r.Step, r.Start, end)
+			t.Errorf("step %d begins at byte %d, and the step before ends at %d", r.Step, r.Start, end)
 		}
 		end, got = r.End, append(got, r.Event)
 	}

@@ -194,7 +194,7 @@ func TestCookieOfTLS(t *testing.T) {
 	address := f.guard.Address()
 	cookie := f.do(http.MethodGet, path(t, address)).Header.Get("Set-Cookie")
 	if !strings.HasPrefix(address, "https://") || !strings.Contains(cookie, "Secure") {
-		t.Errorf("the address %s gives the cookie %q", address, cookie)
+		t.Errorf("the address %s sets the cookie %q", address, cookie)
 	}
 }
 

@@ -148,7 +148,7 @@ func TestCountdownPrompts(t *testing.T) {
 			return replies
 		})
 		if asked != 3 {
-			t.Fatalf("%d prompts, want those of 2 solvers and a judge", asked)
+			t.Fatalf("%d prompts, want the prompts of 2 solvers and a judge", asked)
 		}
 	}
 }

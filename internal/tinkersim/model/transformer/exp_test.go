@@ -26,7 +26,7 @@ func TestExp32(t *testing.T) {
 		}
 	}
 	if got := Exp32(float32(math.NaN())); got == got {
-		t.Errorf("Exp32 of what is not a number is %v", got)
+		t.Errorf("Exp32(NaN) = %v", got)
 	}
 }
 

@@ -170,7 +170,7 @@ func TestPassBackwardWanted(t *testing.T) {
 				}
 			}
 			if !cmp.Equal(want, got) {
-				t.Errorf("gradients differ from those of a full pass (-want +got):\n%.300s", cmp.Diff(want, got))
+				t.Errorf("gradients differ from the gradients of a full pass (-want +got):\n%.300s", cmp.Diff(want, got))
 			}
 		})
 	}
