@@ -22,7 +22,7 @@ const (
 	claimPatience = 5 * time.Second
 )
 
-// claim knows which release serves the endpoint: the one whose namespace the status of the TinkerEndpoint has. A broker
+// claim knows which release serves the endpoint: the status of the TinkerEndpoint has its namespace. A broker
 // outlives the manager of its release, and must not serve once another release does.
 type claim struct {
 	endpoint, namespace string
@@ -76,7 +76,7 @@ func (c *claim) look(ctx context.Context) error {
 	return nil
 }
 
-// follow reads the claim now and then until ctx ends, and logs each change of what it finds.
+// follow reads the claim now and then until ctx ends, and logs each change of the result.
 func (c *claim) follow(ctx context.Context, log *slog.Logger) {
 	said := ""
 	for {

@@ -84,7 +84,7 @@ func (p *process) isReady() bool {
 	return p.ready.Load() && !p.draining.Load() && p.holds() == nil
 }
 
-// handler has the broker answer, or a refusal while the process is a standby.
+// handler returns a handler by which the broker answers, or refuses while the process is a standby.
 func (p *process) handler() http.Handler {
 	mux := p.probes()
 	standby := broker.Standby(p.endpoint)

@@ -12,7 +12,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/tinker"
 )
 
-// Bill is what the server bills for an hour, beside what the broker counted in it. Train has the tokens of forward,
+// Bill is the server's bill for an hour, beside the broker's count. Train has the tokens of forward,
 // which bills do not tell apart.
 type Bill struct {
 	Billed, Counted endpoint.Tokens

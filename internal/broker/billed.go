@@ -37,7 +37,7 @@ const (
 
 func isBilled(op string) bool { return op == opSample || op == opForwardBackward || op == opForward }
 
-// charge is what the counters know of a submit on its way: its turn and its ticket, of which it may have neither.
+// charge has the turn and the ticket of a submit on its way. It may have neither.
 type charge struct {
 	turn *share.Turn
 
@@ -88,8 +88,8 @@ func (c *charge) end() {
 	}
 }
 
-// admit has a submit wait for its turn, and for the record of what it may cost. Polls and all else pass at once, and so
-// does what costs nothing where a budget is reached, so that runs end at a saved state.
+// admit delays a submit until its turn, and until its maximum cost is recorded. Polls and other requests pass at once.
+// If a budget is reached, requests that cost nothing still pass, so that runs end at a saved state.
 func (b *Broker) admit(ctx context.Context, c *call) error {
 	if c.route.reply != replyFuture {
 		return nil
@@ -116,7 +116,7 @@ func (b *Broker) admit(ctx context.Context, c *call) error {
 	return b.reserve(ctx, c)
 }
 
-// reserve has a record of what a request may cost, of which all is known.
+// reserve records the maximum cost of a request that is known as a whole.
 func (b *Broker) reserve(ctx context.Context, c *call) error {
 	if b.config.Meter == nil || !isBilled(c.route.op) {
 		return nil
@@ -134,7 +134,7 @@ func (b *Broker) reserve(ctx context.Context, c *call) error {
 	return nil
 }
 
-// turn has a submit wait for its turn.
+// turn waits for the turn of a submit.
 func (b *Broker) turn(ctx context.Context, c *call) (err error) {
 	if b.config.Gate == nil {
 		return nil
@@ -151,7 +151,7 @@ func (b *Broker) turn(ctx context.Context, c *call) (err error) {
 	return err
 }
 
-// costOf returns what a request that is billed may cost.
+// costOf returns the maximum cost of a request that is billed.
 func costOf(c *call) (meter.Request, error) {
 	request := meter.Request{Run: c.run.UID, Model: c.base}
 	forward := c.forward || c.contentType != tinker.ContentProtobuf && c.object.values["forward_backward_input"] == nil
@@ -166,7 +166,7 @@ func costOf(c *call) (meter.Request, error) {
 	return request, nil
 }
 
-// readSampling reads what a request for samples may cost.
+// readSampling reads the maximum cost of a request for samples.
 func readSampling(c *call, request *meter.Request) error {
 	samples, params := 1, struct {
 		MaxTokens *int `json:"max_tokens"`
@@ -221,8 +221,8 @@ func counted(c *call, media string, from io.Reader) (io.Reader, *tokencount.Resu
 	return io.TeeReader(from, result), result
 }
 
-// ended notes the status of an answer after which a future has no result any more. A run may bring about a 400 by what
-// it sends with its poll, so that the broker's own poll alone decides what failed.
+// ended notes the status of an answer after which a future has no result any more. A run may cause a 400 by the content
+// of its poll, so that only the broker's own poll decides that a future has failed.
 func (b *Broker) ended(c *call, status int) {
 	switch {
 	case c.route.op == cancel && status < http.StatusBadRequest && b.config.Gate != nil:

@@ -79,7 +79,7 @@ func (b *Broker) runCheck(ctx context.Context, r tinker.CheckRequest, knownJSON 
 	return checker.Run(ctx)
 }
 
-// answerCheck answers a run that asks what the server supports.
+// answerCheck answers a run that asks for the features of the server.
 func (b *Broker) answerCheck(w http.ResponseWriter, r *http.Request, run Run) error {
 	if run.UID == CheckUID {
 		return refuseRoute(r.Method, tinker.PathCheck)
@@ -147,7 +147,7 @@ func (b *Broker) uncheckable(err error) error {
 		err).after(checkSeconds)
 }
 
-// unavailable returns what a run is told while the server refuses the API key, or does not answer; nil if it serves.
+// unavailable returns the error for runs while the server refuses the API key, or does not answer; nil if it serves.
 func (b *Broker) unavailable() error {
 	if message := b.KeyRefused(); message != "" {
 		return b.keyRefused(message)

@@ -11,7 +11,7 @@ const reserveBytes = 32 << 20
 // reserve has bytes that are never read or written, so that it takes addresses and no memory.
 var reserve []byte
 
-// ReserveHeap has the garbage collector of a process run less often while the process needs little memory: a broker
+// ReserveHeap lets the garbage collector of a process run less often while the process needs little memory: a broker
 // that passes small requests on would collect a few MiB many times a second, for a tenth of its processor time. Unlike
 // a higher GOGC, it costs the same memory at most, however much long polls and bodies need.
 func ReserveHeap() {

@@ -174,7 +174,7 @@ func (o *owners) forgetDelivered() {
 	o.delivered = o.delivered[n:]
 }
 
-// sweep forgets what does not count any more, so that the records of years fit into memory.
+// sweep forgets records that no longer count, so that the records of years fit into memory.
 func (o *owners) sweep(isNamed func(Owner) bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()

@@ -184,7 +184,7 @@ func (b *Broker) streamResult(w http.ResponseWriter, c *call, resp *http.Respons
 	}
 }
 
-// state is what an answer to a poll says.
+// state is the state of a future by an answer to a poll.
 type state int
 
 const (

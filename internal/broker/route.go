@@ -249,7 +249,7 @@ func isCheckpoint(text string) bool {
 	return strings.HasPrefix(strings.ToLower(strings.TrimSpace(text)), "tinker:")
 }
 
-// claim has the body of a request that makes a session or model name the run as its owner.
+// claim writes the run as the owner into the body of a request that makes a session or model.
 func (b *Broker) claim(run Run, op string, of *body) error {
 	if _, loads := of.values["session_id"]; op == tinker.TypeLoadWeights && !loads {
 		return nil // into a model that there is

@@ -37,7 +37,7 @@ type Settings struct {
 	HTTP *http.Client
 }
 
-// inForce are the settings with what is made of them. It is never changed.
+// inForce are the settings with the clients that are made of them. It is never changed.
 type inForce struct {
 	Settings
 	client *client.Client
@@ -133,7 +133,7 @@ func (b *Broker) SetRuns(runs []Run) {
 	b.runs.Store(&byToken)
 }
 
-// Report returns what the broker says of its work. The process that holds the Lease adds time, identity and generation.
+// Report returns the broker's report of its work. The process that holds the Lease adds time, identity and generation.
 func (b *Broker) Report() endpoint.Report {
 	report := endpoint.Report{KeyRefused: b.KeyRefused(), Unreachable: textOf(&b.unreachable), Checks: b.checks.Report()}
 	if err := b.Failed(); err != nil {

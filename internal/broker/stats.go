@@ -10,7 +10,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/problem"
 )
 
-// Answer is what a broker answered to a request, for metrics.
+// Answer describes a broker's answer to a request, for metrics.
 type Answer struct {
 	// Op is the operation of the request; empty for a route that the broker does not pass.
 	Op string
@@ -21,7 +21,7 @@ type Answer struct {
 	Took time.Duration
 }
 
-// Stats are the sizes of what a broker holds.
+// Stats are the sizes of a broker's records and bodies.
 type Stats struct {
 	// Runs are the runs whose token counts, besides the broker's own.
 	Runs int
@@ -31,7 +31,7 @@ type Stats struct {
 	BodyBytes int64
 }
 
-// Usage returns what the broker counted on a day, by run and model; nil if it counts nothing.
+// Usage returns the broker's count of a day, by run and model; nil if it counts nothing.
 func (b *Broker) Usage(day time.Time) []endpoint.Usage {
 	if b.config.Meter == nil {
 		return nil
@@ -39,7 +39,7 @@ func (b *Broker) Usage(day time.Time) []endpoint.Usage {
 	return b.config.Meter.Usage(day)
 }
 
-// Stats returns the sizes of what the broker holds.
+// Stats returns the sizes of the broker's records and bodies.
 func (b *Broker) Stats() Stats {
 	b.owners.mu.RLock()
 	defer b.owners.mu.RUnlock()

@@ -60,7 +60,7 @@ func unfit(key ref.ConfigMapKey, text string) string {
 	return ""
 }
 
-// pinImage has a definition whose functions are in an image run in the image that the probe had.
+// pinImage pins the image that the probe had in a definition with functions in an image.
 func pinImage(definition *contract.Definition, image string) {
 	if definition.Execution != nil && definition.HasModule() && strings.Contains(image, "@") {
 		definition.Execution.Image = image

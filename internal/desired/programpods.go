@@ -147,7 +147,7 @@ func programPods(run *v1alpha1.TrainingRun, name string, p program, suffix strin
 	}, nil
 }
 
-// schedule has a pod run where an environment wants its programs to run.
+// schedule copies the scheduling that an environment wants for its programs to a pod.
 func schedule(spec *corev1.PodSpec, by v1alpha1.ExecutionPods) {
 	if by.RuntimeClassName != "" {
 		spec.RuntimeClassName = &by.RuntimeClassName

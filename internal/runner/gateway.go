@@ -184,7 +184,7 @@ func (g *callGateway) carry(program *net.TCPConn) {
 	s.run()
 }
 
-// broke has the call fail, unless it has ended. The program learns of it afterwards: its own failure comes later.
+// broke fails the call, unless it has ended. The program learns of it afterwards: its own failure comes later.
 func (g *callGateway) broke(reason string) {
 	select {
 	case <-g.ended:

@@ -89,7 +89,7 @@ func keyOf(r tinker.CheckRequest) key {
 	return key{r.BaseModel, r.Lora.TrainAttn, r.Lora.TrainMLP, r.Lora.TrainUnembed}
 }
 
-// entry is what is known for a key.
+// entry has the findings for a key.
 type entry struct {
 	endpoint.Check
 	// asked is when a run asked last, and refusedAt when the server refused a check.
@@ -104,7 +104,7 @@ type flight struct {
 	err  error
 }
 
-// Open returns what an earlier broker found, in the folder.
+// Open returns the checks of an earlier broker in the folder.
 func Open(config Config) (*Checks, error) {
 	c := &Checks{config: config, known: map[key]*entry{}, slots: make(chan struct{}, atOnce)}
 	if err := c.read(); err != nil {
@@ -157,7 +157,7 @@ func known(names []string) []string {
 	return slices.Compact(names)
 }
 
-// look returns what is known of a request, or the check that will find it.
+// look returns the findings about a request, or the check that will make them.
 func (c *Checks) look(r tinker.CheckRequest) (endpoint.Check, *flight, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -241,7 +241,7 @@ func (c *Checks) holds(found endpoint.Check, now time.Time) bool {
 		found.ClientVersion == c.config.ClientVersion
 }
 
-// fly runs a check and keeps what it found.
+// fly runs a check and keeps its findings.
 func (c *Checks) fly(e *entry, r tinker.CheckRequest, connection string, usesJSON bool) {
 	report, err := c.check(r, usesJSON)
 	c.mu.Lock()
@@ -302,7 +302,7 @@ func (c *Checks) check(r tinker.CheckRequest, usesJSON bool) (capability.Report,
 	return found, nil
 }
 
-// take adds what was found of some features to what is known.
+// take adds the findings about some features to the known ones.
 func take(into *endpoint.Check, report capability.Report, features []string) {
 	for f := range report.Findings {
 		features = append(features, string(f))
@@ -335,7 +335,7 @@ func isRefused(err error) bool {
 	return false
 }
 
-// Report returns what is known, at most endpoint.MaxChecks, in the order of models.
+// Report returns the known checks, at most endpoint.MaxChecks, in the order of models.
 func (c *Checks) Report() []endpoint.Check {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -19,7 +19,8 @@ import (
 // fileName is the name of the file in the folder of the records.
 const fileName = "checks.json"
 
-// read reads what an earlier broker found. A file that cannot be decoded is as none: the server is checked again.
+// read reads the findings of an earlier broker. A file that cannot be decoded counts as missing: the server is checked
+// again.
 func (c *Checks) read() error {
 	data, err := os.ReadFile(filepath.Join(c.config.Dir, fileName))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -43,8 +44,8 @@ func (c *Checks) read() error {
 	return nil
 }
 
-// write writes what was found. What cannot be written is in memory until the broker ends, and is checked again by the
-// next one.
+// write writes the findings. If they cannot be written, they stay in memory until the broker ends, and the next broker
+// checks again.
 func (c *Checks) write() {
 	c.writing.Lock()
 	defer c.writing.Unlock()

@@ -43,7 +43,7 @@ type Reached struct {
 	Budget endpoint.BudgetUsage
 }
 
-// Error names the budget and what was used of it.
+// Error names the budget and its usage.
 func (r *Reached) Error() string {
 	return fmt.Sprintf("budget %s is reached: %d tokens for %.2f dollars are used", r.Budget.Name, r.Budget.Tokens,
 		r.Budget.USD)
@@ -65,7 +65,7 @@ func (m *Meter) Admit(uid string) *Reached {
 	return nil
 }
 
-// usageOf returns what was used of a budget. The lock is held.
+// usageOf returns the usage of a budget. The lock is held.
 func (m *Meter) usageOf(b endpoint.Budget, now time.Time) endpoint.BudgetUsage {
 	key := keyOf(b, now)
 	used := m.budget(key)
@@ -76,7 +76,7 @@ func (m *Meter) usageOf(b endpoint.Budget, now time.Time) endpoint.BudgetUsage {
 	return usage
 }
 
-// Budgets returns what was used of each budget in its present period.
+// Budgets returns the usage of each budget in its present period.
 func (m *Meter) Budgets(now time.Time) []endpoint.BudgetUsage {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -87,7 +87,7 @@ func (m *Meter) Budgets(now time.Time) []endpoint.BudgetUsage {
 	return all
 }
 
-// Restore takes over what an earlier broker wrote, where the records have less: after their loss.
+// Restore takes over the usage that an earlier broker wrote, where the records have less: after their loss.
 func (m *Meter) Restore(ctx context.Context, rows []endpoint.Usage, budgets []endpoint.BudgetUsage) error {
 	var more []record
 	m.mu.Lock()

@@ -133,7 +133,7 @@ func (m *Meter) SetSettings(settings endpoint.Settings) {
 	}
 }
 
-// count returns what counts for tokens at this moment. The lock is held.
+// count returns the record of tokens at the present prices. The lock is held.
 func (m *Meter) count(of account, tokens endpoint.Tokens) settledRecord {
 	counted := settledRecord{account: of, At: m.config.Now().Unix(), Tokens: tokens, Budgets: m.runs[of.UID].Budgets}
 	if price, ok := m.prices[of.Model]; ok {
@@ -182,7 +182,7 @@ func (m *Meter) apply(records []record, segment int) {
 	}
 }
 
-// addTo adds what was counted to its row and its budgets. The lock is held.
+// addTo adds a settled record to its row and its budgets. The lock is held.
 func (m *Meter) addTo(c settledRecord) {
 	if c.Tokens == (endpoint.Tokens{}) {
 		return
@@ -291,7 +291,7 @@ func (m *Meter) Usage(day time.Time) []endpoint.Usage {
 	return rows
 }
 
-// Hour returns what was counted in an hour, of all runs, and whether this meter has counted since the hour began.
+// Hour returns the counted tokens of all runs in an hour, and whether this meter has counted since the hour began.
 func (m *Meter) Hour(hour time.Time) (counted endpoint.Tokens, whole bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

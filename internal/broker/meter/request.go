@@ -23,7 +23,7 @@ type Request struct {
 	Samples  int64
 }
 
-// grant is what the requests of an account may cost that have no future yet.
+// grant is the maximum cost of the requests of an account that have no future yet.
 type grant struct {
 	// stored is the newest record.
 	stored endpoint.Tokens
@@ -63,8 +63,8 @@ type Ticket struct {
 // counted yet.
 var errNoSettings = errors.New("the meter has no settings yet")
 
-// Reserve returns once what a request may cost is on the disk. The request may then be forwarded. The caller calls
-// Accept or Release in the end.
+// Reserve returns once the maximum cost of a request is on the disk. The request may then be forwarded. The caller
+// calls Accept or Release in the end.
 func (m *Meter) Reserve(ctx context.Context, r Request) (*Ticket, error) {
 	t := &Ticket{meter: m, of: account{r.Run, r.Model}, cost: r.Tokens, request: r}
 	t.cost.Sample += r.Samples

@@ -40,8 +40,8 @@ func fits(a, bound endpoint.Tokens) bool { return most(a, bound) == bound }
 // total counts all tokens once.
 func total(t endpoint.Tokens) int64 { return t.Prefill + t.Sample + t.Train + t.Forward }
 
-// costOf returns what tokens cost in US dollars. Tokens of forward cost what trained tokens cost, and cached tokens
-// without a price of their own what others of a prompt cost.
+// costOf returns the cost of tokens in US dollars. Tokens of forward have the price of trained tokens, and cached
+// tokens without a price of their own the price of other tokens of a prompt.
 func costOf(t endpoint.Tokens, price spending.Price) float64 {
 	cached := min(t.CachedPrefill, t.Prefill)
 	return (float64(t.Prefill-cached)*price.Prompt + float64(cached)*cmp.Or(price.CachedPrompt, price.Prompt) +

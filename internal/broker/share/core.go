@@ -122,7 +122,7 @@ func (c *core) run(uid string) *run {
 	return r
 }
 
-// ask has a request wait.
+// ask queues a request.
 func (c *core) ask(now time.Time, request Request) *waiter {
 	w := &waiter{Request: request, since: now, until: now.Add(c.patience), ready: make(chan struct{})}
 	r := c.run(request.Run)
@@ -141,7 +141,7 @@ func (c *core) ask(now time.Time, request Request) *waiter {
 	return w
 }
 
-// leave has a request wait no longer, and reports whether it did.
+// leave removes a request from its queue, and reports whether it was there.
 func (c *core) leave(w *waiter) bool {
 	r := c.run(w.Run)
 	queue := &r.operations
@@ -178,8 +178,8 @@ func (c *core) weight(counts func(*run) bool, own *run) (sum float64) {
 	return sum
 }
 
-// next gives turns to requests, and refuses those that have waited too long. It returns when it should be called again;
-// zero if that is only when something changes.
+// next grants turns to requests, and refuses requests that have waited too long. It returns the time of the next call;
+// zero if the next call is due only after a change.
 func (c *core) next(now time.Time) (wake time.Time) {
 	c.pace.pass(now)
 	c.expire(now)

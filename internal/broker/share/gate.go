@@ -61,7 +61,7 @@ func New(config Config) *Gate {
 	return g
 }
 
-// SetLimits says what the runs share from now on.
+// SetLimits sets the limits that the runs share from now on.
 func (g *Gate) SetLimits(limits endpoint.Limits) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -90,7 +90,7 @@ func (g *Gate) Resume(samples map[string]string) {
 	}
 }
 
-// hold has a sample take a place. The lock is held.
+// hold takes a place for a sample. The lock is held.
 func (g *Gate) hold(id, uid string) {
 	if _, known := g.unfinished[id]; known {
 		return
@@ -141,7 +141,7 @@ func (g *Gate) Wait(ctx context.Context, request Request) (*Turn, error) {
 	return turn, nil
 }
 
-// next gives turns. The lock is held.
+// next grants turns. The lock is held.
 func (g *Gate) next() {
 	now := g.now()
 	if wake := g.core.next(now); !wake.IsZero() {

@@ -37,7 +37,7 @@ type container struct {
 	name string
 }
 
-// longestWord limits what is kept of a string or number.
+// longestWord limits the kept part of a string or number.
 const longestWord = 128
 
 // Write reads a piece.

@@ -17,7 +17,7 @@ type field struct {
 	number  func(c *counts, value uint64)
 }
 
-// counts is what a body has.
+// counts are the tokens of a body.
 type counts struct {
 	text, image, sampled, cached int64
 	forward                      bool

@@ -61,7 +61,7 @@ func NewLink(manager ctrl.Manager, namespaces []string, now func() time.Time) (*
 		caches: map[string]cache.Cache{}}, nil
 }
 
-// Watch has a controller reconcile a run when its Workload changes.
+// Watch lets a controller reconcile a run when its Workload changes.
 func (l *Link) Watch(c controller.Controller) { l.controller = c }
 
 // Observe returns Kueue's state of a run.

@@ -31,7 +31,7 @@ import (
 const namespaceTerminating = "The namespace is being deleted: no further attempt is made, and the run's Jobs " +
 	"are deleted."
 
-// namespaces has when each namespace was last found not to be terminating. Its zero value is ready.
+// namespaces has the time at which each namespace was last found not to be terminating. Its zero value is ready.
 type namespaces struct {
 	mu     sync.Mutex
 	active map[string]time.Time

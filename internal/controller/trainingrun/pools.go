@@ -14,7 +14,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/problem"
 )
 
-// pools returns what has the claims of runs; nil for a manager that may make none.
+// pools returns the pools that have the claims of runs; nil for a manager that may make none.
 func (r *Reconciler) pools() workers.Pools {
 	if r.Pools == nil {
 		return nil
@@ -22,8 +22,8 @@ func (r *Reconciler) pools() workers.Pools {
 	return r.Pools
 }
 
-// fillPools gives the environments of a run that is to start what the templates of their warm pools say. Where a pool
-// cannot be used, checkPools or the environment's own condition says so.
+// fillPools fills the environments of a run that is to start from the templates of their warm pools. If a pool cannot
+// be used, checkPools or the environment's own condition says so.
 func (r *Reconciler) fillPools(ctx context.Context, seen observe.State) error {
 	for name, env := range seen.Environments {
 		if _, err := r.Pools.Fill(ctx, r.Live, env); err != nil {

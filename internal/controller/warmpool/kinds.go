@@ -26,7 +26,7 @@ const (
 // conditionReady is the condition of a claim whose sandbox has a pod that is ready.
 const conditionReady = "Ready"
 
-// pool is what is read of a SandboxWarmPool.
+// pool has the fields that are read of a SandboxWarmPool.
 type pool struct {
 	Spec struct {
 		SandboxTemplateRef struct {
@@ -35,7 +35,7 @@ type pool struct {
 	} `json:"spec"`
 }
 
-// template is what is read of a SandboxTemplate.
+// template has the fields that are read of a SandboxTemplate.
 type template struct {
 	Spec struct {
 		PodTemplate struct {
@@ -44,7 +44,7 @@ type template struct {
 	} `json:"spec"`
 }
 
-// Claim is what is read of a SandboxClaim.
+// Claim has the fields that are read of a SandboxClaim.
 type Claim struct {
 	metav1.ObjectMeta `json:"metadata"`
 	Spec              struct {

@@ -56,7 +56,7 @@ func NewLink(manager ctrl.Manager, namespaces []string, now func() time.Time) (*
 	return &Link{manager: manager, discovery: asks, namespaces: namespaces, now: now}, nil
 }
 
-// Watch has a controller reconcile a run when its claims change.
+// Watch lets a controller reconcile a run when its claims change.
 func (l *Link) Watch(c controller.Controller) { l.controller = c }
 
 // Served reports whether the cluster has claims.
@@ -94,7 +94,7 @@ func (l *Link) ask() (bool, error) {
 	return true, nil
 }
 
-// Reader returns what has the claims of runs; nil for a cluster without agent-sandbox.
+// Reader returns a reader of the claims of runs; nil for a cluster without agent-sandbox.
 func (l *Link) Reader(ctx context.Context) (client.Reader, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

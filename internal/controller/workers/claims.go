@@ -72,7 +72,7 @@ func (r ServersReconciler) reconcileClaims(ctx context.Context, run *v1alpha1.Tr
 	return r.endPoolServices(ctx, services, kept)
 }
 
-// lead makes what confines the pods of a program, and the Service that leads to them, unless it is among services.
+// lead makes the NetworkPolicy of a program's pods, and the Service that leads to them, unless it is among services.
 func (r ServersReconciler) lead(ctx context.Context, policy *networkingv1.NetworkPolicy, service *corev1.Service,
 	services []corev1.Service) error {
 	if err := r.restrict(ctx, policy); err != nil {

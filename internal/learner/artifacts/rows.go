@@ -83,7 +83,7 @@ func appendLine(s *Store, line line) error {
 	return err
 }
 
-// Rebuild has the files with a line for each step end with a version that was loaded.
+// Rebuild rewrites the files with a line for each step so that they end with a version that was loaded.
 func (j *Journal) Rebuild(v rl.Version) {
 	if j.store == nil {
 		return

@@ -42,7 +42,7 @@ func NewReader(env cli.IO, connection *cli.Connection, image string) (Reader, er
 // errCut says that the log of a pod ended before the last delivery.
 var errCut = errors.New("the log of the pod that reads the artifacts is not whole")
 
-// Ask has a pod answer a question, which are arguments of its program, and returns the answer, such as the transcript
+// Ask asks a pod a question, which is the arguments of its program, and returns the answer, such as the transcript
 // of a step and which steps have one.
 func (r Reader) Ask(ctx context.Context, run *v1alpha1.TrainingRun, question []string) (delivery.Delivery, error) {
 	var answer delivery.Delivery
@@ -53,7 +53,7 @@ func (r Reader) Ask(ctx context.Context, run *v1alpha1.TrainingRun, question []s
 	return answer, err
 }
 
-// read has a pod answer a question, and calls use with each delivery of the answer.
+// read asks a pod a question, and calls use with each delivery of the answer.
 func (r Reader) read(ctx context.Context, run *v1alpha1.TrainingRun, question []string,
 	use func(delivery.Delivery) error) (err error) {
 	pod, err := r.podFor(ctx, run, question)

@@ -199,7 +199,7 @@ func show(ctx context.Context, env cli.IO, format output.Format, file contract.R
 	return output.Print(env, format, planned.result())
 }
 
-// dryRun has the API server check a run, and returns it as the server would store it.
+// dryRun checks a run at the API server, and returns it as the server would store it.
 func dryRun(ctx context.Context, connection *cli.Connection,
 	object *unstructured.Unstructured) (*v1alpha1.TrainingRun, error) {
 	if err := place(object, connection); err != nil {

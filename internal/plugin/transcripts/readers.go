@@ -117,7 +117,7 @@ func (r *Readers) ask(ctx context.Context, run *v1alpha1.TrainingRun, asked ques
 	return found, err
 }
 
-// askPod has the pod of a run answer, whose lock is held.
+// askPod asks the pod of a run. The lock of the pod is held.
 func (r *Readers) askPod(ctx context.Context, run *v1alpha1.TrainingRun, p *pod,
 	asked question) (delivery.Delivery, error) {
 	if p.unserved {

@@ -193,7 +193,7 @@ func (q question) args() []string {
 	return args
 }
 
-// ask has a pod answer a question.
+// ask asks a pod a question.
 func ask(ctx context.Context, env cli.IO, connection *cli.Connection, run *v1alpha1.TrainingRun, image string,
 	asked question) (delivery.Delivery, error) {
 	reader, err := artifacts.NewReader(env, connection, image)

@@ -133,7 +133,7 @@ func (c *callClock) count(took time.Duration) (isOver bool) {
 	return c.spent >= c.limit
 }
 
-// renew has the limit begin anew.
+// renew restarts the limit.
 func (c *callClock) renew() {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -12,7 +12,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/environment"
 )
 
-// run has a program play with a policy that says one text. A program that asks on and on is ended, as by a limit of a
+// run plays a program with a policy that says one text. A program that asks on and on is ended, as by a limit of a
 // run: then nothing is known of its rewards.
 func (c *canary) run(ctx context.Context, program environment.Program, text string) ([]environment.Turn, error) {
 	policy := &parrot{text: text, turns: map[string]int{}}

@@ -10,7 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// control has a connection end when sent data is not acknowledged: keep-alive probes wait for that.
+// control ends a connection when sent data is not acknowledged: keep-alive probes wait for that.
 func control(_, _ string, conn syscall.RawConn) error {
 	var err error
 	controlErr := conn.Control(func(fd uintptr) {

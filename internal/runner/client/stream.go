@@ -38,7 +38,7 @@ func NewGateway() string { return rand.Text() }
 type streams struct {
 	client *Client
 	serve  func(net.Conn)
-	// lose has the call fail.
+	// lose fails the call.
 	lose func(error)
 
 	mu     sync.Mutex
@@ -191,7 +191,7 @@ func (s *stream) Write(b []byte) (int, error) {
 	return n, err
 }
 
-// broke has the call fail, unless this end has closed the stream or has not waited for it.
+// broke fails the call, unless this end has closed the stream or has not waited for it.
 func (s *stream) broke(err error) {
 	if s.closed.Load() || errors.Is(err, os.ErrDeadlineExceeded) || errors.Is(err, net.ErrClosed) {
 		return

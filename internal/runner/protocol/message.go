@@ -100,7 +100,7 @@ type Message struct {
 	Scratch string          `json:"scratch,omitempty"`
 	Method  string          `json:"method,omitempty"`
 	Params  json.RawMessage `json:"params,omitempty"`
-	// Alone has a call run in a process that runs nothing else before or after it.
+	// Alone runs a call in a process that runs nothing else before or after it.
 	Alone bool `json:"alone,omitempty"`
 	// Gateway is, in a call, a text that stands for the address of the caller's gateway in Params. The runner puts an
 	// address of its own loopback interface in its place, and offers the caller each connection that is made there.

@@ -90,7 +90,7 @@ type SaveRequest struct {
 	TTLSeconds int64
 	// UserMetadata is stored with a state or with sampler weights. Servers of SDKs before 0.38 may refuse it.
 	UserMetadata tinker.Metadata
-	// Overwrite has a state replace another of its name. Without it a late copy of an earlier save is refused.
+	// Overwrite lets a state replace another of its name. Without it a late copy of an earlier save is refused.
 	Overwrite bool
 }
 

@@ -101,7 +101,7 @@ func (l *Loader) OpenRows(definition contract.Dataset) (*Dataset, error) {
 	return d, nil
 }
 
-// Forget has the data set of a definition read again by whoever opens it next. Nobody may use it meanwhile.
+// Forget forgets the data set of a definition, so that the next Open reads it again. Nobody may use it meanwhile.
 func (l *Loader) Forget(definition contract.Dataset) {
 	key, err := keyOf(definition)
 	if err != nil {

@@ -152,7 +152,7 @@ func seedOf(request rubric.Request) int64 {
 	return int64(hash.Sum64() >> 33)
 }
 
-// boundReply has reading a reply fail that is too long.
+// boundReply makes reading fail for a reply that is too long.
 func boundReply(request *http.Request, next option.MiddlewareNext) (*http.Response, error) {
 	response, err := next(request)
 	if err == nil {

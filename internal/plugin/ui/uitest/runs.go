@@ -78,7 +78,7 @@ func runs() ([]made, error) {
 	return all, nil
 }
 
-// over has a run end.
+// over ends a run.
 func over(state string) func(*v1alpha1.TrainingRun) {
 	return func(run *v1alpha1.TrainingRun) {
 		run.Status.State = state

@@ -141,7 +141,7 @@ func NewRun(name string, steps int64, figures func(step int64) map[string]float6
 	return run, h, nil
 }
 
-// attemptAt has a second attempt begin after step 21.
+// attemptAt begins a second attempt after step 21.
 func attemptAt(step int64) int32 {
 	if step > 21 {
 		return 2
@@ -204,7 +204,7 @@ func set(s *v1alpha1.TrainingRunStatus, c status.Condition) {
 	status.Set(&s.Conditions, &s.Codes, 1, Now.Add(-20*time.Minute), c)
 }
 
-// show has a condition show a problem.
+// show sets a condition that shows a problem.
 func show(s *v1alpha1.TrainingRunStatus, kind string, found problem.Problem) {
 	set(s, status.Show(kind, metav1.ConditionFalse, found))
 }

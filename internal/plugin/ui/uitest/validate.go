@@ -16,7 +16,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/plugin/manifest"
 )
 
-// validating has the cluster in memory refuse objects that people write as the API server does, by the schema and the
+// validating lets the cluster in memory refuse objects that people write as the API server does, by the schema and the
 // rules of their kind, unless a test has hooks of its own.
 func validating(hooks interceptor.Funcs) interceptor.Funcs {
 	if hooks.Update == nil {
