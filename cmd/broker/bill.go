@@ -19,7 +19,7 @@ const (
 	billPatience = time.Minute
 )
 
-// followBill compares the bill of each hour with what the broker counted, until ctx ends or the endpoint has no bills.
+// followBill compares the bill of each hour with the broker's count, until ctx ends or the endpoint has no bills.
 func (t *term) followBill(ctx context.Context) {
 	for hour := time.Now().Truncate(time.Hour); ; hour = hour.Add(time.Hour) {
 		if wait.Sleep(ctx, time.Until(hour.Add(time.Hour+billDelay))) != nil {

@@ -38,8 +38,8 @@ func WriteDurable(name string, mode fs.FileMode, parts ...[]byte) error {
 	return file.Close()
 }
 
-// CopyDurable does what WriteDurable does with what it reads from r, which check then accepts or not. After an error
-// the file is the old one.
+// CopyDurable is WriteDurable for the bytes of r, which check then accepts or not. After an error the file is the old
+// one.
 func CopyDurable(name string, mode fs.FileMode, r io.Reader, check func(io.ReaderAt, int64) error) error {
 	fill := func(file *os.File) error {
 		size, err := io.Copy(file, r)
@@ -60,7 +60,7 @@ func ReplaceDurable(name string, mode fs.FileMode, parts ...[]byte) (*os.File, e
 	return replaceDurable((*os.File).Sync, name, mode, write(parts))
 }
 
-// ReplaceDurableBy does what ReplaceDurable does with what it reads from r.
+// ReplaceDurableBy is ReplaceDurable for the bytes of r.
 func ReplaceDurableBy(name string, mode fs.FileMode, r io.Reader) (*os.File, error) {
 	fill := func(file *os.File) error {
 		_, err := io.Copy(file, r)

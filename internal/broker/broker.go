@@ -22,7 +22,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/tinker"
 )
 
-// Config is with what a broker begins. Update replaces the fields of Settings.
+// Config is the configuration with which a broker begins. Update replaces the fields of Settings.
 type Config struct {
 	// Endpoint is the name of the endpoint, for messages.
 	Endpoint string
@@ -32,7 +32,7 @@ type Config struct {
 	TokenKey []byte
 	// Dir is the folder with the records of owners and of checks. One broker at a time may use it.
 	Dir string
-	// Namespace is the operator's namespace, to which what checks use is ascribed.
+	// Namespace is the operator's namespace. The usage of checks is ascribed to it.
 	Namespace string
 	// ClientVersion is the version of the program, which says with which client the server was checked.
 	ClientVersion string
@@ -49,7 +49,7 @@ type Config struct {
 	// Lease returns why the broker may not act any more, or nil. A broker acts while it admits requests and records
 	// owners. A nil Lease lasts for ever.
 	Lease func() error
-	// Meter counts what the server bills, and Gate shares its limits; nil for none. The broker closes neither.
+	// Meter counts the billed tokens, and Gate shares the server's limits; nil for none. The broker closes neither.
 	Meter *meter.Meter
 	Gate  *share.Gate
 	// Observe receives each answer, and returns at once; nil for nobody.
@@ -98,7 +98,7 @@ type Broker struct {
 	runs     atomic.Pointer[map[[sha256.Size]byte]Run]
 	// refused and unreachable are the last failures at the server that no success followed, or nil.
 	refused, unreachable atomic.Pointer[string]
-	// checks has what the server supports. The requests of a check pass by loop.
+	// checks has the supported features of the server. The requests of a check pass by loop.
 	checks *checks.Checks
 	loop   *loop
 }

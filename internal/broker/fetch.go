@@ -30,7 +30,7 @@ const (
 	maxFetches = 8
 )
 
-// Count corrects what is granted, and fetches the results for which no run asks, until ctx ends.
+// Count corrects grants, and fetches the results that no run asks for, until ctx ends.
 func (b *Broker) Count(ctx context.Context) {
 	if b.config.Gate != nil && b.config.Meter != nil {
 		b.config.Gate.Resume(b.config.Meter.Unfinished())

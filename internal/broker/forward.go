@@ -67,14 +67,14 @@ type call struct {
 	encoding    string
 	// future is the one that a poll asks for.
 	future record
-	// object is the body of a request in JSON, and base the base model of what the request names.
+	// object is the body of a request in JSON, and base the base model of the object that the request names.
 	object body
 	base   string
-	// tokens are those of the body, and forward says that protobuf asks for no gradient.
+	// tokens counts the tokens of the body, and forward says that protobuf asks for no gradient.
 	tokens  int64
 	forward bool
 	charge  charge
-	// answer is what metrics say of the call.
+	// answer is the call's answer for metrics.
 	answer *Answer
 }
 
@@ -255,7 +255,7 @@ func (b *Broker) passLarge(ctx context.Context, c *call, from io.Reader, length 
 	} else if err := checkEncoding(c.encoding); err != nil {
 		return err
 	}
-	// The end of the body goes on once what it costs is recorded.
+	// The end of the body goes on once its cost is recorded.
 	checkAndReserve := func(from io.Reader) error {
 		if err := check(from); err != nil {
 			return err
@@ -450,7 +450,7 @@ func (c *call) cut() *refusal {
 	return c.large.refused.Load()
 }
 
-// escape encodes a path of which find has checked that its parts are plain.
+// escape encodes a path. find has checked that its parts are plain.
 func escape(path string) string { return (&url.URL{Path: path}).EscapedPath() }
 
 func isPassed(name string) bool {

@@ -37,7 +37,7 @@ type record struct {
 	Owner
 	// Op is the operation whose result a future is.
 	Op string `json:"op,omitempty"`
-	// Base is the base model of a model or sampling session, or of what a future is about; "" if it is not known.
+	// Base is the base model of a model or sampling session, or of the object of a future; "" if it is not known.
 	Base string `json:"base,omitempty"`
 	// Made is when the object was made, in seconds since 1970.
 	Made int64 `json:"made"`

@@ -19,11 +19,12 @@ var errNotObject = errors.New("the body is not a JSON object")
 
 // scanner reads a JSON object whose values may be larger than memory.
 type scanner struct {
-	// data is what was read of from, and at the place of the next byte in it. Without from it is all.
+	// data has the bytes that were read of from, and at the place of the next byte in it. If from is nil, data is the
+	// whole input.
 	data []byte
 	at   int
 	from io.Reader
-	// A value is kept from start on; spilled has what was before data. There are at most limit bytes, or too many.
+	// A value is kept from start on; spilled has its bytes before data. It has at most limit bytes, or too many.
 	keep, tooMany bool
 	start, limit  int
 	spilled       []byte

@@ -75,7 +75,8 @@ func apply(ctx context.Context, c client.Client, embedded *unstructured.Unstruct
 // raced says that another program wrote the CRD at the same time.
 func raced(err error) bool { return apierrors.IsConflict(err) || apierrors.IsAlreadyExists(err) }
 
-// Next is what a CRD of the cluster becomes: nil if it stays, because it has all fields of the embedded one and more.
+// Next returns the next version of a cluster's CRD: nil if it stays, because it has all fields of the embedded one and
+// more.
 func Next(live, embedded *unstructured.Unstructured) (*unstructured.Unstructured, error) {
 	has, gets := fields(live), fields(embedded)
 	lost, gained := difference(has, gets), difference(gets, has)

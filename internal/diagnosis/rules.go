@@ -190,7 +190,8 @@ func heldOutFalls(s series, _ Settings) string {
 	return ""
 }
 
-// optionsIgnored looks at all steps: what was ignored once stays a finding, so that the run has one event of it.
+// optionsIgnored looks at all steps: an option that was ignored once stays a finding, so that the run has one event of
+// it.
 func optionsIgnored(s series, _ Settings) string {
 	const most, longest = 5, 40
 	found := map[string]bool{}

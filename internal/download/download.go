@@ -41,7 +41,7 @@ type Client struct {
 	UserAgent string
 	// Tries bounds requests that bring nothing, one after the other; 0 stands for 8.
 	Tries int
-	// Logger receives what is tried again, and how much has arrived; it may be nil.
+	// Logger receives the repeated requests, and how much has arrived; it may be nil.
 	Logger *slog.Logger
 	// Report receives what people should know of a download that takes several requests; it may be nil.
 	Report func(message string)
@@ -58,7 +58,7 @@ type Source struct {
 	Token string
 	// Name names the file for people. If it is empty, it is the last part of the URL's path.
 	Name string
-	// Advise, unless it is nil, says what a person can do about an answer that is no success.
+	// Advise, unless it is nil, returns advice for a person about an answer that is no success.
 	Advise func(status int) string
 	// MostBytes bounds the size of the file; 0 stands for no bound.
 	MostBytes int64
@@ -99,7 +99,7 @@ type Body struct {
 	header http.Header
 	// base is the last part of the path of the last URL.
 	base string
-	// version is the validator of what was read, or empty if the server names none.
+	// version is the validator of the bytes that were read, or empty if the server names none.
 	version string
 	// stream is the answer that is being read; nil when the next read has to ask for one.
 	stream io.ReadCloser
@@ -107,7 +107,7 @@ type Body struct {
 	offset int64
 	// tries counts requests since the last byte that counts.
 	tries int
-	// begin, unless it is nil, forgets what was read, and begins a version of the file anew.
+	// begin, unless it is nil, forgets the bytes that were read, and begins a version of the file anew.
 	begin func(version string) error
 }
 
@@ -174,8 +174,8 @@ func (b *Body) count(n int) error {
 	return nil
 }
 
-// continues reports whether a next request continues after what was read. A file on a disk is only continued if the
-// server names its version.
+// continues reports whether a next request continues after the bytes that were read. A file on a disk is only continued
+// if the server names its version.
 func (b *Body) continues() bool { return b.begin == nil || b.version != "" }
 
 func (b *Body) tooLarge() error {
@@ -190,7 +190,7 @@ func (b *Body) Close() error {
 	return b.stream.Close()
 }
 
-// retry requests what is left of the file, until there is an answer, or an error that will stay.
+// retry requests the rest of the file, until there is an answer, or an error that will stay.
 func (b *Body) retry(cause error) error {
 	if b.stream != nil {
 		// What broke is read no more.
@@ -232,7 +232,7 @@ func (c *Client) tell(b *Body, cause error, pause time.Duration) {
 	}
 }
 
-// pauseBefore returns how long to wait before a request: what the server asks for, or longer each time.
+// pauseBefore returns the pause before a request: the pause that the server asks for, or a longer one each time.
 func pauseBefore(tries int, cause error) time.Duration {
 	if refused, ok := errors.AsType[*httpstatus.Error](cause); ok {
 		if asked, ok := wait.RetryAfter(refused.Header); ok {

@@ -67,7 +67,7 @@ type partial struct{ file *os.File }
 // versionFile returns the name of the file that has the version of a download.
 func versionFile(name string) string { return name + ".version" }
 
-// restore returns the version and the size of what an earlier call has left.
+// restore returns the version and the size of the part that an earlier call has left.
 func (p partial) restore() (version string, size int64, err error) {
 	text, err := os.ReadFile(versionFile(p.file.Name()))
 	if err != nil {

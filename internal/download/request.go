@@ -71,8 +71,8 @@ func (b *Body) setHeader(header http.Header) {
 	}
 }
 
-// http returns the client of requests, which keeps what is secret to the host that it is for: the token, which net/http
-// would send to hosts below that one as well, and the URL that redirects, which may be signed.
+// http returns the client of requests, which keeps secrets to their host: the token, which net/http would also send to
+// hosts below that one, and the URL that redirects, which may be signed.
 func (c *Client) http() *http.Client {
 	client := *cmp.Or(c.HTTP, http.DefaultClient)
 	given := client.CheckRedirect
@@ -164,8 +164,8 @@ func (b *Body) checkSize() error {
 	return nil
 }
 
-// validator returns what names the exact bytes of a file in If-Range: a strong ETag, or, of a file without an ETag, the
-// time of its last change, if that was long enough before the answer that another change would have another time.
+// validator returns the validator of a file's exact bytes for If-Range: a strong ETag, or, if there is no ETag, the
+// time of the last change, if that was long enough before the answer that another change would have another time.
 func validator(header http.Header) string {
 	if tag := header.Get("ETag"); tag != "" {
 		if strings.HasPrefix(tag, `"`) {
@@ -183,7 +183,7 @@ func validator(header http.Header) string {
 	return header.Get("Last-Modified")
 }
 
-// contentRange reads "bytes FIRST-LAST/SIZE"; what it cannot read is -1.
+// contentRange reads "bytes FIRST-LAST/SIZE"; a number that it cannot read is -1.
 func contentRange(header string) (first, size int64) {
 	first, size = -1, -1
 	span, total, _ := strings.Cut(strings.TrimPrefix(header, "bytes "), "/")

@@ -57,8 +57,8 @@ func DayOfUsage(endpoint, name string) (time.Time, bool) {
 	return day, err == nil && name == UsageName(endpoint, day)
 }
 
-// Settings is what a broker does for which runs. The API key and the key of the tokens are not in it: they are in
-// Secrets that the broker's pod mounts.
+// Settings are the settings of a broker and its runs. The API key and the key of the tokens are not in them: they are
+// in Secrets that the broker's pod mounts.
 type Settings struct {
 	// Endpoint is the name of the TinkerEndpoint, and Generation the generation of its spec.
 	Endpoint   string `json:"endpoint"`
@@ -90,7 +90,7 @@ type Readable struct {
 	Checkpoints []string `json:"checkpoints"`
 }
 
-// Limits are what the runs of an endpoint share; 0 is no limit.
+// Limits are the limits that the runs of an endpoint share; 0 is no limit.
 type Limits struct {
 	// RequestsPerSecond limits the submits of all runs together. Polls do not count.
 	RequestsPerSecond float64 `json:"requestsPerSecond,omitempty"`
@@ -108,7 +108,7 @@ const (
 	PeriodForever Period = "Forever"
 )
 
-// Budget is what the runs that name it may use together in a period; 0 is no limit.
+// Budget limits the joint usage, in a period, of the runs that name it; 0 is no limit.
 type Budget struct {
 	Name   string  `json:"name"`
 	USD    float64 `json:"usd,omitempty"`
@@ -131,11 +131,11 @@ type Run struct {
 	Labels map[string]string `json:"labels,omitempty"`
 	// Weight is the run's share of the limits beside the shares of others; at least 1.
 	Weight int `json:"weight"`
-	// Budgets are the names of the budgets that count what the run uses.
+	// Budgets are the names of the budgets that count the run's usage.
 	Budgets []string `json:"budgets,omitempty"`
 }
 
-// Tokens is what a server bills, by the way in which a token was used.
+// Tokens are the billed tokens, by the way in which a token was used.
 type Tokens struct {
 	// Prefill are the tokens of prompts, cached tokens among them.
 	Prefill int64 `json:"prefill,omitempty"`
@@ -147,7 +147,7 @@ type Tokens struct {
 	Forward int64 `json:"forward,omitempty"`
 }
 
-// Usage is what a run used of a model on a day: a line of a day's ConfigMap, which the broker replaces as it grows.
+// Usage is a run's usage of a model on a day: a line of a day's ConfigMap, which the broker replaces as it grows.
 type Usage struct {
 	// Day is the first second of the day in UTC.
 	Day       time.Time         `json:"day"`
@@ -158,12 +158,13 @@ type Usage struct {
 	User      string            `json:"user,omitempty"`
 	Model     string            `json:"model"`
 	Tokens    Tokens            `json:"tokens"`
-	// USD is what the tokens cost by the prices of the time when each was counted, and Unpriced how many had no price.
+	// USD is the cost of the tokens by the prices of the time when each was counted, and Unpriced the number of tokens
+	// without a price.
 	USD      float64 `json:"usd,omitempty"`
 	Unpriced int64   `json:"unpriced,omitempty"`
 }
 
-// Report is what a broker says of its work, at most every few seconds.
+// Report is a broker's report of its work, at most every few seconds.
 type Report struct {
 	// Time is when the report was made, by which identity of the Lease.
 	Time     time.Time `json:"time"`
@@ -175,11 +176,11 @@ type Report struct {
 	Unreachable string `json:"unreachable,omitempty"`
 	// RecordsFailed is why the broker can record nothing, or empty.
 	RecordsFailed string `json:"recordsFailed,omitempty"`
-	// Budgets are what was used of each budget in its present period.
+	// Budgets have the usage of each budget in its present period.
 	Budgets []BudgetUsage `json:"budgets,omitempty"`
 	// Throttled are the runs that waited for their share in the last minute.
 	Throttled []Throttled `json:"throttled,omitempty"`
-	// Checks are what the server supports, at most MaxChecks.
+	// Checks have the supported features of the server, at most MaxChecks.
 	Checks []Check `json:"checks,omitempty"`
 }
 
@@ -190,8 +191,8 @@ const (
 	MaxChecks = 64
 )
 
-// Check is what the server supports with a base model and a choice of the matrices that are trained, by the names of
-// package capability, sorted. What is in none of the lists was not checked.
+// Check has the features that the server supports with a base model and a choice of the matrices that are trained, by
+// the names of package capability, sorted. A feature in none of the lists was not checked.
 type Check struct {
 	Model string `json:"model"`
 	// TrainModules are values of the TrainingRun's model.trainModules, sorted.
@@ -217,7 +218,7 @@ func (c Check) Answers(feature string) bool {
 		slices.Contains(c.Unsupported, feature) || slices.Contains(c.Undecided, feature)
 }
 
-// BudgetUsage is what was used of a budget.
+// BudgetUsage is the usage of a budget.
 type BudgetUsage struct {
 	Name string `json:"name"`
 	// Since is when the period began; zero for a budget without end.

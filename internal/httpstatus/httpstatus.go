@@ -13,7 +13,7 @@ import (
 )
 
 const (
-	// mostBytes bounds what is read of an answer's body, and maxDetail what is kept of it.
+	// mostBytes bounds the bytes that are read of an answer's body, and maxDetail the part that is kept.
 	mostBytes = 4096
 	maxDetail = 300
 )
@@ -24,9 +24,9 @@ type Error struct {
 	// secret. They are empty where they say nothing.
 	Method, Place string
 	Status        int
-	// Detail is the first line of what the server says, without credentials, tokens and prompts. It may be empty.
+	// Detail is the first line of the server's message, without credentials, tokens and prompts. It may be empty.
 	Detail string
-	// Advice says what a person can do about it. It may be empty.
+	// Advice is the advice for a person. It may be empty.
 	Advice string
 	// Header is the header of the answer.
 	Header http.Header

@@ -48,7 +48,7 @@ func (p *featureChecker) Check(ctx context.Context, features []capability.Featur
 	return report, failure.Operation{Refused: problem.UnsupportedByEndpoint}.Failed(err, "checking the endpoint")
 }
 
-// Ask asks the broker of the run's TinkerEndpoint what it found about features.
+// Ask asks the broker of the run's TinkerEndpoint for its findings about features.
 func (p *featureChecker) Ask(ctx context.Context, features []capability.Feature) (tinker.CheckResponse, error) {
 	checker := p.checker(features)
 	request := tinker.CheckRequest{BaseModel: checker.Model, Lora: checker.Lora}

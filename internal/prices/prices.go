@@ -1,7 +1,7 @@
 // Copyright 2026 The tinker-operator authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package prices has the table of what models cost on hosted Tinker, in the form in which the service publishes it
+// Package prices has the table of the prices of models on hosted Tinker, in the form in which the service publishes it
 // (models.json of its documentation). A model whose price is not known for certain is not in it.
 package prices
 
@@ -28,7 +28,7 @@ type table struct {
 	prices map[string]spending.Price
 }
 
-// current is the embedded table, with what extends it.
+// current is the embedded table, with its extensions.
 var current = func() *atomic.Pointer[table] {
 	t, err := parse(embedded)
 	if err != nil {

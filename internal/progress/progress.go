@@ -15,11 +15,11 @@ import (
 // period is the time between two lines of one download. What takes less has none.
 const period = 5 * time.Second
 
-// Reader logs what is read through it. It is used by one goroutine.
+// Reader logs the progress of reading through it. It is used by one goroutine.
 type Reader struct {
 	io.Reader
 	logger *slog.Logger
-	// message is that of each line, and what names the file.
+	// message is the message of each line, and what names the file.
 	message, what string
 	// done of total bytes have arrived; total is negative if it is not known.
 	done, total int64

@@ -72,7 +72,7 @@ func (o *offers) withdraw(key string) bool {
 }
 
 // callGateway stands for the gateway of a call's caller on the loopback interface, as long as the call runs. The
-// programs of the container can connect to it, and what they then may do is the gateway's to decide.
+// programs of the container can connect to it, and the gateway decides what they may do then.
 type callGateway struct {
 	server   *Server
 	listener net.Listener

@@ -78,7 +78,7 @@ func (s *stream) lose(err error) {
 	}
 }
 
-// up carries what the program writes.
+// up carries the bytes that the program writes.
 func (s *stream) up() error {
 	buffer := make([]byte, streamBuffer)
 	for {
@@ -94,7 +94,7 @@ func (s *stream) up() error {
 	}
 }
 
-// down carries what the gateway writes. What a program does not take that has gone is dropped.
+// down carries the bytes that the gateway writes. It drops the bytes for a program that has gone.
 func (s *stream) down() error {
 	buffer := make([]byte, streamBuffer)
 	for gone := false; ; {

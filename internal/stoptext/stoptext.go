@@ -15,7 +15,7 @@ import (
 
 // Cut returns how many of the tokens say the first of the texts, as if the text had been a stop of the request: the
 // tokens up to there were sampled, and nothing that follows them decides where they end. It returns all tokens and an
-// empty text for none. The function gives what tokens say.
+// empty text for none. says returns the text of tokens.
 func Cut(tokens []int32, texts []string, says func([]int32) (string, error)) (end int, stop string, err error) {
 	whole, err := says(tokens)
 	if err != nil {

@@ -15,7 +15,7 @@ type CheckRequest struct {
 	Features []string `json:"features"`
 }
 
-// CheckResponse is what a broker found, among it other features than those of the request.
+// CheckResponse has the findings of a broker, also about features other than the request's.
 type CheckResponse struct {
 	// Pending says that the check goes on, and that the request is to be repeated at once. The other fields are then
 	// empty.

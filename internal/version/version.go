@@ -26,5 +26,5 @@ func String() string {
 	return "devel"
 }
 
-// UserAgent returns what an HTTP client of the project calls itself.
+// UserAgent returns the User-Agent of an HTTP client of the project.
 func UserAgent(program string) string { return program + "/" + String() }

@@ -20,7 +20,8 @@ import (
 var fields = []string{"affinity", "dnsConfig", "env", "envFrom", "resources", "tolerations",
 	"topologySpreadConstraints", "volumeMounts", "volumes"}
 
-// keywords are what a definition keeps of a schema. The rest are descriptions, and extensions of Kubernetes.
+// keywords are the keywords of a schema that a definition keeps. The rest are descriptions, and extensions of
+// Kubernetes.
 var keywords = []string{"type", "enum", "pattern", "minimum", "maximum", "minLength", "maxLength", "minItems",
 	"maxItems", "required"}
 

@@ -61,7 +61,7 @@ func run(module, root string, files []string) error {
 	return nil
 }
 
-// generate runs one plugin and writes what it answers.
+// generate runs one plugin and writes its output.
 func generate(plugin, root string, request *pluginpb.CodeGeneratorRequest) error {
 	input, err := proto.Marshal(request)
 	if err != nil {

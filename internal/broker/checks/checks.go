@@ -1,11 +1,11 @@
 // Copyright 2026 The tinker-operator authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package checks knows what the server of a TinkerEndpoint supports, and has that checked which a run asks for and
-// which is not known: once for all runs, by package capability.
+// Package checks knows the features that the server of a TinkerEndpoint supports. It checks a feature that a run asks
+// for and that is not known: once for all runs, by package capability.
 //
-// A check is for one base model and one choice of the matrices that are trained. What it found holds for a day, at one
-// connection and for one version of the client, and is kept in a file, so that the next broker does not check again. A
+// A check is for one base model and one choice of the matrices that are trained. Its findings hold for a day, at one
+// connection and for one version of the client, and are kept in a file, so that the next broker does not check again. A
 // check that a broker's death interrupts leaves nothing in the file.
 package checks
 
@@ -33,9 +33,9 @@ const (
 	refusedLife = time.Minute
 	// forgottenLife is when a refusal is forgotten for which no run asks any more.
 	forgottenLife = 10 * time.Minute
-	// patience is how long a check may take. The client repeats what fails by an outage until then.
+	// patience limits the time of a check. The client repeats requests that fail by an outage until then.
 	patience = 10 * time.Minute
-	// rounds is how often a check tries what it could not decide.
+	// rounds is the number of times that a check tries a feature that it could not decide.
 	rounds = 2
 	// atOnce is how many checks run at once.
 	atOnce = 2
@@ -78,8 +78,8 @@ type Checks struct {
 	writing sync.Mutex
 }
 
-// key is what decides the result of a check. The rank does not: a check's models have the lowest that the server
-// accepts.
+// key has the settings that decide the result of a check. The rank does not: a check's models have the lowest rank that
+// the server accepts.
 type key struct {
 	model              string
 	attn, mlp, unembed bool
@@ -127,8 +127,8 @@ func (c *Checks) SetConnection(digest string) {
 	c.connection = digest
 }
 
-// Ask returns what is known of the features of a request, and has the rest checked. It returns false if the check has
-// not ended before ctx does.
+// Ask returns the findings about the features of a request, and checks the features that are not known. It returns
+// false if the check has not ended before ctx does.
 func (c *Checks) Ask(ctx context.Context, r tinker.CheckRequest) (endpoint.Check, bool, error) {
 	r.Features = known(r.Features)
 	for {
@@ -235,7 +235,7 @@ func (k key) modules() []string {
 	return names
 }
 
-// holds reports whether what was found holds at this moment. The lock is held.
+// holds reports whether findings hold at this moment. The lock is held.
 func (c *Checks) holds(found endpoint.Check, now time.Time) bool {
 	return !found.CheckedAt.IsZero() && now.Sub(found.CheckedAt) < life && found.Connection == c.connection &&
 		found.ClientVersion == c.config.ClientVersion

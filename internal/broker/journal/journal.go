@@ -37,7 +37,7 @@ const (
 // ErrClosed is the error of records that come after the end.
 var ErrClosed = errors.New("the journal is closed")
 
-// Config says what a journal holds. R is the type of its records, which JSON can represent.
+// Config configures a journal. R is the type of its records, which JSON can represent.
 type Config[R any] struct {
 	// Dir is the folder. Name begins the names of the files, and names the records in errors.
 	Dir, Name string

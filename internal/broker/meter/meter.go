@@ -60,7 +60,7 @@ type Meter struct {
 	onDisk map[account]endpoint.Tokens
 	// lost are the grants of a process that died, which are counted once there are prices.
 	lost map[account]endpoint.Tokens
-	// hours has what was counted in the last hours since since, when the journal was read. began is set then.
+	// hours has the tokens that were counted in the last hours since since, when the journal was read. began is set then.
 	hours map[int64]endpoint.Tokens
 	since time.Time
 	began bool
@@ -106,8 +106,7 @@ func (m *Meter) Close() {
 // Err returns why the meter can record nothing, or nil. A meter that failed has to be opened anew.
 func (m *Meter) Err() error { return m.journal.Err() }
 
-// SetSettings says which runs, prices and budgets there are. The first call also counts what a process that died had
-// granted.
+// SetSettings sets the runs, prices and budgets. The first call also counts the grants of a process that died.
 func (m *Meter) SetSettings(settings endpoint.Settings) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -27,7 +27,7 @@ type Request struct {
 type grant struct {
 	// stored is the newest record.
 	stored endpoint.Tokens
-	// left is how much of it is for further requests, and flying what the requests in progress may cost.
+	// left is the part of it for further requests, and flying the maximum cost of the requests in progress.
 	left, flying endpoint.Tokens
 	// wait waits until the newest record is on the disk.
 	wait func(context.Context) error
@@ -99,7 +99,7 @@ func (m *Meter) Reserve(ctx context.Context, r Request) (*Ticket, error) {
 	return t, nil
 }
 
-// store records a grant. The lock is held, so that records are in the order of what they say.
+// store records a grant. The lock is held, so that records are in the order of the grants.
 func (m *Meter) store(of account, g *grant) {
 	g.stored = add(g.flying, g.left)
 	g.wait = m.journal.Start(record{Grant: &grantRecord{of, g.stored}})
@@ -256,8 +256,8 @@ func (m *Meter) Unfinished() map[string]string {
 	return samples
 }
 
-// Tick corrects grants for more than the cost of a second, and of which no request made use in the last, and notes
-// budgets that are reached. It is called each second.
+// Tick corrects grants for more than the cost of a second, and grants that no request used in the last second, and
+// notes budgets that are reached. It is called each second.
 func (m *Meter) Tick() {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -25,7 +25,7 @@ func compare(a, b string) int { return cmp.Compare(a, b) }
 
 // Config configures a Gate.
 type Config struct {
-	// Limits are what the runs share.
+	// Limits are the limits that the runs share.
 	Limits endpoint.Limits
 	// Patience is how long a request waits; 20 s by default.
 	Patience time.Duration

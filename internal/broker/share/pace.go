@@ -9,13 +9,13 @@ import (
 )
 
 const (
-	// decrease and leastDecrease bound what remains of the rate after a second with answers of 429.
+	// decrease and leastDecrease bound the rest of the rate after a second with answers of 429.
 	decrease      = 0.95
 	leastDecrease = 0.5
 	// increase is by how much of the limit the rate rises each second, and growth by how much of itself without a limit.
 	increase = 0.02
 	growth   = 0.05
-	// lifted is at which multiple of what the server has accepted a rate without a limit ends.
+	// lifted is the multiple of the rate that the server has accepted at which a rate without a limit ends.
 	lifted = 4
 	// leastRate is never undercut.
 	leastRate = 0.5
@@ -23,7 +23,7 @@ const (
 
 // pace is how many requests a second are forwarded: the limit, or less after answers of 429.
 type pace struct {
-	// limit is what is configured, and rate what is in force. Both may be infinite.
+	// limit is the configured rate, and rate the rate in force. Both may be infinite.
 	limit, rate float64
 	// best is the highest rate that the server accepted since its first 429.
 	best float64

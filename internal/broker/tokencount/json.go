@@ -17,7 +17,7 @@ const (
 )
 
 // jsonScan reads JSON that comes in pieces: the elements of lists named tokens, and the numbers of the other names. It
-// relies on others to refuse what is not JSON.
+// relies on others to refuse text that is not JSON.
 type jsonScan struct {
 	text, expected, cached int64
 	// within are the containers that are open, { or [, with the name of each.

@@ -15,8 +15,8 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/contract"
 )
 
-// ServerConnection digests what the result of a check of the broker depends on besides the model and the version of the
-// client. With another value of the annotation check-again it is another, too.
+// ServerConnection digests the settings that decide the result of a broker's check, besides the model and the version
+// of the client. Another value of the annotation check-again also changes it.
 func ServerConnection(of *v1alpha1.TinkerEndpoint) string {
 	spec := of.Spec
 	decisive := struct {
@@ -34,7 +34,7 @@ func ServerConnection(of *v1alpha1.TinkerEndpoint) string {
 	return hex.EncodeToString(sum[:8])
 }
 
-// CheckOf returns what the broker of an endpoint found for the model of a run, at the present connection; nil if it has
+// CheckOf returns the findings of an endpoint's broker for the model of a run, at the present connection; nil if it has
 // not checked less than a day ago.
 func CheckOf(of *v1alpha1.TinkerEndpoint, model v1alpha1.Model, now time.Time) *v1alpha1.EndpointCapabilities {
 	wanted, connection := slices.Sorted(slices.Values(model.TrainModules)), ServerConnection(of)
@@ -48,9 +48,9 @@ func CheckOf(of *v1alpha1.TinkerEndpoint, model v1alpha1.Model, now time.Time) *
 	return nil
 }
 
-// ShareCheck returns what a run may rely on of a check of the broker of its endpoint, whose address is baseURL; nil if
-// that is nothing. The broker is the platform's, so that a run takes over all of it. No run takes over what the learner
-// of another found, whose image may be a tenant's.
+// ShareCheck returns the findings of a broker's check that a run may rely on; baseURL is the address of its endpoint;
+// nil if there are none. The broker is the platform's, so that a run takes over all findings. No run takes over the
+// findings of another run's learner, which may have a tenant's image.
 func ShareCheck(from *v1alpha1.EndpointCapabilities, endpoint, baseURL string) *contract.Capabilities {
 	if from == nil || len(from.Supported)+len(from.Ignored)+len(from.Unsupported) == 0 {
 		return nil

@@ -29,7 +29,7 @@ type Use struct {
 	BudgetReached string
 	// Until is the time at which the budget's next period begins; zero for a budget without end.
 	Until time.Time
-	// Check is what the broker found for the model of the run; nil if it has not checked less than a day ago.
+	// Check has the broker's findings for the model of the run; nil if it has not checked less than a day ago.
 	Check *v1alpha1.EndpointCapabilities
 }
 

@@ -26,8 +26,8 @@ const (
 	maxVersion   = 64
 )
 
-// checksOf returns what the report says of the server, and the condition about it; without a report what the status
-// said before. A refusal makes no endpoint unready: it may be of one model that one run has named wrongly.
+// checksOf returns the server's features by the report, and the condition about them; without a report, the features in
+// the status. A refusal makes no endpoint unready: it may be of one model that one run has named wrongly.
 func checksOf(of *v1alpha1.TinkerEndpoint,
 	report *endpoint.Report) ([]v1alpha1.EndpointCapabilities, status.Condition) {
 	const is = v1alpha1.ConditionChecked

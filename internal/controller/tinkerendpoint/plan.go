@@ -38,7 +38,7 @@ type plan struct {
 	ready, stalled status.Condition
 	runs           int32
 	usage          []v1alpha1.EndpointBudgetUsage
-	// capabilities are what the server supports, and checked is the condition about them.
+	// capabilities are the supported features of the server, and checked is the condition about them.
 	capabilities []v1alpha1.EndpointCapabilities
 	checked      status.Condition
 }

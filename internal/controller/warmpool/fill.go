@@ -103,7 +103,7 @@ func read[T any](ctx context.Context, live client.Reader, kind, namespace, name 
 	return nil, parse(found, into)
 }
 
-// unfit says what keeps pods from serving the workers of runs; "" for nothing.
+// unfit returns the reason why pods cannot serve the workers of runs; "" for none.
 func unfit(spec corev1.PodSpec, pool string) string {
 	container := runnerOf(spec, pool)
 	const annotation = "metadata.annotations['" + v1alpha1.AnnotationProgramToken + "']"

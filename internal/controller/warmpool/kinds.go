@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package warmpool reaches the warm pools of kubernetes-sigs/agent-sandbox, from which programs of runs have their pods
-// by claims. It has types of its own for what it reads. What is written has no type: the manager needs no part of
-// agent-sandbox.
+// by claims. It has types of its own for the objects that it reads. Written objects have no type: the manager needs no
+// part of agent-sandbox.
 package warmpool
 
 import (

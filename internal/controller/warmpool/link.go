@@ -40,7 +40,7 @@ type Link struct {
 	controller controller.Controller
 
 	mu sync.Mutex
-	// asked is when the API server was last asked, and served what it answered.
+	// asked is the time at which the API server was last asked, and served its answer.
 	asked  time.Time
 	served bool
 	// claims has the claims of runs.

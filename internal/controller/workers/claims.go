@@ -26,9 +26,9 @@ type Pools interface {
 	Claims(ctx context.Context, run *v1alpha1.TrainingRun) (map[string]*unstructured.Unstructured, bool, error)
 }
 
-// reconcileClaims makes the claims of the programs in a list that have pods of warm pools, with what leads to the pods,
-// and deletes what the run no longer has. A run that is suspended gives its pods back: nothing is in them that is not
-// made again.
+// reconcileClaims makes the claims of the programs in a list that have pods of warm pools, with the Services and
+// policies of the pods, and deletes the claims that the run no longer has. A run that is suspended gives its pods back:
+// they hold nothing that is not made again.
 func (r ServersReconciler) reconcileClaims(ctx context.Context, run *v1alpha1.TrainingRun, action ServersAction,
 	list string) error {
 	if r.Pools == nil {

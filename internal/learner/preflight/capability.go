@@ -78,7 +78,7 @@ func Assumed(report capability.Report) capability.Report {
 	return report.With(assumed)
 }
 
-// ask returns what the broker found of features. What another version of the client found is checked again.
+// ask returns the broker's findings about features. Findings of another version of the client are checked again.
 func (c *Checker) ask(ctx context.Context, features []capability.Feature) (capability.Report, error) {
 	var found tinker.CheckResponse
 	report, err := c.insist(ctx, func(ctx context.Context) (report capability.Report, err error) {
@@ -91,7 +91,7 @@ func (c *Checker) ask(ctx context.Context, features []capability.Feature) (capab
 	return report, err
 }
 
-// reportOf returns what a broker found.
+// reportOf returns the report of a broker's findings.
 func (c *Checker) reportOf(found tinker.CheckResponse) capability.Report {
 	file := c.File
 	file.Capabilities, file.SharedCapabilities = nil, &contract.Capabilities{BaseURL: file.Fixed.BaseURL,

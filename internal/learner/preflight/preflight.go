@@ -51,7 +51,7 @@ type featureChecker interface {
 	Check(ctx context.Context, features []capability.Feature) (capability.Report, error)
 }
 
-// broker says what the broker of a TinkerEndpoint found about features, for all runs.
+// broker has the findings of a TinkerEndpoint's broker about features, for all runs.
 type broker interface {
 	Ask(ctx context.Context, features []capability.Feature) (tinker.CheckResponse, error)
 }

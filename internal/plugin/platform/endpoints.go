@@ -106,7 +106,8 @@ func tableOf(all []v1alpha1.TinkerEndpoint, wide bool, now time.Time) output.Res
 var unknown = metav1.Condition{Status: metav1.ConditionUnknown, Reason: "NotObserved",
 	Message: "No manager serves the endpoint: see the chart's values endpoints.enabled and endpoints.names."}
 
-// checked says with which models the broker has checked the server, when, and what the server lacks.
+// checked names the models with which the broker has checked the server, the time, and the features that the server
+// lacks.
 func checked(of *v1alpha1.TinkerEndpoint, now time.Time) string {
 	var all []string
 	for _, found := range of.Status.Capabilities {

@@ -57,7 +57,7 @@ type stream struct {
 }
 
 // tryThrough makes a call whose programs reach a gateway. A connection that breaks between here and the runner ends the
-// call: what the program has received is not known.
+// call: it is not known how much the program has received.
 func (p *Program) tryThrough(ctx context.Context, call Call) (Result, error) {
 	running, lose := context.WithCancelCause(ctx)
 	defer lose(nil)
@@ -204,7 +204,7 @@ func (s *stream) broke(err error) {
 	}
 }
 
-// Close implements net.Conn. The program may still be writing: what it writes is dropped, so that the end of the stream
+// Close implements net.Conn. The program may still be writing: its bytes are dropped, so that the end of the stream
 // reaches it after the last bytes.
 func (s *stream) Close() error {
 	if s.closed.Swap(true) {

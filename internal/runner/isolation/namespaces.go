@@ -62,7 +62,7 @@ func mountProcesses(path string) error {
 	return unix.Mount("proc", path, "proc", unix.MS_NOSUID|unix.MS_NODEV|unix.MS_NOEXEC, "")
 }
 
-// rootPath is where a root is made: each container has it, and no root needs what is there.
+// rootPath is the path where a root is made: each container has it, and no root needs its content.
 const rootPath = "/proc"
 
 // root is a directory in memory that is becoming the root of a program.
@@ -70,7 +70,7 @@ type root struct {
 	known []string // the paths that it has, with all that is below them
 }
 
-// enterRoot makes a root that has what is installed, read-only, and home, and enters it.
+// enterRoot makes a root with the installed files, read-only, and home, and enters it.
 func enterRoot(home string, env []string) error {
 	r := &root{known: []string{"/proc"}}
 	if err := unix.Mount("tmpfs", rootPath, "tmpfs", unix.MS_NOSUID|unix.MS_NODEV, "mode=0755"); err != nil {
@@ -102,8 +102,8 @@ func enterRoot(home string, env []string) error {
 	return unix.Chdir(home)
 }
 
-// shown returns the paths that a program may read, with those that links among them lead to: what is above comes before
-// what is below.
+// shown returns the paths that a program may read, with the targets of links among them: a folder comes before its
+// content.
 func shown(env []string) []string {
 	dirs, files := readable(env)
 	paths := slices.Concat(dirs, files, devices)
@@ -119,7 +119,7 @@ func shown(env []string) []string {
 
 func in(path string) string { return filepath.Join(rootPath, path) }
 
-// add adds what has a path, if anything has.
+// add adds the entry at a path, if there is one.
 func (r *root) add(path string) error {
 	info, err := os.Lstat(path)
 	if r.has(path) || errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission) ||
@@ -149,7 +149,7 @@ func (r *root) has(path string) bool {
 	})
 }
 
-// bind mounts what has a path at this path of the root.
+// bind mounts the entry at a path at the same path of the root.
 func (r *root) bind(path string, isDir bool) error {
 	target := in(path)
 	if err := os.MkdirAll(filepath.Dir(target), 0o755); err != nil {
@@ -209,7 +209,7 @@ func unescape(path string) string {
 	return strings.NewReplacer(`\040`, " ", `\011`, "\t", `\012`, "\n", `\134`, `\`).Replace(path)
 }
 
-// dropCapabilities takes from this process what the namespaces gave it. A program of root would have it again.
+// dropCapabilities drops the capabilities that the namespaces gave this process. A program of root would have it again.
 func dropCapabilities() error {
 	for capability := uintptr(0); ; capability++ {
 		err := unix.Prctl(unix.PR_CAPBSET_DROP, capability, 0, 0, 0)

@@ -43,7 +43,7 @@ func NewReader(in io.Reader, bounds Lines, types map[Type]bool) *Reader {
 // Bound sets other bounds for the lines that follow.
 func (r *Reader) Bound(bounds Lines) { r.bounds = bounds }
 
-// Rest returns what follows the messages that were read.
+// Rest returns the rest of the stream after the messages that were read.
 func (r *Reader) Rest() io.Reader { return r.in }
 
 // Read returns the next message. An error is io.EOF at the end, an *Error for a line that cannot be read, or the error

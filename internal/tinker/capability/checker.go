@@ -226,11 +226,11 @@ func (k *check) motion() float64 { return distance(k.saved, k.thirdStep.logprobs
 // same reports whether two outcomes of a step are equal, except for the noise of the server's arithmetic.
 func (k *check) same(a, b outcome) bool { return distance(a.logprobs, b.logprobs) <= k.motion()/10 }
 
-// cleanUpPatience limits the time for removing what a check made.
+// cleanUpPatience limits the time for removing the objects that a check made.
 const cleanUpPatience = 10 * time.Second
 
-// cleanUp removes what the check made, as far as the server allows it. What remains expires within an hour or is
-// idle.
+// cleanUp removes the objects that the check made, as far as the server allows it. Remaining objects expire within an
+// hour or are idle.
 func (k *check) cleanUp(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, cleanUpPatience)
 	defer cancel()

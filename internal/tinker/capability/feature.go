@@ -105,7 +105,7 @@ const (
 	Unknown     Support = "unknown"
 )
 
-// Finding says what was found of one feature.
+// Finding is the result of the check of one feature.
 type Finding struct {
 	Support Support
 	// Note explains the finding for people; it may be empty.

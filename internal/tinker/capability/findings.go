@@ -14,7 +14,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/tinker/client"
 )
 
-// findings collects what a check finds about the wanted features.
+// findings collects a check's findings about the wanted features.
 type findings struct {
 	features []Feature
 	// stop ends the check at an error that further attempts cannot change.
@@ -59,7 +59,7 @@ func (s *findings) support(f Feature) Support {
 	return s.report.Of(f)
 }
 
-// recordError records what an error says about a feature. A rejected key ends the check.
+// recordError records the finding about a feature by an error. A rejected key ends the check.
 func (s *findings) recordError(f Feature, err error) {
 	switch {
 	case client.CategoryFrom(err) == tinker.CategoryUnauthorized:
@@ -94,7 +94,7 @@ func retry(ctx context.Context, act func(context.Context) error) error {
 	return err
 }
 
-// retryFor is retry for what has a result.
+// retryFor is retry for functions with a result.
 func retryFor[T any](ctx context.Context, act func(context.Context) (T, error)) (result T, err error) {
 	err = retry(ctx, func(ctx context.Context) (err error) {
 		result, err = act(ctx)

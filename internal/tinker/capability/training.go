@@ -239,7 +239,7 @@ func (t trainingCheck) changedStep(name string) trial {
 	return changed
 }
 
-// compareAdam records what the steps without and with a setting show.
+// compareAdam records the finding by the steps without and with a setting.
 func (t trainingCheck) compareAdam(name string, without, with outcome) {
 	t.compare(Adam(name), without, with, fmt.Sprintf("a step is the same with and without %s", name))
 	if without.err == nil && !t.check.same(without, t.check.thirdStep) {
