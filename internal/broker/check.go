@@ -58,7 +58,7 @@ func (b *Broker) closeChecks() {
 	}
 }
 
-// runCheck checks features of the server, by requests that the broker passes on as those of a run: they are recorded,
+// runCheck checks features of the server, by requests that the broker passes on like a run's: they are recorded,
 // counted and shared alike.
 func (b *Broker) runCheck(ctx context.Context, r tinker.CheckRequest, knownJSON bool) (capability.Report, error) {
 	api, err := client.New(client.Config{

@@ -53,7 +53,7 @@ func (s *scanner) object(limit int) (body, error) {
 	return read, nil
 }
 
-// failing returns the error of a body that is not as it should be: that of reading, unless the body ended.
+// failing returns the error of a body that is not as it should be: the error of reading, unless the body ended.
 func failing(err error) error {
 	if err == nil || errors.Is(err, io.EOF) {
 		return errNotObject

@@ -77,8 +77,8 @@ func (p Pins) Pools() []string {
 	return slices.Compact(pools)
 }
 
-// Claims are the claims of a program, one for each pod. token is that of the run's workers: each pod is told the digest
-// of the token that derives from it, and no more. A claim with environment variables would begin a pod anew.
+// Claims are the claims of a program, one for each pod. token is the token of the run's workers: each pod is told the
+// digest of the token that derives from it, and no more. A claim with environment variables would begin a pod anew.
 func (p PoolProgram) Claims(run *v1alpha1.TrainingRun, token string) ([]*unstructured.Unstructured, error) {
 	secrets, err := contract.DeriveProgramCredentials(token, p.ID)
 	if err != nil {

@@ -10,7 +10,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/history"
 )
 
-// series are the rows of trained steps, and those of evaluations.
+// series are the rows of trained steps, and the rows of evaluations.
 type series struct {
 	steps, evaluations []history.Row
 }

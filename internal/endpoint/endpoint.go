@@ -204,7 +204,7 @@ type Check struct {
 	Undecided   []string `json:"undecided,omitempty"`
 	// CheckedAt is when the oldest of the findings was made; zero if there are none.
 	CheckedAt time.Time `json:"checkedAt,omitzero"`
-	// ClientVersion is the version of the broker that checked, and Connection that of its settings.
+	// ClientVersion is the version of the broker that checked, and Connection the digest of its settings.
 	ClientVersion string `json:"clientVersion,omitempty"`
 	Connection    string `json:"connection,omitempty"`
 	// Checking says that a check is in progress, and Refused is the message with which the server refused the last one.

@@ -12,7 +12,7 @@ type Use string
 const (
 	// UsePolicy is a reply of one member.
 	UsePolicy Use = "policy"
-	// UseSharedPrompt is one reply for each of several members, of which the request has the first.
+	// UseSharedPrompt is one reply for each of several members. The request names the first member.
 	UseSharedPrompt Use = "shared prompt"
 	// UseReference is the log-probabilities of a reference.
 	UseReference Use = "reference"

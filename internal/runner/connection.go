@@ -28,7 +28,7 @@ type connection struct {
 	last   int64 // the largest id of a request
 	// caller has the programs of a caller over TCP. It is nil for a caller at the Unix socket, whose programs are its own.
 	caller *caller
-	// rest has the bytes of a connection that carries those of a program, and carried is closed once it has ended.
+	// rest has the bytes of a connection that carries a program's connection, and carried is closed once it has ended.
 	rest    io.Reader
 	carried chan struct{}
 	// deliver takes the messages of programs to the connection; nil writes them to conn.

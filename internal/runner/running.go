@@ -46,7 +46,7 @@ type running struct {
 	mu     sync.Mutex
 	tail   []byte
 	stdout []byte // of a plain process
-	// gateways are those of the calls that the process has.
+	// gateways are the gateways of the process's calls.
 	gateways map[netip.AddrPort]bool
 }
 

@@ -275,7 +275,7 @@ func IsUndecided(found *v1alpha1.Capabilities, name string) bool {
 }
 
 // reportUsage reports the usage of a run. No counter falls: a learner without artifacts knows only its own requests and
-// those of the workers that it has met, so that the former status knows more.
+// the requests of the workers that it has met, so that the former status knows more.
 func reportUsage(next *v1alpha1.TrainingRunStatus, p contract.Progress) {
 	if p.Usage == (contract.Usage{}) {
 		return

@@ -157,7 +157,7 @@ func (c *core) leave(w *waiter) bool {
 	return true
 }
 
-// refuse refuses a request. It may be repeated once those of its run that wait have had their turns, by its share.
+// refuse refuses a request. It may be repeated once the waiting requests of its run have had their turns, by its share.
 func (c *core) refuse(w *waiter, r *run) {
 	share := r.weight / c.weight(func(r *run) bool { return r.waiting() > 0 || r.unfinished > 0 }, r)
 	seconds := 1.0
@@ -220,8 +220,8 @@ func (c *core) grant(now time.Time, r *run) {
 	w.decide()
 }
 
-// choose returns the run that is next, or nil if none may be, and the virtual time then: that of the run that is
-// furthest behind, which is another one where an operation goes first.
+// choose returns the run that is next, or nil if none may be, and the virtual time then: the time of the run that is
+// furthest behind, which is another run if an operation goes first.
 func (c *core) choose() (best *run, virtual float64) {
 	var earliest float64
 	virtual = math.Inf(1)
@@ -253,7 +253,7 @@ func (c *core) ahead() float64 {
 	return c.pace.rate / max(1, weight)
 }
 
-// places are those of unfinished samples.
+// places are the places of unfinished samples.
 type places struct {
 	limit, weight float64
 	free          int

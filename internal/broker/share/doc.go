@@ -8,7 +8,7 @@
 //
 // A request has its turn by start-time fair queueing: each run has a virtual time, which a request moves on by the
 // inverse of the run's weight, and the run whose time is the earliest is next. A run that was idle begins at the time
-// of the others: it gets no more for having waited, and while it is idle its share is that of the others.
+// of the others: it gets no more for having waited, and while it is idle the others have its share.
 //
 // The operations of a run have their turns in the order in which they came, and before its samples, for whose places
 // they do not wait. They also go before the samples of other runs, for as much as a second of the run's share.

@@ -26,7 +26,7 @@ func NewText() *Text { return &Text{} }
 // Write counts a piece of the body.
 func (t *Text) Write(p []byte) (int, error) { return t.scan.Write(p) }
 
-// Tokens returns the tokens of the body, all of which was written.
+// Tokens returns the tokens of the body, which was written as a whole.
 func (t *Text) Tokens() int64 {
 	t.scan.endNumber()
 	return t.scan.text + t.scan.expected

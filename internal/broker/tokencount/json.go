@@ -22,7 +22,7 @@ type jsonScan struct {
 	text, expected, cached int64
 	// within are the containers that are open, { or [, with the name of each.
 	within []container
-	// name is that of the value that comes next, and key that the next string is a name.
+	// name is the name of the value that comes next, and key says that the next string is a name.
 	name string
 	key  bool
 	// word is the string or number that is being read.

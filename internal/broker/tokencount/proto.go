@@ -10,7 +10,7 @@ import (
 // message says what of a protobuf message counts, by the numbers of fields.
 type message map[protowire.Number]field
 
-// field is a field of a message that counts: a message within it, bytes of which size receives the number, or a number.
+// field is a field of a message that counts: a message within it, bytes that size receives the number of, or a number.
 type field struct {
 	message message
 	size    func(c *counts, bytes int64)

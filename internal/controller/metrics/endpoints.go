@@ -16,7 +16,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/status"
 )
 
-// The metrics of TinkerEndpoints. What is used of a budget is that of its present period.
+// These are the metrics of TinkerEndpoints. The usage of a budget is the usage in its present period.
 var (
 	endpointCondition = describe("endpoint_condition", "1 for each condition of a TinkerEndpoint as it stands.",
 		"endpoint", "type", "status", "reason", "code")

@@ -129,7 +129,7 @@ type Observer struct {
 	Live client.Reader
 	// Endpoints reads TinkerEndpoints; nil for a manager that serves none.
 	Endpoints client.Reader
-	// Namespace is that of the manager. The brokers that it runs are there.
+	// Namespace is the manager's namespace. The brokers that it runs are there.
 	Namespace string
 	Poller    *poller.Poller
 	Refusals  *refusal.Memory

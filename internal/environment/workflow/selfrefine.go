@@ -13,7 +13,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/environment/verify"
 )
 
-// The roles of SelfRefine, each of which has the conversation of its name.
+// The roles of SelfRefine. Each has the conversation of its name.
 const (
 	RoleDraft    = "draft"
 	RoleCritique = "critique"

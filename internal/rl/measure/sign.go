@@ -5,8 +5,8 @@ package measure
 
 import "math"
 
-// SignTest returns how likely it is that tasks of which each is as likely to become better as to become worse are as
-// unevenly divided as these, or more: the exact two-sided sign test. Tasks that stay the same are left out. With n =
+// SignTest is the exact two-sided sign test. It returns the probability that tasks are as unevenly divided as these, or
+// more, if each is as likely to become better as to become worse. Tasks that stay the same are left out. With n =
 // better + worse and k the smaller of both, that is min(1, 2 * sum over i = 0..k of (n over i) / 2^n).
 func SignTest(better, worse int) float64 {
 	n, k := better+worse, min(better, worse)

@@ -121,8 +121,8 @@ func (s *streams) take(ctx context.Context, key string) {
 	s.serve(stream)
 }
 
-// DialStream takes the stream with a key, whose bytes are those of a program's connection. Calls take theirs by
-// themselves.
+// DialStream takes the stream with a key, which carries the bytes of a program's connection. Calls take their streams
+// by themselves.
 func DialStream(ctx context.Context, at Address, key string) (net.Conn, error) {
 	conn, in, err := dialStream(ctx, at, key)
 	if err != nil {

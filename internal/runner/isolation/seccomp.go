@@ -80,7 +80,7 @@ func ofArchitecture(architecture uint32) []unix.SockFilter {
 	}
 }
 
-// limitsOfOthers has a program set the limits of itself alone: those of the runner, which has the same user, would
+// limitsOfOthers lets a program set only its own limits: with the runner's limits, which has the same user, it could
 // leave the runner no file to open, or no time.
 func limitsOfOthers() []unix.SockFilter {
 	return ofCall(unix.SYS_PRLIMIT64,

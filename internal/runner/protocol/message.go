@@ -72,7 +72,7 @@ type Message struct {
 	// Token is the token of a caller over TCP, in its hello.
 	Token string `json:"token,omitempty"`
 	// Stream is the key of a connection of a program, in a message that offers it and in the hello that takes it. After
-	// the runner's hello the bytes are those of the program's connection.
+	// the runner's hello the stream carries the bytes of the program's connection.
 	Stream string `json:"stream,omitempty"`
 	// Runner is the version of the runner's program, in its hello, and Isolation is how it can confine programs.
 	Runner    string     `json:"runner,omitempty"`

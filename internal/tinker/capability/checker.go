@@ -78,7 +78,8 @@ type check struct {
 	saved      []float64
 	thirdStep  outcome
 	noLogprobs bool
-	// sampler is the path of the first model's sampler weights, and snapshotPath that of the model which is trained on.
+	// sampler is the path of the first model's sampler weights, and snapshotPath the path of the weights of the model
+	// that continues to train.
 	sampler, snapshotPath string
 	// early is the check of snapshots that began beside the first model's steps; nil if none did.
 	early *early
@@ -184,7 +185,7 @@ func (k *check) trainFirst(ctx context.Context) error {
 	return err
 }
 
-// reverse returns the datum of the third step. Its sampled log-probabilities are those of the saved weights, so that
+// reverse returns the datum of the third step. Its sampled log-probabilities are from the saved weights, so that
 // losses with a ratio have the gradient of cross entropy.
 func (k *check) reverse() []tinker.Datum {
 	return []tinker.Datum{datum(k.trainer.loss, k.saved, uniform(reverseAdvantage))}

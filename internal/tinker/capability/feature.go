@@ -11,10 +11,10 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/tinker"
 )
 
-// Feature is something that a server may support. Names are those of the API where it has one.
+// Feature is something that a server may support. It has the API's name, if there is one.
 type Feature string
 
-// The features other than those of losses and of optimizer steps.
+// The features other than losses and optimizer steps.
 const (
 	// OptimizerRestore means that a model loaded with its optimizer continues as if it had never been saved.
 	OptimizerRestore Feature = "optimizer_restore"
@@ -42,7 +42,7 @@ const (
 	Temperature Feature = "temperature"
 	TopK        Feature = "top_k"
 	TopP        Feature = "top_p"
-	// PromptLogprobs means that the log-probabilities of a prompt are those of a forward pass.
+	// PromptLogprobs means that the log-probabilities of a prompt equal a forward pass's.
 	PromptLogprobs Feature = "prompt_logprobs"
 	// PromptLogprobsLastN means that a request can ask for the log-probabilities of the last tokens of a prompt alone.
 	PromptLogprobsLastN Feature = "prompt_logprobs_last_n"
@@ -129,7 +129,7 @@ func (r Report) Lacks(f Feature) bool {
 	return support == Ignored || support == Unsupported
 }
 
-// Missing returns those of the features whose support is unknown.
+// Missing returns the features whose support is unknown.
 func (r Report) Missing(features []Feature) []Feature {
 	var missing []Feature
 	for _, f := range features {

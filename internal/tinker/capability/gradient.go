@@ -91,8 +91,8 @@ func (t trainingCheck) measureGradients(ctx context.Context) (Finding, error) {
 }
 
 // combination decides how gradients are combined. linear is the ratio of the steps with twice the advantages and with
-// once; twice is that of two equal sequences and of one; padded is that of a sequence whose second half has no
-// advantages and of its first half alone.
+// once; twice is the ratio of the steps of two equal sequences and of one; padded is the ratio of the steps of a
+// sequence whose second half has no advantages and of its first half alone.
 func combination(linear, twice, padded float64) (Support, string) {
 	is := func(ratio, want float64) bool { return math.Abs(ratio/want-1) < 0.15 }
 	switch {

@@ -119,8 +119,8 @@ func agreement(prompts [][]string) estimate {
 	return estimate{mean: sum.mean / k, variance: sum.variance / (k * k)}
 }
 
-// agreementOf returns how often two samples are equal. The first term of the variance is that of the samples' shares;
-// the second keeps it from vanishing when few pairs are equal.
+// agreementOf returns how often two samples are equal. The first term of the variance is the variance of the samples'
+// shares; the second keeps it from vanishing when few pairs are equal.
 func agreementOf(drawn []string) estimate {
 	counts := map[string]float64{}
 	for _, sample := range drawn {

@@ -34,7 +34,7 @@ func (t trainingCheck) repeats(ctx context.Context) error {
 	return nil
 }
 
-// early is a check that began before the others. Its error is that of its function.
+// early is a check that began before the others. Its error is its function's error.
 type early struct {
 	cancel context.CancelFunc
 	done   chan struct{}
@@ -132,8 +132,8 @@ func (t trainingCheck) compareSnapshots(ctx context.Context) (Finding, error) {
 	return Finding{Support: Supported}, nil
 }
 
-// read returns the log-probabilities of the sequence in a sampling session: those of its tokens as a prompt, or, where
-// the server has none of prompts, those of the tokens that are sampled greedily after its first ones.
+// read returns the log-probabilities of the sequence in a sampling session: for its tokens as a prompt, or, if the
+// server has none for prompts, for the tokens that are sampled greedily after its first ones.
 func (t trainingCheck) read(ctx context.Context, session string, turn int64) ([]float64, error) {
 	const requests = 100
 	all, err := t.trainer.API.ComputeLogprobs(ctx, session, requests*turn, sequence)

@@ -227,7 +227,7 @@ const (
 // longSeed has 63 bits, as most seeds of a run have.
 const longSeed = 1 << 62
 
-// promptLogprobs compares the log-probabilities of a prompt with those of a forward pass over it.
+// promptLogprobs compares the log-probabilities of a prompt with a forward pass's over it.
 func (s *samplingCheck) promptLogprobs(ctx context.Context) {
 	got, err := s.api.ComputeLogprobs(ctx, s.session, s.seq.Add(1), sequence)
 	if err != nil {

@@ -32,7 +32,7 @@ type trial struct {
 	fresh     bool
 	before    []float64
 	optimizer bool
-	// lora is the adapter; nil means that of the run.
+	// lora is the adapter; nil means the run's.
 	lora *tinker.LoraConfig
 	data []tinker.Datum
 	loss tinker.Loss
@@ -124,8 +124,8 @@ func (t trainingCheck) reverseStep() trial {
 	return trial{data: t.check.reverse(), loss: tinker.Loss{Name: t.trainer.loss}, adam: adamParams}
 }
 
-// optimizer compares the third step of a model that was loaded with its optimizer, and of one that was loaded
-// without it, with that of the first model.
+// optimizer compares the third step of a model that was loaded with its optimizer, and of one that was loaded without
+// it, with the third step of the first model.
 func (t trainingCheck) optimizer(ctx context.Context) error {
 	if !t.findings.wants(OptimizerRestore) && !t.findings.wants(OptimizerReset) &&
 		len(t.findings.wantedAdamSettings()) == 0 {
@@ -222,8 +222,8 @@ func (k *check) checkWeightDecay(ctx context.Context) {
 	t.compareAdam(weightDecay, outcomes[0], outcomes[1])
 }
 
-// usualStep returns the third step. Most settings need an optimizer with earlier steps: that of the saved state, or, if
-// the server does not restore it, that of a new adapter which takes all three steps.
+// usualStep returns the third step. Most settings need an optimizer with earlier steps: the optimizer of the saved
+// state, or, if the server does not restore it, a new adapter's which takes all three steps.
 func (t trainingCheck) usualStep() trial {
 	usual := t.reverseStep()
 	if usual.optimizer = t.findings.support(OptimizerRestore) == Supported; !usual.optimizer {
