@@ -113,8 +113,8 @@ func (e *Episode) LastLimit() string {
 
 // Ending counts the requests that an agent has left behind.
 type Ending struct {
-	// Unanswered counts requests whose reply had not come, Refused those whose client was asked to come back and did not,
-	// and Left those whose client went away before the reply that has come.
+	// Unanswered counts requests without a reply, Refused counts requests whose client was asked to come back and did
+	// not, and Left counts requests whose client went away before the reply came.
 	Unanswered, Refused, Left int
 }
 

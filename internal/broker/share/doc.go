@@ -1,14 +1,14 @@
 // Copyright 2026 The tinker-operator authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package share shares what a server permits to one key over the runs behind a broker: requests a second, and samples
+// Package share shares the limits of a server for one key over the runs behind a broker: requests a second, and samples
 // that have no result yet.
 //
 // # Turns
 //
 // A request has its turn by start-time fair queueing: each run has a virtual time, which a request moves on by the
-// inverse of the run's weight, and the run whose time is the earliest is next. A run that was idle begins at the time
-// of the others: it gets no more for having waited, and while it is idle the others have its share.
+// inverse of the run's weight, and the run with the earliest time is next. A run that was idle begins at the time of
+// the others: it gets no more for having waited, and while it is idle the others have its share.
 //
 // The operations of a run have their turns in the order in which they came, and before its samples, for whose places
 // they do not wait. They also go before the samples of other runs, for as much as a second of the run's share.

@@ -30,9 +30,9 @@ func refusedWorkers(seen observe.State) problem.Problem {
 // refusals are the codes of attempts that wait for another spec.
 var refusals = []problem.Code{problem.SpecRefused, problem.SettingsDiffer, problem.ResumeRefused}
 
-// refusedSpec blocks a run whose learner's Job is not valid with the defaults that this manager gives pods, or whose
-// learner found a step that was committed with other settings or cannot continue the run of spec.resumeFrom, until the
-// spec is another one. Of an attempt that ended earlier the condition Accepted knows the spec.
+// refusedSpec blocks a run until its spec changes: its learner's Job is not valid with this manager's defaults of pods,
+// or its learner found a step that was committed with other settings, or cannot continue the run of spec.resumeFrom.
+// The condition Accepted knows the spec of an attempt that ended earlier.
 func refusedSpec(run *v1alpha1.TrainingRun, seen observe.State, just bool) *problem.Problem {
 	ended := run.Status.Attempts
 	if len(ended) == 0 || !slices.Contains(refusals, problem.Code(ended[0].Reason)) {

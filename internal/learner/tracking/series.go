@@ -36,8 +36,8 @@ type series struct {
 	mu sync.Mutex
 	// entries are the committed steps on the chain of the newest version, in order.
 	entries []entry
-	// results are the metrics of evaluations. waiting are the versions whose evaluations have begun, and settled the
-	// versions whose evaluations have ended as this process knows.
+	// results are the metrics of evaluations. waiting are the versions with evaluations that have begun, and settled
+	// the versions with evaluations that have ended, as this process knows.
 	results          map[rl.Version]map[string]float64
 	waiting, settled map[rl.Version]bool
 	// newest is the version that is saved, and up to which lines are available.

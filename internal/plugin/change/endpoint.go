@@ -22,8 +22,8 @@ import (
 
 // endpointCheck is the expected check of a run's settings by its endpoint, as far as the endpoint is known.
 type endpointCheck struct {
-	// KnownFrom is the run whose learner has checked the endpoint with the model, or the TinkerEndpoint whose broker has;
-	// empty if none has.
+	// KnownFrom is the run or the TinkerEndpoint whose learner or broker has checked the endpoint with the model; empty
+	// if none has.
 	KnownFrom string `json:"knownFrom,omitempty"`
 	// Brokered reports whether the run names a TinkerEndpoint.
 	Brokered bool `json:"brokered,omitempty"`
