@@ -111,8 +111,11 @@ type Progress struct {
 	Checkpoints []Checkpoint `json:"checkpoints,omitempty"`
 	Best        *Checkpoint  `json:"best,omitempty"`
 	Usage       Usage        `json:"usage"`
-	// EstimatedUSD is the cost of Usage; nil if a price is not known.
+	// EstimatedUSD is the cost of Usage, each token at the price when it was counted; nil if a price is not known.
 	EstimatedUSD *float64 `json:"estimatedUSD,omitempty"`
+	// UnconfirmedUSD is the part of EstimatedUSD that the unconfirmed tokens cost; nil if a price is not known, and in
+	// reports of earlier versions of the program.
+	UnconfirmedUSD *float64 `json:"unconfirmedUSD,omitempty"`
 	// Environments are keyed by name.
 	Environments []EnvironmentMetrics `json:"environments,omitempty"`
 	// ResumedFrom is the run that this run continues; nil for none.
@@ -139,6 +142,15 @@ type Progress struct {
 	Console string `json:"console,omitempty"`
 	// TrainingSeconds spent on steps that count, over all attempts, as far as the stored rows show.
 	TrainingSeconds float64 `json:"trainingSeconds"`
+}
+
+// SetCost sets the cost of the usage; nil if a price is not known.
+func (p *Progress) SetCost(cost *spending.Cost) {
+	p.EstimatedUSD, p.UnconfirmedUSD = nil, nil
+	if cost != nil {
+		total := cost.Total()
+		p.EstimatedUSD, p.UnconfirmedUSD = &total, &cost.Unconfirmed
+	}
 }
 
 // EndpointVariable is the environment variable of a learner with the name of its TinkerEndpoint. The learner asks the

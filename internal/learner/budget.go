@@ -9,7 +9,6 @@ import (
 	"log/slog"
 	"time"
 
-	"github.com/tinker-operator/tinker-operator/internal/contract"
 	"github.com/tinker-operator/tinker-operator/internal/contract/spending"
 	"github.com/tinker-operator/tinker-operator/internal/learner/artifacts"
 	"github.com/tinker-operator/tinker-operator/internal/learner/evaluation"
@@ -25,7 +24,6 @@ var errBudget = fmt.Errorf("%w because of the budget", errDrained)
 // spendings records the spending of a run, and compares it with the budget.
 type spendings struct {
 	budget  *spending.Budget
-	prices  *spending.Prices
 	ledger  *ledger.Ledger
 	journal *artifacts.Journal
 	status  *report.Status
@@ -34,12 +32,12 @@ type spendings struct {
 
 // reachedLimit returns which limit of the budget is reached; empty if the run may continue.
 func (s *spendings) reachedLimit() string {
-	used, _ := s.ledger.Usage()
+	spent := s.ledger.Spent()
 	usd := 0.0
-	if cost := costOf(s.prices, used); cost != nil {
-		usd = *cost
+	if spent.Cost != nil {
+		usd = spent.Cost.Total()
 	}
-	return s.budget.Reached(used, usd)
+	return s.budget.Reached(spent.Usage, usd)
 }
 
 // check returns an error once the run has reached its budget.
@@ -76,7 +74,7 @@ func (s *spendings) open(v rl.Version, measured *heldOut) (known int64) {
 	}
 	for version := range s.journal.Chain(v) {
 		if version.Row != nil {
-			s.ledger.RestoreRow(s.usageIn(*version.Row), version.Row.TrainingSeconds)
+			s.ledger.RestoreRow(s.usageIn(*version.Row), version.Row.Priced(), version.Row.TrainingSeconds)
 			known = max(known, version.Step)
 			break
 		}
@@ -146,17 +144,8 @@ func (s *spendings) keepRecording(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		}
-		if used, _ := s.ledger.Usage(); (joined || used != recorded) && s.ledger.Write(ctx) == nil {
+		if used := s.ledger.Spent().Usage; (joined || used != recorded) && s.ledger.Write(ctx) == nil {
 			recorded = used
 		}
 	}
-}
-
-// costOf returns the cost of a usage in dollars; nil if a price is not known.
-func costOf(prices *spending.Prices, used contract.Usage) *float64 {
-	if prices == nil {
-		return nil
-	}
-	usd := prices.USD(used)
-	return &usd
 }

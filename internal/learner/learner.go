@@ -128,7 +128,7 @@ func (l *learner) saveSampler(ctx context.Context, at checkpoints.Position) (str
 
 // report changes the progress in heartbeats, and brings the rest of it up to date.
 func (l *learner) report(change func(*contract.Progress)) {
-	used, seconds := l.ledger.Usage()
+	spent := l.ledger.Spent()
 	newest, best := l.book.List(l.loop.saved.Step)
 	l.status.Update(func(p *contract.Progress) {
 		saved := l.loop.saved
@@ -136,8 +136,8 @@ func (l *learner) report(change func(*contract.Progress)) {
 		if l.file.Fixed.Algorithm != nil {
 			p.Steps = l.file.Fixed.Algorithm.Steps
 		}
-		p.Usage, p.TrainingSeconds = used, seconds
-		p.EstimatedUSD = costOf(l.file.Prices, used)
+		p.Usage, p.TrainingSeconds = spent.Usage, spent.Seconds
+		p.SetCost(spent.Cost)
 		p.Checkpoints, p.Best = newest, best
 		p.WorkersSeen = len(l.table.Workers())
 		change(p)

@@ -52,14 +52,7 @@ func (l *learner) grant(ctx context.Context, record artifacts.Spending) error {
 // prepare builds the parts; none of them calls the endpoint yet. Sessions are kept alive until ctx ends.
 func (l *learner) prepare(ctx context.Context) error {
 	var err error
-	l.ledger = ledger.New(ledger.Config{
-		Own:     func() spending.Usage { return l.meter.Used() },
-		Durable: func() bool { return l.journal.HasStore() },
-		Write: func(ctx context.Context, record artifacts.Spending) error {
-			return l.journal.WriteSpending(ctx, record)
-		},
-		Insist: l.grant,
-	})
+	l.ledger = newLedger(l)
 	l.meter = client.NewMeter(client.MeterConfig{Lifetime: ctx, Grant: l.ledger.Grant})
 	l.client, err = client.New(client.Config{
 		BaseURL: l.file.Fixed.BaseURL, APIKey: l.config.APIKey, UserAgent: l.config.UserAgent,
@@ -109,12 +102,25 @@ func (l *learner) prepare(ctx context.Context) error {
 	return err
 }
 
+// newLedger returns the ledger of the run, which asks the learner's meter and journal, once they exist.
+func newLedger(l *learner) *ledger.Ledger {
+	return ledger.New(ledger.Config{
+		Own:     func() spending.Usage { return l.meter.Used() },
+		Durable: func() bool { return l.journal.HasStore() },
+		Write: func(ctx context.Context, record artifacts.Spending) error {
+			return l.journal.WriteSpending(ctx, record)
+		},
+		Insist: l.grant,
+		Prices: l.file.Prices,
+	})
+}
+
 // prepareRecords prepares the parts that use the journal.
 func (l *learner) prepareRecords() {
 	l.recorder.journal = l.journal
 	l.features = &featureChecker{file: l.file, client: l.client, book: l.book, journal: l.journal}
 	l.spendings = &spendings{
-		budget: l.file.Budget, prices: l.file.Prices, ledger: l.ledger, journal: l.journal, status: l.status,
+		budget: l.file.Budget, ledger: l.ledger, journal: l.journal, status: l.status,
 		logger: l.config.Logger,
 	}
 	l.heldOut = &heldOut{

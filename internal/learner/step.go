@@ -141,6 +141,9 @@ func (s *trainingStep) row(metrics map[string]float64, spent ledger.Spent) artif
 		Attempt: s.learner.file.Attempt, Time: s.learner.config.Now().Unix(), Metrics: metrics,
 		Usage: spent.Usage, Trained: &spent.Trained, TrainingSeconds: spent.Seconds,
 	}
+	if spent.Cost != nil {
+		row.USD = &spent.Cost.Answered
+	}
 	for _, slot := range s.batch.Manifest().Slots {
 		row.Manifest = append(row.Manifest, artifacts.Slot{
 			Slot: slot.Slot, Outcome: slot.Outcome.String(), Digest: slot.Digest.String(),

@@ -104,6 +104,31 @@ func (p Prices) USD(u Usage) float64 {
 	return millionths / 1e6
 }
 
+// Cost is what a usage costs, in US dollars.
+type Cost struct {
+	// Answered is the cost of the answered tokens, each at the price when it was counted, and Unconfirmed the cost of the
+	// unconfirmed tokens at the highest present price of the policy.
+	Answered, Unconfirmed float64
+}
+
+// Total returns the cost of all tokens.
+func (c Cost) Total() float64 { return c.Answered + c.Unconfirmed }
+
+// Priced is a usage with its cost, in which each token has the price of the time when it was counted. It has no
+// unconfirmed tokens, since they may turn out not to be executed.
+type Priced struct {
+	Usage Usage   `json:"usage"`
+	USD   float64 `json:"usd"`
+}
+
+// Grow returns p with the tokens of a later usage of the same run. Only the growth of the counters costs the given
+// prices. Neither counters nor cost fall.
+func (p Priced) Grow(used Usage, prices Prices) Priced {
+	used.UnconfirmedTokens = 0
+	grown := p.Usage.Max(used)
+	return Priced{Usage: grown, USD: p.USD + max(0, prices.USD(grown)-prices.USD(p.Usage))}
+}
+
 // Budget limits the usage of a run; 0 means no limit.
 type Budget struct {
 	Tokens int64   `json:"tokens,omitempty"`

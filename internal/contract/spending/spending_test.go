@@ -95,3 +95,19 @@ func TestValidate(t *testing.T) {
 		}
 	}
 }
+
+// TestGrow has tokens keep the price of the time when they were counted.
+func TestGrow(t *testing.T) {
+	cheap, dear := Prices{Policy: Price{Sampled: 1e6}}, Prices{Policy: Price{Sampled: 5e6, Trained: 1e6}}
+	first := Priced{}.Grow(Usage{SampledTokens: 3, TrainedTokens: 2, UnconfirmedTokens: 9}, cheap)
+	if want := (Priced{Usage{SampledTokens: 3, TrainedTokens: 2}, 3}); first != want {
+		t.Errorf("the first tokens are %+v, want %+v", first, want)
+	}
+	second := first.Grow(Usage{SampledTokens: 5, TrainedTokens: 2}, dear)
+	if want := (Priced{Usage{SampledTokens: 5, TrainedTokens: 2}, 13}); second != want {
+		t.Errorf("two further tokens make %+v, want %+v", second, want)
+	}
+	if got := second.Grow(Usage{SampledTokens: 4}, dear); got != second {
+		t.Errorf("counters that fall make %+v, want %+v", got, second)
+	}
+}

@@ -43,11 +43,24 @@ type Row struct {
 	Metrics  map[string]float64 `json:"metrics"`
 	// Usage is the usage of the run when the step was made.
 	Usage spending.Usage `json:"usage"`
+	// USD is the cost of Usage without its unconfirmed tokens, each token at the price when it was counted; nil if a price
+	// was not known, and in rows of earlier versions of the program.
+	USD *float64 `json:"usd,omitempty"`
 	// Trained is the number of tokens that were trained on in this step and all steps before it; nil in rows of earlier
 	// versions of the program.
 	Trained *int64 `json:"trained,omitempty"`
 	// TrainingSeconds that the run had trained by then.
 	TrainingSeconds float64 `json:"trainingSeconds"`
+}
+
+// Priced returns the usage of a row with its cost; nil if a price was not known.
+func (r Row) Priced() *spending.Priced {
+	if r.USD == nil {
+		return nil
+	}
+	priced := spending.Priced{Usage: r.Usage, USD: *r.USD}
+	priced.Usage.UnconfirmedTokens = 0
+	return &priced
 }
 
 // Evaluation is the result of one evaluation of one version.

@@ -4,7 +4,10 @@
 package artifacts
 
 import (
+	"encoding/json"
+	"errors"
 	"fmt"
+	"io/fs"
 	"path"
 
 	"github.com/tinker-operator/tinker-operator/internal/contract/spending"
@@ -23,6 +26,9 @@ type Spending struct {
 	// given as well. Shown is the reported usage of the run.
 	Held  spending.Usage `json:"held"`
 	Shown spending.Usage `json:"shown"`
+	// Priced are the tokens of Shown that have a price, with their cost; nil while a price is not known, and in records of
+	// earlier versions of the program.
+	Priced *spending.Priced `json:"priced,omitempty"`
 	// Checked is the number of tokens that were trained on before the run began.
 	Checked int64 `json:"checked,omitempty"`
 	// Seconds of training.
@@ -63,10 +69,34 @@ func (s *Store) Spending(before int32) (Spending, bool) {
 	for attempt := before - 1; attempt >= 0; attempt-- {
 		var record Spending
 		if s.files.readJSON(spendingName(attempt), &record) == nil {
+			_ = s.files.price(&record, attempt) // Without a run file the tokens cost what the next attempt pays.
 			return record, true
 		}
 	}
 	return Spending{}, false
+}
+
+// price prices a record of an earlier version of the program, which has no cost: its tokens cost the prices in the run
+// file of its attempt, by which that version reported them. Nothing changes without such a file or such prices.
+func (f *folder) price(record *Spending, attempt int32) error {
+	if record.Priced != nil {
+		return nil
+	}
+	data, err := f.original(specName(attempt))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("reading prices: %w", err)
+	}
+	var file struct {
+		Prices *spending.Prices `json:"prices"`
+	}
+	if json.Unmarshal(data, &file) == nil && file.Prices != nil {
+		priced := spending.Priced{}.Grow(record.Shown, *file.Prices)
+		record.Priced = &priced
+	}
+	return nil
 }
 
 func spendingName(attempt int32) string {

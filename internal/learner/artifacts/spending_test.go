@@ -10,6 +10,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/tinker-operator/tinker-operator/internal/contract/spending"
 )
 
@@ -60,5 +62,50 @@ func TestLateSpending(t *testing.T) {
 	}
 	if got, ok := j.store.Spending(2); !ok || got.Own != spent(2).Own {
 		t.Errorf("the record is %+v (%t), want the newer one", got, ok)
+	}
+}
+
+// TestSpendingOfAnEarlierVersionIsPriced reads a record without a cost: its tokens cost the prices in the run file of
+// its attempt, also for the run that continues a deleted one.
+func TestSpendingOfAnEarlierVersionIsPriced(t *testing.T) {
+	const file = `{"prices": {"policy": {"prompt": 1, "sampled": 2, "trained": 3}}, "fixed": {}}`
+	used := spending.Usage{TrainedTokens: 2e6, UnconfirmedTokens: 7}
+	byFile := &spending.Priced{Usage: spending.Usage{TrainedTokens: 2e6}, USD: 6}
+	known := &spending.Priced{Usage: spending.Usage{TrainedTokens: 1e6}, USD: 9}
+	cases := map[string]struct {
+		file   string
+		priced *spending.Priced
+		want   *spending.Priced
+	}{
+		"with prices":         {file, nil, byFile},
+		"with a cost":         {file, known, known},
+		"without prices":      {`{"fixed": {}}`, nil, nil},
+		"with another format": {`{"prices": 1}`, nil, nil},
+		"without a run file":  {"", nil, nil},
+	}
+	for name, tc := range cases {
+		for place, open := range stores(t) {
+			t.Run(name+" "+place, func(t *testing.T) {
+				former := open(t, "former")
+				must(t, former.Claim(1, "pod"), former.WriteSpending(1, Spending{Shown: used, Priced: tc.priced}))
+				if tc.file != "" {
+					must(t, former.WriteSpec(1, []byte(tc.file)))
+				}
+				next, own := open(t, "former"), open(t, "own")
+				must(t, next.Claim(2, "next pod"), own.Claim(1, "new pod"))
+				_, err := own.Adopt("former", "own")
+				must(t, err, own.Refresh())
+				for what, s := range map[string]*Store{"the next attempt": next, "a run that continues it": own} {
+					attempt := int32(2)
+					if s == own {
+						attempt = 1
+					}
+					got, ok := s.Spending(attempt)
+					if diff := cmp.Diff(Spending{Shown: used, Priced: tc.want}, got); diff != "" || !ok {
+						t.Errorf("%s: record is there %t (-want +got):\n%s", what, ok, diff)
+					}
+				}
+			})
+		}
 	}
 }

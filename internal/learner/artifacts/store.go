@@ -137,8 +137,10 @@ func highest(claims []string) int32 {
 
 // WriteSpec records the run file of an attempt.
 func (s *Store) WriteSpec(attempt int32, file []byte) error {
-	return s.files.write(path.Join(specsDir, strconv.Itoa(int(attempt))+".json"), file)
+	return s.files.write(specName(attempt), file)
 }
+
+func specName(attempt int32) string { return path.Join(specsDir, strconv.Itoa(int(attempt))+".json") }
 
 // SetWorkers records the workers for the attempt after this one.
 func (s *Store) SetWorkers(names []string) error {

@@ -4,6 +4,7 @@
 package artifacts
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -72,11 +73,19 @@ func (f *folder) copySpending(from *folder) error {
 	for i := range names {
 		names[i] = strings.TrimSuffix(names[i], ".json")
 	}
-	data, err := from.original(spendingName(highest(names)))
+	newest := highest(names)
+	data, err := from.original(spendingName(newest))
 	if err != nil {
 		return err
 	}
-	return f.write(spendingName(0), data)
+	var record Spending
+	if json.Unmarshal(data, &record) != nil || record.Priced != nil {
+		return f.write(spendingName(0), data)
+	}
+	if err := from.price(&record, newest); err != nil {
+		return err
+	}
+	return f.writeJSON(spendingName(0), record)
 }
 
 // claimWhole claims the folder for an adopting run. A claim without content, which is left when a learner dies while it
@@ -144,7 +153,7 @@ func (f *folder) newestSpec() ([]byte, error) {
 	for i := range names {
 		names[i] = strings.TrimSuffix(names[i], ".json")
 	}
-	data, err := f.original(path.Join(specsDir, strconv.Itoa(int(highest(names)))+".json"))
+	data, err := f.original(specName(highest(names)))
 	if err != nil {
 		return nil, fmt.Errorf("reading run file: %w", err)
 	}

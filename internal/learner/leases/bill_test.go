@@ -212,7 +212,7 @@ func (w *walk) end() {
 // check compares the usage with the bill.
 func (w *walk) check(ended bool) {
 	w.t.Helper()
-	used, _ := w.ledger.Usage()
+	used := w.ledger.Spent().Usage
 	if used.SampledTokens > w.bill {
 		w.t.Errorf("%d tokens are used, more than the %d that were billed", used.SampledTokens, w.bill)
 	}

@@ -37,6 +37,8 @@ type Config struct {
 	Durable func() bool
 	Write   func(ctx context.Context, record artifacts.Spending) error
 	Insist  func(ctx context.Context, record artifacts.Spending) error
+	// Prices are the prices of this attempt; nil if one is not known.
+	Prices *spending.Prices
 }
 
 // Ledger is safe for concurrent use.
@@ -53,6 +55,10 @@ type Ledger struct {
 	earlier, held, shown spending.Usage
 	checked              int64
 	seconds              float64
+	// known are the tokens that had a price when this attempt began, and priced those that have one now. The former is nil
+	// if no token had one.
+	known  *spending.Priced
+	priced spending.Priced
 	// workers by the names of their processes.
 	workers map[string]*worker
 	claims  claims
@@ -89,11 +95,33 @@ func New(config Config) *Ledger {
 // next attempt would not know that leases were given to the process.
 func (l *Ledger) Joined() <-chan struct{} { return l.joined }
 
-// Usage returns the usage of the run, and the seconds of training.
-func (l *Ledger) Usage() (used spending.Usage, seconds float64) {
+// Spent returns the spending of the run.
+func (l *Ledger) Spent() Spent {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.usage(), l.seconds
+	return l.spent()
+}
+
+// spent adds up, and prices the growth of the counters. The lock is held.
+func (l *Ledger) spent() Spent {
+	spent := Spent{Usage: l.usage(), Seconds: l.seconds}
+	if prices := l.config.Prices; prices != nil {
+		// The prices of an attempt do not change, so that all its tokens are priced at once: sums of small costs would drift.
+		priced := l.baseline().Grow(l.shown, *prices)
+		priced.USD = max(priced.USD, l.priced.USD)
+		l.priced = priced
+		unconfirmed := prices.USD(spending.Usage{UnconfirmedTokens: spent.Usage.UnconfirmedTokens})
+		spent.Cost = &spending.Cost{Answered: priced.USD, Unconfirmed: unconfirmed}
+	}
+	return spent
+}
+
+// baseline returns the tokens that had a price when this attempt began.
+func (l *Ledger) baseline() spending.Priced {
+	if l.known == nil {
+		return spending.Priced{}
+	}
+	return *l.known
 }
 
 // usage adds up. The lock is held.
@@ -125,6 +153,7 @@ func (l *Ledger) Restore(record artifacts.Spending) {
 	l.earlier = record.Earlier.Add(record.Own)
 	l.earlier.UnconfirmedTokens = record.Earlier.UnconfirmedTokens + max(0, record.Granted-record.Own.Spent())
 	l.held, l.shown, l.seconds = record.Held, record.Shown, record.Seconds
+	l.known = record.Priced
 	l.lost, l.checked, l.before = record.Shown.BoughtTwiceTokens, record.Checked, l.earlier.TrainedTokens
 	for process, w := range record.Workers {
 		l.workers[process] = &worker{
@@ -140,15 +169,16 @@ func (l *Ledger) Restored() bool {
 	return l.restored
 }
 
-// RestoreRow takes over the usage in a row, for a run without a record of spending. It does nothing if there is a
-// record, or once a version was opened.
-func (l *Ledger) RestoreRow(used spending.Usage, seconds float64) {
+// RestoreRow takes over the usage in a row, for a run without a record of spending, and the tokens that have a price
+// with their cost; nil if none has. It does nothing if there is a record, or once a version was opened.
+func (l *Ledger) RestoreRow(used spending.Usage, priced *spending.Priced, seconds float64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.restored || l.opened {
 		return
 	}
 	l.restored, l.earlier, l.lost, l.seconds = true, used, used.BoughtTwiceTokens, seconds
+	l.known = priced
 	l.before = used.TrainedTokens
 }
 
@@ -175,12 +205,14 @@ func (l *Ledger) Open(v rl.Version, trained *int64) {
 	l.lost = max(l.lost, all-l.trained[v])
 }
 
-// Spent is the usage and the time that led to a version.
+// Spent is what a run has spent, or had spent when a version was made.
 type Spent struct {
 	// Usage is the usage of the run by then, and Seconds the seconds of training.
 	Usage   spending.Usage
 	Seconds float64
-	// Trained is the number of tokens that were trained on in the steps that led to the version.
+	// Cost is the cost of Usage; nil if a price is not known.
+	Cost *spending.Cost
+	// Trained is the number of tokens that were trained on in the steps that led to the version; 0 if there is none.
 	Trained int64
 }
 
@@ -189,9 +221,10 @@ func (l *Ledger) Step(v rl.Version, seconds float64) Spent {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.seconds += seconds
-	used := l.usage()
-	l.trained[v] = used.TrainedTokens - l.checked - l.lost
-	return Spent{Usage: used, Seconds: l.seconds, Trained: l.trained[v]}
+	spent := l.spent()
+	spent.Trained = spent.Usage.TrainedTokens - l.checked - l.lost
+	l.trained[v] = spent.Trained
+	return spent
 }
 
 // Measured notes that passes over held-out rows have measured a version: they are not lost if it is loaded again.
@@ -247,11 +280,15 @@ func (l *Ledger) Write(ctx context.Context) error {
 func (l *Ledger) record(granted int64) artifacts.Spending {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.usage()
+	l.spent()
 	own := l.config.Own()
 	record := artifacts.Spending{
 		Earlier: l.earlier, Own: own, Granted: max(granted, own.Total()), Workers: map[string]artifacts.WorkerSpending{},
-		Held: l.held, Shown: l.shown, Seconds: l.seconds,
+		Held: l.held, Shown: l.shown, Priced: l.known, Seconds: l.seconds,
+	}
+	if l.config.Prices != nil {
+		priced := l.priced
+		record.Priced = &priced
 	}
 	record.Shown.BoughtTwiceTokens, record.Checked = l.lost, l.checked
 	if !l.opened {

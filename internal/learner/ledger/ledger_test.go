@@ -77,7 +77,7 @@ func key(slot int64) rl.Key { return rl.Key{Slot: slot} }
 // expect compares the sampled and the unconfirmed tokens.
 func (f *fixture) expect(t *testing.T, what string, answered, unconfirmed int64) {
 	t.Helper()
-	used, _ := f.Usage()
+	used := f.Spent().Usage
 	if used.SampledTokens != answered || used.UnconfirmedTokens != unconfirmed {
 		t.Errorf("%s: %d tokens sampled and %d unconfirmed, want %d and %d", what, used.SampledTokens, used.UnconfirmedTokens,
 			answered, unconfirmed)
@@ -280,7 +280,7 @@ func TestNextAttempt(t *testing.T) {
 	f.expect(t, "it comes back, and others may have been given its groups", 58-6, 100+slack+6)
 	f.hello("w1", report("p1", 31, 0), map[int64]int64{2: 6})
 	f.expect(t, "nobody was given them", 58, 100+slack)
-	if used, _ := f.Usage(); used.TrainedTokens != 5 {
+	if used := f.Spent().Usage; used.TrainedTokens != 5 {
 		t.Errorf("%d tokens are trained, want the 5 of the attempt before", used.TrainedTokens)
 	}
 }
@@ -319,7 +319,7 @@ func TestEndedRun(t *testing.T) {
 		}
 		next := start(t, first)
 		next.Settle(500)
-		if used, _ := next.Usage(); used.SampledTokens != 100 || used.UnconfirmedTokens != want {
+		if used := next.Spent().Usage; used.SampledTokens != 100 || used.UnconfirmedTokens != want {
 			t.Errorf("ended %v: the usage is %+v, want 100 sampled tokens and %d unconfirmed ones", ended, used, want)
 		}
 	}
@@ -420,7 +420,7 @@ func TestBoughtTwice(t *testing.T) {
 	f := start(t, nil)
 	twice := func(f *fixture, what string, want int64) {
 		t.Helper()
-		if used, _ := f.Usage(); used.BoughtTwiceTokens != want {
+		if used := f.Spent().Usage; used.BoughtTwiceTokens != want {
 			t.Errorf("%s: %d tokens were bought twice, want %d", what, used.BoughtTwiceTokens, want)
 		}
 	}
@@ -450,10 +450,10 @@ func TestBoughtTwice(t *testing.T) {
 	twice(next, "once more", 40)
 
 	before := start(t, nil)
-	before.RestoreRow(spending.Usage{TrainedTokens: 50, BoughtTwiceTokens: 5}, 9)
+	before.RestoreRow(spending.Usage{TrainedTokens: 50, BoughtTwiceTokens: 5}, nil, 9)
 	before.Open(at(2), new(int64(45)))
 	twice(before, "a run of an earlier version of the program", 5)
-	if _, seconds := before.Usage(); seconds != 9 {
+	if seconds := before.Spent().Seconds; seconds != 9 {
 		t.Errorf("%v s were trained, want 9", seconds)
 	}
 }
