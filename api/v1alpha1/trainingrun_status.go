@@ -349,10 +349,13 @@ type Usage struct {
 	// flight, and requests of learners and workers that died. Budgets include these tokens; the other counts do not.
 	// +optional
 	UnconfirmedTokens *int64 `json:"unconfirmedTokens,omitempty"`
-	// estimatedUSD is the cost of these tokens at budget.prices or else at the prices in the operator's table. It is
-	// absent if a price is not known.
+	// estimatedUSD is the cost of these tokens at budget.prices or else at the prices in the operator's table. Each token
+	// costs the price of the attempt that counted it, whatever the prices are later. It is absent if a price is not known.
 	// +optional
 	EstimatedUSD *float64 `json:"estimatedUSD,omitempty"`
+	// unconfirmedUSD is the part of estimatedUSD that unconfirmedTokens cost, at the highest present price of the policy.
+	// +optional
+	UnconfirmedUSD *float64 `json:"unconfirmedUSD,omitempty"`
 }
 
 // EnvironmentStatus is one environment as the run pinned it.

@@ -282,10 +282,7 @@ func reportUsage(next *v1alpha1.TrainingRunStatus, p contract.Progress) {
 	}
 	used := p.Usage.Max(UsageOf(next.Usage))
 	used.UnconfirmedTokens = p.Usage.UnconfirmedTokens
-	usd := p.EstimatedUSD
-	if former := next.Usage; former != nil && former.EstimatedUSD != nil && usd != nil && used != p.Usage {
-		usd = ptr.To(max(*usd, *former.EstimatedUSD))
-	}
+	usd := costOf(next.Usage, p, used)
 	next.Usage = &v1alpha1.Usage{
 		PromptTokens:      ptr.To(used.PromptTokens),
 		SampledTokens:     ptr.To(used.SampledTokens),
@@ -308,7 +305,32 @@ func reportUsage(next *v1alpha1.TrainingRunStatus, p contract.Progress) {
 	}
 	if used.UnconfirmedTokens > 0 {
 		next.Usage.UnconfirmedTokens = ptr.To(used.UnconfirmedTokens)
+		next.Usage.UnconfirmedUSD = p.UnconfirmedUSD
 	}
+}
+
+// costOf returns the cost of the used tokens in dollars; nil if a price is not known. The cost of answered tokens does
+// not fall, whatever prices a learner of a later attempt has: one without artifacts does not know the earlier cost.
+func costOf(former *v1alpha1.Usage, p contract.Progress, used contract.Usage) *float64 {
+	if p.EstimatedUSD == nil || former == nil || former.EstimatedUSD == nil {
+		return p.EstimatedUSD
+	}
+	before, known := answeredUSD(former.EstimatedUSD, former.UnconfirmedUSD, ptr.Deref(former.UnconfirmedTokens, 0))
+	now, whole := answeredUSD(p.EstimatedUSD, p.UnconfirmedUSD, p.Usage.UnconfirmedTokens)
+	switch {
+	case known && whole:
+		return ptr.To(max(now, before) + ptr.Deref(p.UnconfirmedUSD, 0))
+	case used != p.Usage:
+		return ptr.To(max(*p.EstimatedUSD, *former.EstimatedUSD))
+	default:
+		return p.EstimatedUSD
+	}
+}
+
+// answeredUSD returns the part of a cost that answered tokens have. Earlier versions of the program do not tell the
+// part of unconfirmed tokens, so that it is known only if there are none.
+func answeredUSD(all, unconfirmed *float64, unconfirmedTokens int64) (usd float64, known bool) {
+	return *all - ptr.Deref(unconfirmed, 0), unconfirmed != nil || unconfirmedTokens == 0
 }
 
 // UsageOf returns the counters of a usage in a status; zero for nil.

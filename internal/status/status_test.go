@@ -16,6 +16,7 @@ import (
 
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
 	"github.com/tinker-operator/tinker-operator/internal/contract"
+	"github.com/tinker-operator/tinker-operator/internal/contract/spending"
 	"github.com/tinker-operator/tinker-operator/internal/problem"
 )
 
@@ -323,7 +324,9 @@ func TestFit(t *testing.T) {
 func TestUsageDoesNotFall(t *testing.T) {
 	next := v1alpha1.TrainingRunStatus{}
 	report := func(usd float64, used contract.Usage) v1alpha1.Usage {
-		Report(&next, contract.Progress{Usage: used, EstimatedUSD: &usd}, time.Unix(0, 0))
+		p := contract.Progress{Usage: used}
+		p.SetCost(&spending.Cost{Answered: usd, Unconfirmed: float64(used.UnconfirmedTokens) / 8})
+		Report(&next, p, time.Unix(0, 0))
 		return *next.Usage
 	}
 	// A hostile learner may report anything.
@@ -334,9 +337,48 @@ func TestUsageDoesNotFall(t *testing.T) {
 	if diff := cmp.Diff(want, report(0.1, contract.Usage{PromptTokens: 3, TrainedTokens: 20})); diff != "" {
 		t.Errorf("after a restart (-want +got):\n%s", diff)
 	}
-	// Prices that have fallen change the cost of the same tokens.
+	// The learner's counters are as high, and its prices lower.
 	used := contract.Usage{PromptTokens: 100, SampledTokens: 50, TrainedTokens: 20}
-	if got := report(0.2, used); *got.EstimatedUSD != 0.2 {
-		t.Errorf("all counters are the learner's: the cost is %v, want 0.2", *got.EstimatedUSD)
+	if got := report(0.2, used); *got.EstimatedUSD != 0.5 {
+		t.Errorf("prices have fallen: the cost is %v, want 0.5", *got.EstimatedUSD)
+	}
+	used.UnconfirmedTokens = 2
+	for _, usd := range []float64{0.2, 0.5, 0.25} {
+		got := report(usd, used)
+		if *got.EstimatedUSD != 0.75 || got.UnconfirmedUSD == nil || *got.UnconfirmedUSD != 0.25 {
+			t.Errorf("some tokens are unconfirmed: the cost is %v, want 0.75 with 0.25 for these", *got.EstimatedUSD)
+		}
+	}
+	used.SampledTokens, used.UnconfirmedTokens = 51, 0
+	if got := report(0.625, used); *got.EstimatedUSD != 0.625 || got.UnconfirmedUSD != nil {
+		t.Errorf("a part of them is confirmed: the cost is %v, want 0.625", *got.EstimatedUSD)
+	}
+	Report(&next, contract.Progress{Usage: used}, time.Unix(0, 0))
+	if next.Usage.EstimatedUSD != nil || next.Usage.UnconfirmedUSD != nil {
+		t.Errorf("no price is known: the cost is %v, want none", *next.Usage.EstimatedUSD)
+	}
+}
+
+// TestCostOfEarlierVersions has learners and managers of earlier versions of the program, which report all tokens at
+// the prices of the newest attempt, and tell nothing about the cost of unconfirmed tokens.
+func TestCostOfEarlierVersions(t *testing.T) {
+	used := contract.Usage{SampledTokens: 50, UnconfirmedTokens: 7}
+	next := v1alpha1.TrainingRunStatus{}
+	for _, usd := range []float64{0.5, 0.25} {
+		Report(&next, contract.Progress{Usage: used, EstimatedUSD: &usd}, time.Unix(0, 0))
+		if got := *next.Usage.EstimatedUSD; got != usd {
+			t.Errorf("an earlier learner confirms tokens: the cost is %v, want %v", got, usd)
+		}
+	}
+	p := contract.Progress{Usage: used}
+	p.SetCost(&spending.Cost{Answered: 0.125, Unconfirmed: 0.0625})
+	Report(&next, p, time.Unix(0, 0))
+	if got := *next.Usage.EstimatedUSD; got != 0.1875 {
+		t.Errorf("the cost of answered tokens was not known before: it is %v, want 0.1875", got)
+	}
+	behind := contract.Progress{Usage: contract.Usage{SampledTokens: 3, UnconfirmedTokens: 1}, EstimatedUSD: new(0.01)}
+	Report(&next, behind, time.Unix(0, 0))
+	if got := *next.Usage.EstimatedUSD; got != 0.1875 {
+		t.Errorf("an earlier learner knows a part of the tokens: the cost is %v, want 0.1875", got)
 	}
 }

@@ -40,7 +40,7 @@ var (
 	runTokens  = describeRun("tokens_total", "Tokens over all attempts.", "kind")
 	runPending = describeRun("unconfirmed_tokens", "Tokens at most that requests without a known outcome may have cost.")
 	runUSD     = describeRun("estimated_usd",
-		"Cost of the tokens over all attempts, by the prices of the run, in US dollars.")
+		"Cost of the tokens over all attempts, each at the price when it was counted, in US dollars.")
 	runBudget   = describeRun("budget_usd", "Limit of spec.budget, in US dollars.")
 	runRestarts = describeRun("restarts_total", "Attempts that followed on one that ended by itself.")
 	runAttempts = describeRun("ended_attempts", "Attempts in the status that have ended, by cause and code.", "cause",

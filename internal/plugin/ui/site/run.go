@@ -227,7 +227,11 @@ func usageOf(run *v1alpha1.TrainingRun) []figure {
 		}
 	}
 	if u.EstimatedUSD != nil {
-		all = append(all, figure{"estimated cost", dollars(u.EstimatedUSD), "by the prices below"})
+		note := "each token at the price when it was counted"
+		if u.UnconfirmedUSD != nil {
+			note += ", with " + dollars(u.UnconfirmedUSD) + " for tokens whose requests may not have been executed"
+		}
+		all = append(all, figure{"estimated cost", dollars(u.EstimatedUSD), note})
 	}
 	return all
 }
