@@ -35,6 +35,7 @@ shapes=(
   "--set endpoints.policy.enabled=true,endpoints.policy.namespaceSelector.matchLabels.team=a,endpoints.records.accessMode=ReadWriteMany"
   "--set watchNamespaces={a},endpoints.names={prod},networkPolicies.enabled=true,endpoints.broker.priorityClassName=high"
   "--set endpoints.creators=true --api-versions admissionregistration.k8s.io/v1/MutatingAdmissionPolicy"
+  "--set endpoints.labels.ofNamespace={team,example.com/Cost_center},endpoints.labels.byPolicy={project},endpoints.labels.namespaceSelector.matchLabels.a=b"
   "--set endpoints.enabled=false"
   "--set models.configMap=tables,models.key=models.json,prices.configMap=tables,prices.key=prices.json"
   "--set manager.replicas=2 --set metrics.certificate.certManager.enabled=true,metrics.serviceMonitor.enabled=true"
@@ -67,6 +68,7 @@ wrongs=(
   pods.volumes[0].name=ca,pods.volumes[0].configMaps.name=ca pods.volumeMounts[0].name=ca,pods.volumeMounts[0].path=/ca
   manager.topologySpreadConstraints[0].topologyKey=zone tinkersim.persistence.size=big
   networkPolicies.egress[0].port=443 networkPolicies.egress[0].ports[0].protocol=tcp
+  endpoints.labels.ofNamespace={a/b/c} endpoints.labels.byPolicy={team=a} endpoints.labels.byPolicy={\'\'} endpoints.labels.ofNamespaces={a}
   networkPolicies.scrapers[0].namespaces.matchLabels.a=b serviceAccount.annotations.on=true
 )
 for wrong in "${wrongs[@]}"; do
@@ -89,6 +91,14 @@ monitors=$(helm template demo "$chart" --set metrics.serviceMonitor.enabled=true
   echo "lint-chart: a monitor of metrics has no honorLabels: true" >&2
   exit 1
 }
+# The manager knows the labels that the chart's policy fixes.
+labels=$(helm template demo "$chart" --set 'endpoints.labels.ofNamespace={team,example.com/unit},endpoints.labels.byPolicy={project}')
+for line in '- --namespace-labels=team,example.com/unit' '- --fixed-labels=project' 'name: demo-default-endpoints-labels'; do
+  grep -q -e "^ *$line$" <<<"$labels" || {
+    echo "lint-chart: with endpoints.labels the chart renders no line $line" >&2
+    exit 1
+  }
+done
 if helm template demo "$chart" | grep -q '^kind: CustomResourceDefinition'; then
   echo "lint-chart: a CRD is part of the release, so that a rollback would take it back" >&2
   exit 1

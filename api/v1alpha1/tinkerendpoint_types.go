@@ -198,8 +198,9 @@ type EndpointBudget struct {
 	// namespaceSelector selects the namespaces whose runs count. Defaults to all namespaces.
 	// +optional
 	NamespaceSelector *metav1.LabelSelector `json:"namespaceSelector,omitempty"`
-	// labelSelector selects the runs that count by their labels. Defaults to all runs of the namespaces. The author of a
-	// run chooses its labels, unless an admission policy fixes them.
+	// labelSelector selects the runs that count by their labels. Defaults to all runs of the namespaces. Each label must
+	// be listed in the chart's value endpoints.labels: the author of a run chooses all other labels, and the endpoint is
+	// not Ready.
 	// +optional
 	LabelSelector *metav1.LabelSelector `json:"labelSelector,omitempty"`
 	// usd is the limit in dollars, by prices. Tokens of a model whose price is not known cost nothing.

@@ -7,9 +7,11 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/tinker-operator/tinker-operator/internal/desired"
 )
@@ -17,6 +19,7 @@ import (
 // brokerFlags are the flags about TinkerEndpoints and their brokers, as they are given.
 type brokerFlags struct {
 	names, pod, accessMode, storageSize string
+	namespaceLabels, fixedLabels        string
 }
 
 // add defines the flags.
@@ -29,6 +32,11 @@ func (f *brokerFlags) add(set *flag.FlagSet, o *options) {
 	set.BoolVar(&o.endpoints.TrustCreators, "trust-creators", false,
 		"Have usage name the user of the annotation rl.tinker-operator.dev/creator of a run, which an admission policy "+
 			"must keep true.")
+	set.StringVar(&f.namespaceLabels, "namespace-labels", "",
+		"Labels by which budgets may select runs, separated by commas, and which runs have as their namespaces have them: a "+
+			"run with another value waits.")
+	set.StringVar(&f.fixedLabels, "fixed-labels", "",
+		"Labels by which budgets may select runs, separated by commas, and which an admission policy of yours fixes.")
 	set.StringVar(&f.pod, "broker-pod", "{}",
 		"JSON object with what the pods of brokers have: the fields of --pod-defaults.")
 	set.StringVar(&o.broker.StorageClass, "broker-storage-class", "",
@@ -52,7 +60,14 @@ func (f *brokerFlags) read(o *options) error {
 		return errors.New("--leader-election-namespace is required beside --serve-endpoints outside of a cluster: " +
 			"brokers run in that namespace")
 	}
+	fixed := &o.endpoints.Fixed
 	var err error
+	if fixed.OfNamespace, err = labelKeys(f.namespaceLabels); err != nil {
+		return fmt.Errorf("reading --namespace-labels: %w", err)
+	}
+	if fixed.ByPolicy, err = labelKeys(f.fixedLabels); err != nil {
+		return fmt.Errorf("reading --fixed-labels: %w", err)
+	}
 	if o.broker.Pod, err = desired.DecodePodDefaults(f.pod); err != nil {
 		return fmt.Errorf("reading --broker-pod: %w", err)
 	}
@@ -66,4 +81,15 @@ func (f *brokerFlags) read(o *options) error {
 		return fmt.Errorf("reading --broker-storage-size: %w", err)
 	}
 	return nil
+}
+
+// labelKeys reads keys of labels.
+func labelKeys(text string) ([]string, error) {
+	keys := list(text)
+	for _, key := range keys {
+		if wrong := validation.IsQualifiedName(key); len(wrong) > 0 {
+			return nil, fmt.Errorf("%q is no key of a label: %s", key, strings.Join(wrong, "; "))
+		}
+	}
+	return keys, nil
 }

@@ -17,13 +17,18 @@ func TestBrokerFlags(t *testing.T) {
 	const namespace = "--leader-election-namespace=operator"
 	got, err := parsed(t, "--image=i", key, namespace, "--serve-endpoints", "--endpoints=prod, dev",
 		`--broker-pod={"nodeSelector":{"pool":"core"}}`, "--broker-storage-class=fast",
-		"--broker-access-mode=ReadWriteMany", "--broker-storage-size=5Gi", "--trust-creators")
+		"--broker-access-mode=ReadWriteMany", "--broker-storage-size=5Gi", "--trust-creators",
+		"--namespace-labels=team, example.com/cost-center", "--fixed-labels=project")
 	if err != nil {
 		t.Fatal(err)
 	}
 	if !got.endpoints.Enabled || !got.endpoints.TrustCreators ||
 		!slices.Equal(got.endpoints.Names, []string{"prod", "dev"}) {
 		t.Errorf("endpoints are %+v", got.endpoints)
+	}
+	if fixed := got.endpoints.Fixed; !slices.Equal(fixed.OfNamespace, []string{"team", "example.com/cost-center"}) ||
+		!slices.Equal(fixed.ByPolicy, []string{"project"}) {
+		t.Errorf("fixed labels are %+v", fixed)
 	}
 	b := got.broker
 	if b.Pod.NodeSelector["pool"] != "core" || b.StorageClass != "fast" || b.AccessMode != corev1.ReadWriteMany ||
@@ -37,6 +42,7 @@ func TestBrokerFlags(t *testing.T) {
 	for wrong, words := range map[string]string{
 		"--namespaces=a": "--endpoints is required", "--broker-access-mode=ReadOnlyMany": "--broker-access-mode",
 		"--broker-storage-size=much": "--broker-storage-size", "--broker-pod={": "--broker-pod",
+		"--namespace-labels=team=a": "--namespace-labels", "--fixed-labels=a/b/c": "--fixed-labels",
 	} {
 		if _, err := parsed(t, "--image=i", key, namespace, "--serve-endpoints", wrong); err == nil ||
 			!strings.Contains(err.Error(), words) {

@@ -20,6 +20,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
+	"github.com/tinker-operator/tinker-operator/internal/controller/endpoint"
 	"github.com/tinker-operator/tinker-operator/internal/controller/kueue"
 	"github.com/tinker-operator/tinker-operator/internal/controller/namespacelease"
 	"github.com/tinker-operator/tinker-operator/internal/controller/poller"
@@ -64,6 +65,8 @@ type Endpoints struct {
 	Names []string
 	// TrustCreators says that an admission policy keeps the annotation with the creator of a run true.
 	TrustCreators bool
+	// Fixed are the labels by which budgets may select runs.
+	Fixed endpoint.FixedLabels
 }
 
 // Reader returns the reader of TinkerEndpoints, nil for a manager that serves none, and whether they are watched.
@@ -87,7 +90,7 @@ func setupEndpoints(mgr ctrl.Manager, options Options, dog *watchdog.Watchdog) e
 	endpoints := tinkerendpoint.New(tinkerendpoint.Reconciler{
 		Client: mgr.GetClient(), Endpoints: reads, Live: mgr.GetAPIReader(), Names: options.Endpoints.Names,
 		Recorder: mgr.GetEventRecorder("tinker-operator"), ManagerKey: options.ManagerKey, Settings: options.Settings,
-		Now: options.Now, TrustCreators: options.Endpoints.TrustCreators,
+		Now: options.Now, TrustCreators: options.Endpoints.TrustCreators, Fixed: options.Endpoints.Fixed,
 	})
 	return endpoints.SetupWithManager(mgr, dog)
 }
@@ -145,7 +148,7 @@ func Setup(ctx context.Context, mgr ctrl.Manager, options Options) error {
 	}
 	endpoints, watched := options.Endpoints.Reader(mgr)
 	runs := trainingrun.New(trainingrun.Reconciler{
-		Kueue: queues, Pools: pools, Endpoints: endpoints, WatchEndpoints: watched,
+		Kueue: queues, Pools: pools, Endpoints: endpoints, WatchEndpoints: watched, Fixed: options.Endpoints.Fixed,
 		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Poller: learners, Recorder: recorder, Leases: leases,
 		ManagerKey: options.ManagerKey, Settings: options.Settings, Now: options.Now, Fault: options.Fault,
 	})

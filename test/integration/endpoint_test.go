@@ -27,6 +27,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1/ref"
 	"github.com/tinker-operator/tinker-operator/internal/contract"
+	rules "github.com/tinker-operator/tinker-operator/internal/controller/endpoint"
 	"github.com/tinker-operator/tinker-operator/internal/desired"
 	"github.com/tinker-operator/tinker-operator/internal/endpoint"
 	"github.com/tinker-operator/tinker-operator/internal/problem"
@@ -314,6 +315,49 @@ var _ = Describe("The manager of an endpoint", func() {
 		of.Spec.Budgets[0].Tokens = new(int64(1000))
 		Expect(kube.Update(context.Background(), of)).To(Succeed())
 		w.attempt(run, 2, progress(7))
+	})
+
+	It("has runs wait that a budget by label might not count, and refuses a budget by a label of their authors", func() {
+		w := emptyEnv()
+		w.startManager(&managerOptions{endpoints: []string{w.namespace},
+			fixed: rules.FixedLabels{OfNamespace: []string{"team"}}})
+		budget := func(e *v1alpha1.TinkerEndpoint, key string) {
+			e.Spec.Budgets = []v1alpha1.EndpointBudget{{Name: "trial", Tokens: new(int64(100)),
+				LabelSelector: &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{
+					{Key: key, Operator: metav1.LabelSelectorOpNotIn, Values: []string{"free"}}}},
+				Period: v1alpha1.BudgetPeriodForever}}
+		}
+		of := w.endpointOf(func(e *v1alpha1.TinkerEndpoint) { budget(e, "project") })
+		w.environment()
+		run := w.create(w.named, func(run *v1alpha1.TrainingRun) { run.Labels = map[string]string{"project": "free"} })
+		w.awaitEndpoint(of, func(g Gomega) {
+			g.Expect(endpointCondition(of, v1alpha1.ConditionReady)).To(Equal("False SpecInvalid"))
+			g.Expect(endpointCondition(of, v1alpha1.ConditionStalled)).To(Equal("True SpecInvalid"))
+		})
+		w.eventually(run, func(g Gomega) {
+			g.Expect(coded(run, v1alpha1.ConditionAccepted)).To(Equal("False " + shows(problem.EndpointForbidden)))
+			g.Expect(message(run, v1alpha1.ConditionAccepted)).To(ContainSubstring(`by the label "project", which no ` +
+				"admission policy fixes"))
+		})
+		Expect(w.settings().Runs).To(BeEmpty())
+		Expect(w.attemptsWithJobs()).To(BeEmpty())
+
+		By("selecting by a label that is the namespace's")
+		Expect(kube.Get(context.Background(), client.ObjectKeyFromObject(of), of)).To(Succeed())
+		budget(of, "team")
+		Expect(kube.Update(context.Background(), of)).To(Succeed())
+		w.attempt(run, 1, progress(1))
+		Expect(w.settings().Runs[0].Budgets).To(Equal([]string{"trial"}))
+
+		By("changing the label of the run, as without the policy")
+		Expect(kube.Get(context.Background(), client.ObjectKeyFromObject(run), run)).To(Succeed())
+		run.Labels["team"] = "free"
+		Expect(kube.Update(context.Background(), run)).To(Succeed())
+		w.eventually(run, func(g Gomega) {
+			g.Expect(coded(run, v1alpha1.ConditionAccepted)).To(Equal("False " + shows(problem.EndpointForbidden)))
+			g.Expect(message(run, v1alpha1.ConditionAccepted)).To(ContainSubstring("the run has the label team=free"))
+		})
+		Eventually(func() []endpoint.Run { return w.settings().Runs }).Should(BeEmpty())
 	})
 
 	It("leaves an endpoint alone that the manager of another namespace serves, and says so", func() {

@@ -112,6 +112,106 @@ var _ = Describe("The policy of the chart for endpoints", Ordered, ContinueOnFai
 	})
 })
 
+var _ = Describe("The policy of the chart for labels", Ordered, ContinueOnFailure, func() {
+	const prefixed = "platform.example.com/cost-center"
+	var w *env
+	label := func(key, value string) string { return "metadata: {labels: {" + key + ": " + value + "}}" }
+	setNamespace := func(change func(labels map[string]string)) {
+		GinkgoHelper()
+		namespace := &corev1.Namespace{}
+		Expect(kube.Get(context.Background(), types.NamespacedName{Name: w.namespace}, namespace)).To(Succeed())
+		change(namespace.Labels)
+		Expect(kube.Update(context.Background(), namespace)).To(Succeed())
+	}
+	BeforeAll(func() {
+		w = emptyEnv()
+		file := filepath.Join(GinkgoT().TempDir(), "labels.yaml")
+		Expect(os.WriteFile(file, command("go", "tool", "-modfile=hack/tools/go.mod", "helm", "template", "platform",
+			"charts/tinker-operator", "--show-only", "templates/labelpolicy.yaml", "--set",
+			`endpoints.labels.ofNamespace={team,platform.example.com/cost-center}`, "--set",
+			"endpoints.labels.namespaceSelector.matchLabels.budgets=yes"), 0o600)).To(Succeed())
+		output, err := kubectl("default", "apply", "-f", file)
+		Expect(err).NotTo(HaveOccurred(), output)
+		DeferCleanup(func() { _, _ = kubectl("default", "delete", "-f", file) })
+		setNamespace(func(labels map[string]string) {
+			labels["budgets"], labels["team"], labels[prefixed] = "yes", "a", "17"
+		})
+		Eventually(func() error { // The API server reads policies after a while.
+			_, err := dryRun(w.namespace, smallestRun, atEndpoint(""))
+			return err
+		}, time.Minute, time.Second).ShouldNot(Succeed())
+	})
+
+	It("has no expression that the API server's type check doubts", func() {
+		Eventually(func(g Gomega) {
+			policy := &admissionv1.ValidatingAdmissionPolicy{}
+			g.Expect(kube.Get(context.Background(), types.NamespacedName{Name: "platform-default-endpoints-labels"},
+				policy)).To(Succeed())
+			g.Expect(policy.Status.TypeChecking).NotTo(BeNil())
+			g.Expect(policy.Status.TypeChecking.ExpressionWarnings).To(BeEmpty())
+		}).Should(Succeed())
+	})
+
+	DescribeTable("refuses a run whose labels are not those of its namespace", func(words string, patches ...string) {
+		output, err := dryRun(w.namespace, smallestRun, append(patches, atEndpoint(""))...)
+		Expect(err).To(HaveOccurred())
+		Expect(output).To(ContainSubstring(words))
+		output, err = dryRun("default", smallestRun, append(patches, atEndpoint(""))...)
+		Expect(err).NotTo(HaveOccurred(), "other namespaces are left alone: %s", output)
+		output, err = dryRun(w.namespace, smallestRun, patches...)
+		Expect(err).NotTo(HaveOccurred(), "runs with a key of their own are left alone: %s", output)
+	},
+		Entry("another value", "the label team of a run is the label of its namespace: give metadata.labels.team: a",
+			label("team", "b"), label(prefixed, `"17"`)),
+		Entry("an empty value", "give metadata.labels.team: a", label("team", `""`), label(prefixed, `"17"`)),
+		Entry("no label", "the label platform.example.com/cost-center of a run is the label of its namespace: give "+
+			"metadata.labels.platform.example.com/cost-center: 17", label("team", "a")),
+	)
+
+	It("permits the labels of the namespace, and no change of them", func() {
+		w.environment()
+		run := w.create(w.named, func(run *v1alpha1.TrainingRun) {
+			run.Name, run.Labels = "labelled", map[string]string{"team": "a", prefixed: "17", "mine": "x"}
+		})
+		update := func(change func(labels map[string]string)) error {
+			Expect(kube.Get(context.Background(), client.ObjectKeyFromObject(run), run)).To(Succeed())
+			change(run.Labels)
+			return kube.Update(context.Background(), run)
+		}
+		Expect(update(func(labels map[string]string) { labels["mine"] = "y" })).To(Succeed())
+		Expect(update(func(labels map[string]string) { labels["team"] = "b" })).To(
+			MatchError(ContainSubstring("give metadata.labels.team: a")))
+		Expect(update(func(labels map[string]string) { delete(labels, "team") })).To(
+			MatchError(ContainSubstring("give metadata.labels.team: a")))
+
+		By("changing the label of the namespace")
+		setNamespace(func(labels map[string]string) { delete(labels, "team") })
+		Eventually(func() error { // The API server reads namespaces after a while, too.
+			return update(func(labels map[string]string) { labels["team"] = "b" })
+		}, time.Minute, time.Second).Should(MatchError(ContainSubstring("remove the label team")))
+		w.change(run, suspend) // A run can still be suspended, and deleted.
+		Eventually(func() error {
+			return update(func(labels map[string]string) { delete(labels, "team") })
+		}, time.Minute, time.Second).Should(Succeed())
+		output, err := dryRun(w.namespace, smallestRun, label("team", "a"), label(prefixed, `"17"`), atEndpoint(""))
+		Expect(err).To(HaveOccurred())
+		Expect(output).To(ContainSubstring("its namespace lacks it: remove the label team"))
+		output, err = dryRun(w.namespace, smallestRun, label(prefixed, `"17"`), atEndpoint(""))
+		Expect(err).NotTo(HaveOccurred(), output)
+		Expect(kube.Delete(context.Background(), run)).To(Succeed())
+	})
+
+	It("looks at a run that names an endpoint later", func() {
+		setNamespace(func(labels map[string]string) { labels["team"] = "a" })
+		run := w.create(func(run *v1alpha1.TrainingRun) { run.Name, run.Labels = "own", map[string]string{"team": "b"} })
+		Eventually(func() error {
+			Expect(kube.Get(context.Background(), client.ObjectKeyFromObject(run), run)).To(Succeed())
+			w.named(run)
+			return kube.Update(context.Background(), run, client.DryRunAll)
+		}, time.Minute, time.Second).Should(MatchError(ContainSubstring("give metadata.labels.team: a")))
+	})
+})
+
 // creators returns a file with the policies of the chart for creators, as an API server with some versions gets them.
 func creators(versions ...string) string {
 	GinkgoHelper()

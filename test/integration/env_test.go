@@ -28,6 +28,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
 	"github.com/tinker-operator/tinker-operator/internal/contract"
 	"github.com/tinker-operator/tinker-operator/internal/controller"
+	"github.com/tinker-operator/tinker-operator/internal/controller/endpoint"
 	"github.com/tinker-operator/tinker-operator/internal/controller/poller"
 	"github.com/tinker-operator/tinker-operator/internal/desired"
 )
@@ -111,6 +112,8 @@ type managerOptions struct {
 	warmPools bool
 	// endpoints are the TinkerEndpoints that it serves, in the namespace of the spec.
 	endpoints []string
+	// fixed are the labels by which budgets may select runs.
+	fixed endpoint.FixedLabels
 	// as is who the manager is; without it, an administrator.
 	as *rest.Config
 }
@@ -149,7 +152,7 @@ func (w *env) startManager(o *managerOptions) {
 			PodDefaults: o.pods, SharedServers: o.sharedServers, Namespace: w.namespace, Broker: desired.BrokerSettings{
 				AccessMode: corev1.ReadWriteOnce, StorageSize: resource.MustParse("1Gi")}},
 		WarmPools:      o.warmPools,
-		Endpoints:      controller.Endpoints{Enabled: len(o.endpoints) > 0, Names: o.endpoints},
+		Endpoints:      controller.Endpoints{Enabled: len(o.endpoints) > 0, Names: o.endpoints, Fixed: o.fixed},
 		Post:           w.learners.post,
 		HeartbeatEvery: 50 * time.Millisecond,
 		Now:            w.clock.now,

@@ -35,13 +35,14 @@ type Use struct {
 
 // UseOf returns the use of an endpoint by a run at a time. The endpoint is nil if it does not exist. namespace are the
 // labels of the run's namespace.
-func UseOf(run *v1alpha1.TrainingRun, found *v1alpha1.TinkerEndpoint, namespace map[string]string, now time.Time) Use {
+func UseOf(run *v1alpha1.TrainingRun, found *v1alpha1.TinkerEndpoint, namespace map[string]string, fixed FixedLabels,
+	now time.Time) Use {
 	if found == nil || found.DeletionTimestamp != nil {
 		return Use{Problem: &problem.Problem{Code: problem.EndpointNotFound,
 			Evidence: fmt.Sprintf("%q", run.Spec.Tinker.EndpointRef.Name)}}
 	}
-	if refused := Allows(found, run, namespace); refused != "" {
-		return Use{Problem: &problem.Problem{Code: problem.EndpointForbidden, Evidence: refused}}
+	if refused := Refusal(found, run, namespace, fixed); refused != nil {
+		return Use{Problem: refused}
 	}
 	for _, budget := range BudgetsOf(found.Spec, run, namespace) {
 		reached, until := reached(found, budget, now)
@@ -65,18 +66,23 @@ func ServedElsewhere(found *v1alpha1.TinkerEndpoint, namespace string) string {
 	return found.Status.Namespace
 }
 
-// Allows says why an endpoint does not allow a run; it is empty if the endpoint does.
-func Allows(found *v1alpha1.TinkerEndpoint, run *v1alpha1.TrainingRun, namespace map[string]string) string {
+// Refusal returns the problem of a run that an endpoint does not allow; nil if the endpoint allows the run.
+func Refusal(found *v1alpha1.TinkerEndpoint, run *v1alpha1.TrainingRun, namespace map[string]string,
+	fixed FixedLabels) *problem.Problem {
 	allowed := found.Spec.Allowed
-	if !selects(allowed.NamespaceSelector, namespace) {
-		return fmt.Sprintf("TinkerEndpoint %q selects namespaces with %s, and namespace %q has other labels", found.Name,
+	switch {
+	case !selects(allowed.NamespaceSelector, namespace):
+		return forbidden("TinkerEndpoint %q selects namespaces with %s, and namespace %q has other labels", found.Name,
 			metav1.FormatLabelSelector(allowed.NamespaceSelector), run.Namespace)
-	}
-	if len(allowed.Models) > 0 && !slices.Contains(allowed.Models, run.Spec.Model.Name) {
-		return fmt.Sprintf("TinkerEndpoint %q allows the models %s, and not %q", found.Name,
+	case len(allowed.Models) > 0 && !slices.Contains(allowed.Models, run.Spec.Model.Name):
+		return forbidden("TinkerEndpoint %q allows the models %s, and not %q", found.Name,
 			strings.Join(allowed.Models, ", "), run.Spec.Model.Name)
 	}
-	return ""
+	return fixed.refuses(found, run, namespace)
+}
+
+func forbidden(format string, arguments ...any) *problem.Problem {
+	return &problem.Problem{Code: problem.EndpointForbidden, Evidence: fmt.Sprintf(format, arguments...)}
 }
 
 // BudgetsOf returns the budgets that count the usage of a run, in the order of the spec.

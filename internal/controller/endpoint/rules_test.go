@@ -85,7 +85,7 @@ func TestUseOf(t *testing.T) {
 		if tc.namespace == nil {
 			tc.namespace = map[string]string{"team": "a"}
 		}
-		got := UseOf(run, tc.endpoint, tc.namespace, middle)
+		got := UseOf(run, tc.endpoint, tc.namespace, FixedLabels{}, middle)
 		code := problem.Code("")
 		if got.Problem != nil {
 			code = got.Problem.Code

@@ -51,7 +51,7 @@ func (o *Observer) observeEndpoint(ctx context.Context, run *v1alpha1.TrainingRu
 	if err != nil {
 		return err
 	}
-	seen.Endpoint = endpoint.UseOf(run, found, labels, o.Now())
+	seen.Endpoint = endpoint.UseOf(run, found, labels, o.Fixed, o.Now())
 	if found != nil {
 		seen.Endpoint.Check = endpoint.CheckOf(found, run.Spec.Model, o.Now())
 		if seen.Endpoint.Prices, err = o.prices.of(ctx, o.Live, found, o.Now()); err != nil {

@@ -129,6 +129,8 @@ type Observer struct {
 	Live client.Reader
 	// Endpoints reads TinkerEndpoints; nil for a manager that serves none.
 	Endpoints client.Reader
+	// Fixed are the labels by which budgets of TinkerEndpoints may select runs.
+	Fixed endpoint.FixedLabels
 	// Namespace is the manager's namespace. The brokers that it runs are there.
 	Namespace string
 	Poller    *poller.Poller

@@ -43,27 +43,29 @@ type plan struct {
 	checked      status.Condition
 }
 
-// makePlan decides the settings of the broker, and the status. known are the prices of the operator.
-func makePlan(of *v1alpha1.TinkerEndpoint, seen observed, known map[string]spending.Price,
+// makePlan decides the settings of the broker, and the status. known are the prices of the operator, and fixed the
+// labels by which budgets may select runs.
+func makePlan(of *v1alpha1.TinkerEndpoint, seen observed, known map[string]spending.Price, fixed rules.FixedLabels,
 	now time.Time) (plan, error) {
-	settings := settingsOf(of, seen, known)
+	settings := settingsOf(of, seen, known, fixed)
 	encoded, err := encodeSettings(settings, seen.runs)
 	if err != nil {
 		return plan{}, err
 	}
 	p := plan{settings: encoded, usage: usageOf(of, seen.report)}
 	for _, r := range seen.runs {
-		if rules.Allows(of, r.run, r.namespace) == "" && !status.RunFinished(r.run) {
+		if rules.Refusal(of, r.run, r.namespace, fixed) == nil && !status.RunFinished(r.run) {
 			p.runs++
 		}
 	}
-	p.ready, p.stalled = conditionsOf(of, seen, p.runs, now)
+	p.ready, p.stalled = conditionsOf(of, seen, fixed, p.runs, now)
 	p.capabilities, p.checked = checksOf(of, seen.report)
 	return p, nil
 }
 
 // settingsOf returns the settings of a broker.
-func settingsOf(of *v1alpha1.TinkerEndpoint, seen observed, known map[string]spending.Price) endpoint.Settings {
+func settingsOf(of *v1alpha1.TinkerEndpoint, seen observed, known map[string]spending.Price,
+	fixed rules.FixedLabels) endpoint.Settings {
 	spec := of.Spec
 	settings := endpoint.Settings{
 		Endpoint: of.Name, Generation: of.Generation, BaseURL: spec.BaseURL, ProxyURL: spec.ProxyURL,
@@ -83,7 +85,7 @@ func settingsOf(of *v1alpha1.TinkerEndpoint, seen observed, known map[string]spe
 			Tokens: ptr.Deref(budget.Tokens, 0), Period: endpoint.Period(budget.Period)})
 	}
 	for _, r := range seen.runs {
-		if rules.Allows(of, r.run, r.namespace) == "" {
+		if rules.Refusal(of, r.run, r.namespace, fixed) == nil {
 			settings.Runs = append(settings.Runs, runOf(spec, r))
 		}
 	}
@@ -197,10 +199,10 @@ func usageOf(of *v1alpha1.TinkerEndpoint, report *endpoint.Report) []v1alpha1.En
 }
 
 // conditionsOf returns Ready and Stalled.
-func conditionsOf(of *v1alpha1.TinkerEndpoint, seen observed, runs int32,
+func conditionsOf(of *v1alpha1.TinkerEndpoint, seen observed, fixed rules.FixedLabels, runs int32,
 	now time.Time) (ready, stalled status.Condition) {
 	const isReady, isStalled = v1alpha1.ConditionReady, v1alpha1.ConditionStalled
-	found := problemOf(of, seen)
+	found := problemOf(of, seen, fixed)
 	serving := status.True(isReady, v1alpha1.ReasonServing, fmt.Sprintf("The broker serves the endpoint. %s", count(runs)))
 	expected := status.False(isStalled, v1alpha1.ReasonAsExpected, "No intervention is required.")
 	switch {
@@ -223,12 +225,16 @@ func conditionsOf(of *v1alpha1.TinkerEndpoint, seen observed, runs int32,
 }
 
 // problemOf returns the problem of an endpoint that a person has to repair; the zero value if none is known.
-func problemOf(of *v1alpha1.TinkerEndpoint, seen observed) problem.Problem {
+func problemOf(of *v1alpha1.TinkerEndpoint, seen observed, fixed rules.FixedLabels) problem.Problem {
 	report := ptr.Deref(seen.report, endpoint.Report{})
-	invalid := invalidSelector(of.Spec)
+	invalid, chosen := invalidSelector(of.Spec), chosenLabel(of.Spec, fixed)
 	switch {
 	case invalid != "":
 		return problem.Problem{Code: problem.EndpointInvalid, Evidence: invalid}
+	case chosen != "":
+		return problem.Problem{Code: problem.EndpointInvalid, Evidence: chosen,
+			Repair: "List the label in the chart's value endpoints.labels, or select namespaces alone. Runs that the " +
+				"budget might not count wait until then."}
 	case seen.missing != "":
 		return problem.Problem{Code: problem.EndpointObjectNotFound, Evidence: seen.missing}
 	case seen.ready == 0 && seen.obstacle.Code != "":
@@ -262,6 +268,17 @@ func invalidSelector(spec v1alpha1.TinkerEndpointSpec) string {
 		found = cmp.Or(found, invalid(fmt.Sprintf("spec.weights[%s].namespaceSelector", w.Name), w.NamespaceSelector))
 	}
 	return found
+}
+
+// chosenLabel says which budget of a spec selects runs by labels that their authors choose; it is empty if none does.
+func chosenLabel(spec v1alpha1.TinkerEndpointSpec, fixed rules.FixedLabels) string {
+	for _, budget := range spec.Budgets {
+		if names := fixed.Unfixed(budget); names != "" {
+			return fmt.Sprintf("spec.budgets[%s].labelSelector: no admission policy fixes the label %s, which the author of "+
+				"a run chooses", budget.Name, names)
+		}
+	}
+	return ""
 }
 
 // show is a condition of an endpoint that has a problem.

@@ -55,7 +55,8 @@ func ofTeam(team string, runs ...*v1alpha1.TrainingRun) []namespacedRun {
 
 func planned(t *testing.T, of *v1alpha1.TinkerEndpoint, seen observed) (plan, endpoint.Settings) {
 	t.Helper()
-	p, err := makePlan(of, seen, map[string]spending.Price{"m": {Prompt: 1}, "n": {Prompt: 2}}, now)
+	p, err := makePlan(of, seen, map[string]spending.Price{"m": {Prompt: 1}, "n": {Prompt: 2}},
+		rules.FixedLabels{OfNamespace: []string{"team"}}, now)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -154,7 +155,7 @@ func TestSettingsFitIntoAConfigMap(t *testing.T) {
 		t.Errorf("%d runs in progress, and of %d that are over the earliest is number %d", running, len(got.Runs)-running,
 			newest)
 	}
-	_, err := makePlan(newEndpoint(), observed{runs: many(9000, false)}, nil, now)
+	_, err := makePlan(newEndpoint(), observed{runs: many(9000, false)}, nil, rules.FixedLabels{}, now)
 	if err == nil || !strings.Contains(err.Error(), "several TinkerEndpoints") {
 		t.Errorf("the error of 9000 runs is %v", err)
 	}
@@ -180,6 +181,10 @@ func TestConditions(t *testing.T) {
 		e.Spec.Weights = []v1alpha1.NamespaceWeight{{Name: "w", NamespaceSelector: &metav1.LabelSelector{
 			MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "a", Operator: "Foo"}}}}}
 	}
+	chosen := func(e *v1alpha1.TinkerEndpoint) {
+		e.Spec.Budgets = []v1alpha1.EndpointBudget{{Name: "trial", LabelSelector: &metav1.LabelSelector{
+			MatchLabels: map[string]string{"project": "x"}}}}
+	}
 	for name, tc := range map[string]struct {
 		of             *v1alpha1.TinkerEndpoint
 		seen           observed
@@ -204,6 +209,8 @@ func TestConditions(t *testing.T) {
 			"False SecretNotFound", "True SecretNotFound"},
 		"no authority":   {newEndpoint(), observed{ready: 1, missing: "x"}, "False SecretNotFound", "True SecretNotFound"},
 		"a bad selector": {newEndpoint(invalid), observed{ready: 1}, "False SpecInvalid", "True SpecInvalid"},
+		"a budget by a label that authors choose": {newEndpoint(chosen), observed{ready: 1}, "False SpecInvalid",
+			"True SpecInvalid"},
 	} {
 		p, _ := planned(t, tc.of, tc.seen)
 		next := computeStatus(tc.of, p, "operator", now)
@@ -216,6 +223,34 @@ func TestConditions(t *testing.T) {
 		if strings.Contains(p.stalled.Message, "The run ") {
 			t.Errorf("%s: the message speaks of a run: %s", name, p.stalled.Message)
 		}
+	}
+}
+
+// TestBudgetByLabel refuses a budget by a label that the author of a run chooses, with the field and the repair, and has
+// the broker serve no run that the budget may fail to count.
+func TestBudgetByLabel(t *testing.T) {
+	by := func(key string) func(*v1alpha1.TinkerEndpoint) {
+		return func(e *v1alpha1.TinkerEndpoint) {
+			e.Spec.Budgets = []v1alpha1.EndpointBudget{{Name: "trial", LabelSelector: &metav1.LabelSelector{
+				MatchLabels: map[string]string{key: "a"}}}}
+		}
+	}
+	labelled, other := newRun("labelled", false), newRun("other", false)
+	labelled.Labels, other.Labels = map[string]string{"team": "a"}, map[string]string{"team": "b"}
+	seen := observed{ready: 1, runs: ofTeam("a", labelled, other)}
+	p, got := planned(t, newEndpoint(by("project")), seen)
+	for _, words := range []string{`spec.budgets[trial].labelSelector: no admission policy fixes the label "project"`,
+		"endpoints.labels"} {
+		if !strings.Contains(p.ready.Message, words) {
+			t.Errorf("the message is %q, want %q", p.ready.Message, words)
+		}
+	}
+	if len(got.Runs) != 0 || p.runs != 0 {
+		t.Errorf("the broker serves %v (%d in progress), want none", got.Runs, p.runs)
+	}
+	if p, got = planned(t, newEndpoint(by("team")), seen); len(got.Runs) != 1 || got.Runs[0].Name != "labelled" ||
+		got.Runs[0].Budgets[0] != "trial" || p.ready.Status != metav1.ConditionTrue {
+		t.Errorf("the broker serves %v (%s), want the run with the label of its namespace", got.Runs, p.ready.Message)
 	}
 }
 

@@ -45,6 +45,8 @@ type Reconciler struct {
 	Now        func() time.Time
 	// TrustCreators says that an admission policy keeps the annotation with the creator of a run true.
 	TrustCreators bool
+	// Fixed are the labels by which budgets may select runs.
+	Fixed rules.FixedLabels
 
 	created, pruned *objectmap.Map[time.Time]
 	// claims has the newest claim of another manager that was seen, and when it was seen first.
@@ -94,7 +96,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 	if err != nil {
 		return ctrl.Result{}, err
 	}
-	p, err := makePlan(of, seen, prices.All(), r.Now())
+	p, err := makePlan(of, seen, prices.All(), r.Fixed, r.Now())
 	if err != nil {
 		return ctrl.Result{}, err
 	}

@@ -24,6 +24,7 @@ import (
 
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
 	"github.com/tinker-operator/tinker-operator/internal/contract"
+	"github.com/tinker-operator/tinker-operator/internal/controller/endpoint"
 	"github.com/tinker-operator/tinker-operator/internal/controller/kueue"
 	"github.com/tinker-operator/tinker-operator/internal/controller/namespacelease"
 	"github.com/tinker-operator/tinker-operator/internal/controller/objectmap"
@@ -46,6 +47,8 @@ type Reconciler struct {
 	Endpoints client.Reader
 	// WatchEndpoints says that the manager may watch TinkerEndpoints.
 	WatchEndpoints bool
+	// Fixed are the labels by which budgets of TinkerEndpoints may select runs.
+	Fixed endpoint.FixedLabels
 	// Poller polls the learners.
 	Poller   *poller.Poller
 	Recorder events.EventRecorder
@@ -75,7 +78,7 @@ type Reconciler struct {
 func New(r Reconciler) *Reconciler {
 	r.memory, r.refusals, r.namespaces, r.checks = &memory{}, &refusal.Memory{}, &namespaces{}, &objectmap.Map[nextCheck]{}
 	r.observer = observe.New(observe.Observer{Client: r.Client, Live: r.Live, Endpoints: r.Endpoints,
-		Namespace: r.Settings.Namespace, Poller: r.Poller, Refusals: r.refusals, Now: r.Now,
+		Fixed: r.Fixed, Namespace: r.Settings.Namespace, Poller: r.Poller, Refusals: r.refusals, Now: r.Now,
 		Deployments: r.Settings.SharedServers, Pools: r.Pools})
 	r.history = record.NewHistoryWriter(r.Client, r.Live, r.Now)
 	return &r
