@@ -309,7 +309,7 @@ func progressOfLearner(v view, reply contract.HeartbeatReply) status.Condition {
 func reportedProblem(v view, found problem.Problem) status.Condition {
 	const kind = v1alpha1.ConditionProgressing
 	if found.Code == problem.EndpointNotTinker {
-		found = endpoint.NotTinker(v.run.Spec.Tinker, observe.SettingsFixed(v.run), found.Evidence)
+		found = v.notTinker(status.NewestAttempt(v.run), found.Evidence)
 	}
 	found = endpoint.Trimmed(v.atTinkerEndpoint(found))
 	switch row := problem.Lookup(found.Code); {

@@ -88,6 +88,29 @@ func TestEndpointThatIsNotTinkerAPI(t *testing.T) {
 	}
 }
 
+// TestRequestFromBeforeAChangeOfTheEndpoint says that a learner which began before the authority was given does not know
+// it, in place of blaming the authority.
+func TestRequestFromBeforeAChangeOfTheEndpoint(t *testing.T) {
+	const evidence = "POST /api/v1/client/config got no answer: tls: failed to verify certificate: x509: certificate " +
+		"signed by unknown authority"
+	run := newRun(attempts(inProgress(1)), notFixed)
+	job := learnerOf(run, 1)
+	run.Spec.Tinker.CABundleConfigMapKeyRef = &ref.ConfigMapKey{Name: "ca", Key: "ca.crt"}
+	progress := contract.Progress{Phase: contract.PhaseOpening}
+	running := observing(1, observe.Learner{Job: job, Pod: newPod()}, replying(contract.HeartbeatReply{Attempt: 1,
+		Problems: []problem.Problem{{Code: "EndpointNotTinker", Evidence: evidence}}, Progress: progress}))
+	ended := observing(1, observe.Learner{Job: job, Pod: newPod(exited(75, "Error", verdictText(t, contract.Verdict{
+		Cause: contract.CauseUpstream, Reason: "EndpointNotTinker", Message: evidence, Attempt: 1, Progress: progress})))})
+	for name, seen := range map[string]observe.State{"while the learner runs": running, "after its end": ended} {
+		next := computeStatus(run, seen, makePlan(run, seen, now), now)
+		message := meta.FindStatusCondition(next.Conditions, v1alpha1.ConditionReady).Message
+		const words = "The learner began before the change of tinker.caBundleConfigMapKeyRef. The next attempt uses the change."
+		if !strings.Contains(message, evidence) || !strings.Contains(message, words) || strings.Contains(message, "Correct") {
+			t.Errorf("%s: Ready says %q, want %q", name, message, words)
+		}
+	}
+}
+
 // containsFold reports whether a text has words, whose first letter may begin a sentence.
 func containsFold(text, words string) bool {
 	return strings.Contains(strings.ToLower(text), strings.ToLower(words))

@@ -4,6 +4,9 @@
 package trainingrun
 
 import (
+	"fmt"
+	"slices"
+	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -80,9 +83,21 @@ func endpointProblem(v view) *status.Condition {
 	case problem.KeyRefused:
 		found = keyRefused(v.run)
 	case problem.EndpointNotTinker:
-		found = endpoint.NotTinker(v.run.Spec.Tinker, observe.SettingsFixed(v.run), a.Message)
+		found = v.notTinker(a.Number, a.Message)
 	}
 	return new(not(v1alpha1.ConditionProgressing, endpoint.Trimmed(found)))
+}
+
+// notTinker returns the problem of a server that is not the Tinker API, by the failed request of an attempt. Where the
+// spec names another server, authority or proxy since, the request says nothing about them.
+func (v view) notTinker(number int32, request string) problem.Problem {
+	changed := slices.DeleteFunc(desired.PendingChanges(v.run, v.seen.Learners[number].Job),
+		func(field string) bool { return !strings.HasPrefix(field, "tinker.") })
+	if len(changed) == 0 {
+		return endpoint.NotTinker(v.run.Spec.Tinker, observe.SettingsFixed(v.run), request)
+	}
+	return problem.Problem{Code: problem.EndpointNotTinker, Evidence: request, Repair: fmt.Sprintf("The learner began "+
+		"before the change of %s. The next attempt uses the change.", strings.Join(changed, ", "))}
 }
 
 // told returns the problem of an attempt whose message has the sentences of the table.
