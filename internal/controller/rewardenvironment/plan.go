@@ -177,12 +177,22 @@ func (p plan) withResult(env *v1alpha1.RewardEnvironment, seen observed, t *core
 			at: t.FinishedAt.Time}
 		return p
 	}
-	failed := notReady(problem.Problem{Code: result.Reason, Evidence: strings.TrimRight(result.Message, ". ")})
+	failed := notReady(problem.Problem{Code: result.Reason, Evidence: strings.TrimRight(result.Message, ". "),
+		Repair: repairOf(result.Message)})
 	if result.Reason == problem.Invalid {
 		p.ready = failed
 		return p
 	}
 	return p.withRetry(env, seen, t.FinishedAt.Time, failed, now)
+}
+
+// repairOf returns the repair that the words of a probe show; empty for the usual one.
+func repairOf(words string) string {
+	if !strings.Contains(words, "x509: certificate signed by unknown authority") {
+		return ""
+	}
+	return "Mount the authority of the server by pod.volumes and pod.volumeMounts, and name its file in the variable " +
+		"SSL_CERT_FILE of pod.env, here and in podOverrides of the runs, or in the chart's value pods."
 }
 
 // packagesOf returns the wheels that the probe's pod has pinned.
