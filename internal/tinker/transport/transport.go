@@ -13,6 +13,7 @@ import (
 	"net/http"
 	"net/url"
 	"os"
+	"strings"
 	"time"
 )
 
@@ -50,7 +51,7 @@ func FromEnvironment(getenv func(string) string) Options {
 func New(options Options) (*http.Transport, error) {
 	dialer := &net.Dialer{Timeout: 10 * time.Second, KeepAlive: 30 * time.Second}
 	t := &http.Transport{
-		Proxy:               http.ProxyFromEnvironment,
+		Proxy:               proxyFromEnvironment,
 		DialContext:         dialer.DialContext,
 		ForceAttemptHTTP2:   true,
 		MaxIdleConnsPerHost: 4096,
@@ -68,6 +69,15 @@ func New(options Options) (*http.Transport, error) {
 	var err error
 	t.TLSClientConfig, err = options.tlsConfig()
 	return t, err
+}
+
+// proxyFromEnvironment returns the proxy of the environment variables, and none for a Service of the cluster, such as a
+// broker: a proxy for what is outside does not reach it.
+func proxyFromEnvironment(request *http.Request) (*url.URL, error) {
+	if strings.HasSuffix(request.URL.Hostname(), ".svc") {
+		return nil, nil //nolint:nilnil // No proxy is no error.
+	}
+	return http.ProxyFromEnvironment(request)
 }
 
 // tlsConfig returns nil if nothing differs from the defaults.
