@@ -32,8 +32,24 @@ func NotTinker(tinker v1alpha1.Tinker, fixed bool, request string) problem.Probl
 	return Trimmed(problem.Problem{Code: problem.EndpointNotTinker, Evidence: request, Repair: repair + "."})
 }
 
+// notTinker is tinker.CategoryNotTinker, by which a broker's words tell that a server is not the Tinker API.
+const notTinker = "not_tinker"
+
+// RepairServer returns the repair of the server of a TinkerEndpoint that is not the Tinker API, by the words of the
+// broker; it is empty for other words.
+func RepairServer(spec v1alpha1.TinkerEndpointSpec, words string) string {
+	if !strings.Contains(words, notTinker) {
+		return ""
+	}
+	repair := repairAddress(v1alpha1.Tinker{CABundleConfigMapKeyRef: spec.CABundleConfigMapKeyRef}, words)
+	for _, field := range []string{"baseURL", "caBundleConfigMapKeyRef", "clientCertificateSecretRef"} {
+		repair = strings.ReplaceAll(repair, "tinker."+field, "spec."+field)
+	}
+	return strings.ToUpper(repair[:1]) + repair[1:] + "."
+}
+
 // firstRequest matches the path of a learner's first request, and in it the path of tinker.baseURL before /api/v1.
-var firstRequest = regexp.MustCompile(` (/\S*?)/api/v1/client/config `)
+var firstRequest = regexp.MustCompile(` (/\S*?)/api/v1/client/config[ )]`)
 
 // versionPath matches a path that ends like the API's path.
 var versionPath = regexp.MustCompile(`(/api)?/v1/?$`)
@@ -66,6 +82,16 @@ func repairAddress(tinker v1alpha1.Tinker, evidence string) string {
 		return fmt.Sprintf("drop %s from tinker.baseURL, since /api/v1 is appended to it", version)
 	}
 	return fmt.Sprintf("check the path %s of tinker.baseURL, to which /api/v1 is appended", found[1])
+}
+
+// TrustAuthority returns the repair of a certificate whose authority a pod does not trust, of a server other than the
+// endpoint; it is empty for other evidence.
+func TrustAuthority(evidence string) string {
+	if !strings.Contains(evidence, "x509: certificate signed by unknown authority") {
+		return ""
+	}
+	return "Mount the authority of the server (volumes, volumeMounts) and name its file in the variable SSL_CERT_FILE (env), " +
+		"in pod of the RewardEnvironment and in podOverrides of its runs, or in the chart's value pods."
 }
 
 // MaxEvidence bounds a learner's evidence of a failed request, in bytes.

@@ -17,6 +17,7 @@ import (
 
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
 	"github.com/tinker-operator/tinker-operator/internal/contract"
+	"github.com/tinker-operator/tinker-operator/internal/controller/endpoint"
 	"github.com/tinker-operator/tinker-operator/internal/controller/podstate"
 	"github.com/tinker-operator/tinker-operator/internal/controller/refusal"
 	"github.com/tinker-operator/tinker-operator/internal/desired"
@@ -178,21 +179,12 @@ func (p plan) withResult(env *v1alpha1.RewardEnvironment, seen observed, t *core
 		return p
 	}
 	failed := notReady(problem.Problem{Code: result.Reason, Evidence: strings.TrimRight(result.Message, ". "),
-		Repair: repairOf(result.Message)})
+		Repair: endpoint.TrustAuthority(result.Message)})
 	if result.Reason == problem.Invalid {
 		p.ready = failed
 		return p
 	}
 	return p.withRetry(env, seen, t.FinishedAt.Time, failed, now)
-}
-
-// repairOf returns the repair that the words of a probe show; empty for the usual one.
-func repairOf(words string) string {
-	if !strings.Contains(words, "x509: certificate signed by unknown authority") {
-		return ""
-	}
-	return "Mount the authority of the server by pod.volumes and pod.volumeMounts, and name its file in the variable " +
-		"SSL_CERT_FILE of pod.env, here and in podOverrides of the runs, or in the chart's value pods."
 }
 
 // packagesOf returns the wheels that the probe's pod has pinned.

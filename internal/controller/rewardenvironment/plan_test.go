@@ -394,7 +394,7 @@ func TestAuthorityOfAServer(t *testing.T) {
 	}
 	got := message("requesting data.internal/a.jsonl: tls: failed to verify certificate: x509: certificate signed by unknown " +
 		"authority")
-	for _, words := range []string{"data.internal", "pod.volumes", "SSL_CERT_FILE", "podOverrides", "probed again"} {
+	for _, words := range []string{"data.internal", "volumeMounts", "SSL_CERT_FILE", "podOverrides", "probed again"} {
 		if !strings.Contains(got, words) {
 			t.Errorf("the message is %q, want %q", got, words)
 		}

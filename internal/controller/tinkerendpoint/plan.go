@@ -244,7 +244,8 @@ func problemOf(of *v1alpha1.TinkerEndpoint, seen observed, fixed rules.FixedLabe
 	case report.KeyRefused != "":
 		return problem.Problem{Code: problem.ServerKeyRefused, Evidence: report.KeyRefused}
 	case report.Unreachable != "":
-		return problem.Problem{Code: problem.ServerUnreachable, Evidence: report.Unreachable}
+		return problem.Problem{Code: problem.ServerUnreachable, Evidence: report.Unreachable,
+			Repair: rules.RepairServer(of.Spec, report.Unreachable)}
 	case seen.unreadable != "":
 		return problem.Problem{Code: problem.EndpointPricesInvalid, Evidence: seen.unreadable}
 	}

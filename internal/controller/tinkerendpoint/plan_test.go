@@ -22,6 +22,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/endpoint"
 	"github.com/tinker-operator/tinker-operator/internal/problem"
 	"github.com/tinker-operator/tinker-operator/internal/status"
+	"github.com/tinker-operator/tinker-operator/internal/tinker"
 )
 
 var now = time.Date(2026, 11, 14, 9, 0, 0, 0, time.UTC)
@@ -251,6 +252,35 @@ func TestBudgetByLabel(t *testing.T) {
 	if p, got = planned(t, newEndpoint(by("team")), seen); len(got.Runs) != 1 || got.Runs[0].Name != "labelled" ||
 		got.Runs[0].Budgets[0] != "trial" || p.ready.Status != metav1.ConditionTrue {
 		t.Errorf("the broker serves %v (%s), want the run with the label of its namespace", got.Runs, p.ready.Message)
+	}
+}
+
+// TestRepairOfAServer names the field by which a person repairs a server that is not the Tinker API.
+func TestRepairOfAServer(t *testing.T) {
+	const request = "connecting: client_config: " + string(tinker.CategoryNotTinker) + " (POST "
+	authority := func(e *v1alpha1.TinkerEndpoint) {
+		e.Spec.CABundleConfigMapKeyRef = &ref.ConfigMapKey{Name: "ca", Key: "ca.crt"}
+	}
+	none := func(*v1alpha1.TinkerEndpoint) {}
+	const unknown = "/api/v1/client/config): tls: failed to verify certificate: x509: certificate signed by unknown authority"
+	for name, tc := range map[string]struct {
+		change        func(*v1alpha1.TinkerEndpoint)
+		words, repair string
+	}{
+		"a private authority": {none, request + unknown, "Give the authority that signed the certificate by " +
+			"spec.caBundleConfigMapKeyRef."},
+		"another authority": {authority, request + unknown, `Correct the authorities in ConfigMap "ca" of ` +
+			"spec.caBundleConfigMapKeyRef."},
+		"a version in the path": {none, request + "/v1/api/v1/client/config): 404", "Drop /v1 from spec.baseURL, since " +
+			"/api/v1 is appended to it."},
+		"no TLS": {none, request + "/api/v1/client/config): http: server gave HTTP response to HTTPS client", "Begin " +
+			"spec.baseURL with http://"},
+		"no answer": {none, "connecting: client_config: unreachable: connection refused", "Check spec.baseURL, spec.proxyURL"},
+	} {
+		p, _ := planned(t, newEndpoint(tc.change), observed{report: &endpoint.Report{Unreachable: tc.words}})
+		if !strings.Contains(p.ready.Message, tc.repair) {
+			t.Errorf("%s: the message is %q, want %q", name, p.ready.Message, tc.repair)
+		}
 	}
 }
 

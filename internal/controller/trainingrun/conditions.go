@@ -4,6 +4,7 @@
 package trainingrun
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"time"
@@ -310,6 +311,9 @@ func reportedProblem(v view, found problem.Problem) status.Condition {
 	const kind = v1alpha1.ConditionProgressing
 	if found.Code == problem.EndpointNotTinker {
 		found = v.notTinker(status.NewestAttempt(v.run), found.Evidence)
+	}
+	if !found.Row().Endpoint {
+		found.Repair = cmp.Or(found.Repair, endpoint.TrustAuthority(found.Evidence))
 	}
 	found = endpoint.Trimmed(v.atTinkerEndpoint(found))
 	switch row := problem.Lookup(found.Code); {

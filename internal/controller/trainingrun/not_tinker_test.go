@@ -111,6 +111,19 @@ func TestRequestFromBeforeAChangeOfTheEndpoint(t *testing.T) {
 	}
 }
 
+// TestAuthorityOfAServerOfTheData tells how to trust the authority of a server other than the endpoint.
+func TestAuthorityOfAServerOfTheData(t *testing.T) {
+	run := newRun(attempts(inProgress(1)))
+	seen := observing(1, observe.Learner{Job: newJob("one"), Pod: newPod()}, replying(contract.HeartbeatReply{Attempt: 1,
+		Problems: []problem.Problem{{Code: problem.DataBlocked, Evidence: "requesting data.internal/a.jsonl: tls: failed to " +
+			"verify certificate: x509: certificate signed by unknown authority"}}}))
+	next := computeStatus(run, seen, makePlan(run, seen, now), now)
+	message := meta.FindStatusCondition(next.Conditions, v1alpha1.ConditionProgressing).Message
+	if !strings.Contains(message, "data.internal") || !strings.Contains(message, "SSL_CERT_FILE") {
+		t.Errorf("Progressing says %q", message)
+	}
+}
+
 // containsFold reports whether a text has words, whose first letter may begin a sentence.
 func containsFold(text, words string) bool {
 	return strings.Contains(strings.ToLower(text), strings.ToLower(words))
