@@ -90,8 +90,8 @@ func TrustAuthority(evidence string) string {
 	if !strings.Contains(evidence, "x509: certificate signed by unknown authority") {
 		return ""
 	}
-	return "Mount the authority of the server (volumes, volumeMounts) and name its file in the variable SSL_CERT_FILE (env), " +
-		"in pod of the RewardEnvironment and in podOverrides of its runs, or in the chart's value pods."
+	return "Mount the authority of the server (volumes, volumeMounts) and name its file in the variable SSL_CERT_FILE " +
+		"(env), in pod of the RewardEnvironment and in podOverrides of its runs, or in the chart's value pods."
 }
 
 // MaxEvidence bounds a learner's evidence of a failed request, in bytes.

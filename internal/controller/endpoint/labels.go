@@ -35,8 +35,8 @@ func (f FixedLabels) Unfixed(budget v1alpha1.EndpointBudget) string {
 	return strings.Join(names, ", ")
 }
 
-// refuses returns the problem of a run that a budget of an endpoint may fail to count; nil if the budgets count it. Such
-// a run waits, because it would be trained without the budget.
+// refuses returns the problem of a run that a budget of an endpoint may fail to count; nil if the budgets count it.
+// Such a run waits, because it would be trained without the budget.
 func (f FixedLabels) refuses(found *v1alpha1.TinkerEndpoint, run *v1alpha1.TrainingRun,
 	namespace map[string]string) *problem.Problem {
 	for _, budget := range found.Spec.Budgets {
@@ -83,10 +83,10 @@ func differs(run *v1alpha1.TrainingRun, namespace map[string]string, budget, key
 	if !wanted {
 		ought, change = "lacks it", key+"-"
 	}
-	refused := forbidden("%s selects by a label that runs have from their namespace, but the run %s, and its namespace %q %s",
-		budget, is, run.Namespace, ought)
-	refused.Repair = fmt.Sprintf("Give the run the label of its namespace: kubectl label trainingrun %s -n %s --overwrite %s",
-		run.Name, run.Namespace, change)
+	refused := forbidden("%s selects by a label that runs have from their namespace, but the run %s, and its namespace "+
+		"%q %s", budget, is, run.Namespace, ought)
+	refused.Repair = "Give the run the label of its namespace: " + fmt.Sprintf("kubectl label trainingrun %s -n %s "+
+		"--overwrite %s", run.Name, run.Namespace, change)
 	return refused
 }
 

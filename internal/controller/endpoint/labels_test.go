@@ -29,6 +29,8 @@ func expression(key string, operator metav1.LabelSelectorOperator, values ...str
 func TestUnfixed(t *testing.T) {
 	const prefixed = "platform.example.com/cost-center"
 	fixed := FixedLabels{OfNamespace: []string{"team"}, ByPolicy: []string{prefixed}}
+	several := expression("a", metav1.LabelSelectorOpExists)
+	several.MatchLabels = map[string]string{"team": "a", "b": "1", "a": "1"}
 	for name, tc := range map[string]struct {
 		selector *metav1.LabelSelector
 		want     string
@@ -38,10 +40,10 @@ func TestUnfixed(t *testing.T) {
 		"a label of the namespace":       {teamSelector("a"), ""},
 		"a label with a prefix":          {expression(prefixed, metav1.LabelSelectorOpIn, "1"), ""},
 		"the same name, another prefix":  {expression("cost-center", metav1.LabelSelectorOpIn, "1"), `"cost-center"`},
-		"a label of the author":          {&metav1.LabelSelector{MatchLabels: map[string]string{"project": "x"}}, `"project"`},
+		"a label of the author":          {expression("project", metav1.LabelSelectorOpIn, "x"), `"project"`},
 		"runs without a value":           {expression("project", metav1.LabelSelectorOpNotIn, "x"), `"project"`},
 		"runs without a label":           {expression("project", metav1.LabelSelectorOpDoesNotExist), `"project"`},
-		"a fixed label and two chosen":   {&metav1.LabelSelector{MatchLabels: map[string]string{"team": "a", "b": "1"}, MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "a", Operator: metav1.LabelSelectorOpExists}, {Key: "b", Operator: metav1.LabelSelectorOpExists}}}, `"a", "b"`},
+		"a fixed label and two chosen":   {several, `"a", "b"`},
 		"a fixed label without a value":  {expression("team", metav1.LabelSelectorOpNotIn, "a"), ""},
 		"runs without the fixed label":   {expression("team", metav1.LabelSelectorOpDoesNotExist), ""},
 		"a label that differs in a case": {expression("Team", metav1.LabelSelectorOpExists), `"Team"`},
@@ -54,7 +56,9 @@ func TestUnfixed(t *testing.T) {
 
 // TestRunsOfABudgetByLabel has no run use an endpoint whose budget by label may fail to count it.
 func TestRunsOfABudgetByLabel(t *testing.T) {
+	const command = "kubectl label trainingrun r -n ns --overwrite "
 	fixed := FixedLabels{OfNamespace: []string{"team"}, ByPolicy: []string{"project"}}
+	policy := byLabel(expression("project", metav1.LabelSelectorOpExists))
 	chosen := byLabel(expression("sweep", metav1.LabelSelectorOpIn, "x"))
 	elsewhere := chosen
 	elsewhere.NamespaceSelector = teamSelector("b")
@@ -70,12 +74,12 @@ func TestRunsOfABudgetByLabel(t *testing.T) {
 			"endpoints.labels"},
 		"a label of the author that the run lacks": {chosen, nil, `by the label "sweep"`, "endpoints.labels"},
 		"a label of the author, other namespaces":  {elsewhere, map[string]string{"sweep": "x"}, "", ""},
-		"a policy of the platform":                 {byLabel(expression("project", metav1.LabelSelectorOpExists)), nil, "", ""},
+		"a policy of the platform":                 {policy, nil, "", ""},
 		"the label of the namespace":               {byLabel(teamSelector("a")), map[string]string{"team": "a"}, "", ""},
 		"the label of another team": {byLabel(teamSelector("a")), map[string]string{"team": "b"},
-			`the run has the label team=b, and its namespace "ns" has team=a`, "kubectl label trainingrun r -n ns --overwrite team=a"},
+			`the run has the label team=b, and its namespace "ns" has team=a`, command + "team=a"},
 		"no label, though the namespace has one": {byLabel(teamSelector("a")), nil,
-			`the run lacks the label team, and its namespace "ns" has team=a`, "kubectl label trainingrun r -n ns --overwrite team=a"},
+			`the run lacks the label team, and its namespace "ns" has team=a`, command + "team=a"},
 		"a selector of runs without the label": {byLabel(expression("team", metav1.LabelSelectorOpDoesNotExist)), nil,
 			`the run lacks the label team`, "kubectl label"},
 		"a selector of namespaces that is not valid": {broken, map[string]string{"team": "a"},
@@ -104,7 +108,7 @@ func TestRunsOfABudgetByLabel(t *testing.T) {
 	all.Spec.Allowed.NamespaceSelector = &metav1.LabelSelector{}
 	got := UseOf(run, all, nil, fixed, time.Now()).Problem
 	if got == nil || !strings.Contains(got.Evidence, `has the label team=x, and its namespace "ns" lacks it`) ||
-		!strings.Contains(got.Repair, "kubectl label trainingrun r -n ns --overwrite team-") {
+		!strings.Contains(got.Repair, command+"team-") {
 		t.Errorf("of a namespace without the label: %+v", got)
 	}
 }

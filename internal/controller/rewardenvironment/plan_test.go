@@ -392,8 +392,8 @@ func TestAuthorityOfAServer(t *testing.T) {
 		pod := terminatedPod(`{"ok":false,"reason":"EnvironmentFault","message":"`+words+`"}`, 0)
 		return makePlan(newEnvironment(), seen(1, pod), now).ready.Message
 	}
-	got := message("requesting data.internal/a.jsonl: tls: failed to verify certificate: x509: certificate signed by unknown " +
-		"authority")
+	got := message("requesting data.internal/a.jsonl: tls: failed to verify certificate: x509: certificate signed by " +
+		"unknown authority")
 	for _, words := range []string{"data.internal", "volumeMounts", "SSL_CERT_FILE", "podOverrides", "probed again"} {
 		if !strings.Contains(got, words) {
 			t.Errorf("the message is %q, want %q", got, words)

@@ -227,8 +227,8 @@ func TestConditions(t *testing.T) {
 	}
 }
 
-// TestBudgetByLabel refuses a budget by a label that the author of a run chooses, with the field and the repair, and has
-// the broker serve no run that the budget may fail to count.
+// TestBudgetByLabel refuses a budget by a label that the author of a run chooses, with the field and the repair, and
+// has the broker serve no run that the budget may fail to count.
 func TestBudgetByLabel(t *testing.T) {
 	by := func(key string) func(*v1alpha1.TinkerEndpoint) {
 		return func(e *v1alpha1.TinkerEndpoint) {
@@ -262,7 +262,8 @@ func TestRepairOfAServer(t *testing.T) {
 		e.Spec.CABundleConfigMapKeyRef = &ref.ConfigMapKey{Name: "ca", Key: "ca.crt"}
 	}
 	none := func(*v1alpha1.TinkerEndpoint) {}
-	const unknown = "/api/v1/client/config): tls: failed to verify certificate: x509: certificate signed by unknown authority"
+	const unknown = "/api/v1/client/config): tls: failed to verify certificate: x509: certificate signed by unknown " +
+		"authority"
 	for name, tc := range map[string]struct {
 		change        func(*v1alpha1.TinkerEndpoint)
 		words, repair string
@@ -275,7 +276,8 @@ func TestRepairOfAServer(t *testing.T) {
 			"/api/v1 is appended to it."},
 		"no TLS": {none, request + "/api/v1/client/config): http: server gave HTTP response to HTTPS client", "Begin " +
 			"spec.baseURL with http://"},
-		"no answer": {none, "connecting: client_config: unreachable: connection refused", "Check spec.baseURL, spec.proxyURL"},
+		"no answer": {none, "connecting: client_config: unreachable: connection refused", "Check spec.baseURL, " +
+			"spec.proxyURL"},
 	} {
 		p, _ := planned(t, newEndpoint(tc.change), observed{report: &endpoint.Report{Unreachable: tc.words}})
 		if !strings.Contains(p.ready.Message, tc.repair) {

@@ -104,7 +104,8 @@ func TestRequestFromBeforeAChangeOfTheEndpoint(t *testing.T) {
 	for name, seen := range map[string]observe.State{"while the learner runs": running, "after its end": ended} {
 		next := computeStatus(run, seen, makePlan(run, seen, now), now)
 		message := meta.FindStatusCondition(next.Conditions, v1alpha1.ConditionReady).Message
-		const words = "The learner began before the change of tinker.caBundleConfigMapKeyRef. The next attempt uses the change."
+		const words = "The learner began before the change of tinker.caBundleConfigMapKeyRef. The next attempt uses the " +
+			"change."
 		if !strings.Contains(message, evidence) || !strings.Contains(message, words) || strings.Contains(message, "Correct") {
 			t.Errorf("%s: Ready says %q, want %q", name, message, words)
 		}
