@@ -88,8 +88,8 @@ func TestEndpointThatIsNotTinkerAPI(t *testing.T) {
 	}
 }
 
-// TestRequestFromBeforeAChangeOfTheEndpoint says that a learner which began before the authority was given does not know
-// it, in place of blaming the authority.
+// TestRequestFromBeforeAChangeOfTheEndpoint says that a learner which began before the authority was given does not
+// know it, in place of blaming the authority.
 func TestRequestFromBeforeAChangeOfTheEndpoint(t *testing.T) {
 	const evidence = "POST /api/v1/client/config got no answer: tls: failed to verify certificate: x509: certificate " +
 		"signed by unknown authority"
@@ -116,8 +116,8 @@ func TestRequestFromBeforeAChangeOfTheEndpoint(t *testing.T) {
 func TestAuthorityOfAServerOfTheData(t *testing.T) {
 	run := newRun(attempts(inProgress(1)))
 	seen := observing(1, observe.Learner{Job: newJob("one"), Pod: newPod()}, replying(contract.HeartbeatReply{Attempt: 1,
-		Problems: []problem.Problem{{Code: problem.DataBlocked, Evidence: "requesting data.internal/a.jsonl: tls: failed to " +
-			"verify certificate: x509: certificate signed by unknown authority"}}}))
+		Problems: []problem.Problem{{Code: problem.DataBlocked, Evidence: "requesting data.internal/a.jsonl: tls: failed " +
+			"to verify certificate: x509: certificate signed by unknown authority"}}}))
 	next := computeStatus(run, seen, makePlan(run, seen, now), now)
 	message := meta.FindStatusCondition(next.Conditions, v1alpha1.ConditionProgressing).Message
 	if !strings.Contains(message, "data.internal") || !strings.Contains(message, "SSL_CERT_FILE") {
