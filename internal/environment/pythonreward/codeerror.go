@@ -69,7 +69,10 @@ func describe(err error) error {
 		}
 		return e
 	}
-	e.text = what + ended(failure.Evidence)
+	e.text = what
+	if !e.IsFinal() {
+		e.text += ended(failure.Evidence)
+	}
 	return e
 }
 

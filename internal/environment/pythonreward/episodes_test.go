@@ -237,7 +237,7 @@ func TestEpisodesAtFault(t *testing.T) {
 func TestCodeThatPlaysNoEpisodes(t *testing.T) {
 	r := startRunner(t)
 	for code, want := range map[string]string{
-		"def reward(row, reply): return 1":         "The code has no function episode or Environment",
+		"def reward(row, reply): return 1":         "The code defines no function: define async def episode(row, policy",
 		"def episode(row, policy, seed): return 1": "must be written with async def",
 		"async def episode(row): return 1":         "must take the arguments of episode(row, policy, seed)",
 		"class Environment:\n  def start(self): 1": "must take the arguments of Environment.start(self, row, seed)",

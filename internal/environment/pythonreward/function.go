@@ -7,6 +7,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"log/slog"
 	"slices"
@@ -40,6 +41,8 @@ type function struct {
 	// them.
 	wanted  string
 	entries []string
+	// unnamed says that the user has named no function of the code: then it has the name of an entry.
+	unnamed bool
 	// check is a call after each start of a program that does not report its entry; nil for other programs.
 	check *client.Call
 	// hasGateway says that its calls have a gateway.
@@ -72,7 +75,11 @@ func newFunction(host *Host, o Options, wanted string, entries ...string) (*func
 	if err != nil {
 		return nil, err
 	}
-	return newProgram(host, spec, wanted, entries...)
+	f, err := newProgram(host, spec, wanted, entries...)
+	if err == nil {
+		f.unnamed = o.Function == ""
+	}
+	return f, err
 }
 
 // newProgram returns the function by which a program of any kind is called.
@@ -165,7 +172,7 @@ func (f *function) begin(ctx context.Context, s *start) {
 		return
 	}
 	if s.Program, s.err = s.conn.Start(ctx, f.name, f.spec); s.err != nil {
-		s.err = describe(s.err)
+		s.err = f.describeStart(s.err)
 		return
 	}
 	if f.wanted == "" {
@@ -183,6 +190,15 @@ func (f *function) begin(ctx context.Context, s *start) {
 	if said.Afresh != "" || len(said.Left) > 0 {
 		f.log().Info("each episode imports modules itself", "modules", said.Left, "reason", said.Afresh)
 	}
+}
+
+// describeStart describes why code cannot be loaded.
+func (f *function) describeStart(err error) error {
+	err = describe(err)
+	if wrong, ok := errors.AsType[*CodeError](err); ok && wrong.Code == protocol.CodeMissingFunction && f.unnamed {
+		wrong.text = fmt.Sprintf("The code defines no function: define %s, or name another in the field function.", f.wanted)
+	}
+	return err
 }
 
 // probe makes the call that shows whether a program can be called.

@@ -329,7 +329,8 @@ func TestNothingBeginsWithoutItsReward(t *testing.T) {
 		"a syntax error": {"def reward(row, reply):\n    return (", "user_code.py:2: SyntaxError", true},
 		"a package is missing": {"import nowhere_at_all\ndef reward(row, reply): return 1",
 			"user_code.py:1: ModuleNotFoundError: No module named 'nowhere_at_all' (import nowhere_at_all)", false},
-		"no function": {"x = 1", "The code has no function reward or rewards or episode or agent or Environment", true},
+		"no function": {"x = 1", "The code defines no function: define reward(row, reply) or rewards(row, replies), or " +
+			"name another in the field function.", true},
 		"too few arguments": {"def reward(reply): return 1",
 			"user_code.py:1: The function must take the arguments of reward(row, reply)", true},
 		"an episode": {"async def episode(row, policy, seed): return 1",
