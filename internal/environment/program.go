@@ -6,6 +6,8 @@ package environment
 import (
 	"context"
 	"errors"
+	"fmt"
+	"strings"
 )
 
 // Program is an Episode that asks the policy itself, in as many conversations at once as it likes. The caller calls Run
@@ -71,3 +73,22 @@ func (Unasked) Step(context.Context, []Reply) (Turn, error) { return Turn{}, err
 
 // Finish implements Episode.
 func (Unasked) Finish(context.Context) (Turn, error) { return Turn{}, errUnasked }
+
+// OtherRoleError returns the fault of a program that asks for a role in the conversation of another one.
+func OtherRoleError(key, role, other string) error {
+	err := fmt.Errorf("the environment asks for the role %q in the conversation %q, which is that of %q: give each role "+
+		"a key of its own (in Python key=)", role, key, other)
+	return &Fault{Permanent: true, Err: err}
+}
+
+// UnaskedRewardError returns the fault of an environment that rewards a conversation in which it never asked. The
+// other keys are those of its conversations.
+func UnaskedRewardError(key string, others []string) error {
+	quoted := make([]string, len(others))
+	for i, other := range others {
+		quoted[i] = fmt.Sprintf("%q", other)
+	}
+	err := fmt.Errorf("the environment rewards the conversation %q, which it never asked for: its conversations are %s",
+		key, strings.Join(quoted, ", "))
+	return &Fault{Permanent: true, Err: err}
+}

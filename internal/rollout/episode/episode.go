@@ -304,8 +304,7 @@ func (e *episode) checkPrompts(prompts []environment.Prompt) error {
 		case !contract.IsRole(prompt.Role):
 			return fmt.Errorf("the environment asks for the role %q: %s", prompt.Role, contract.RoleRule)
 		case e.conversations[key].role != prompt.Role:
-			return fmt.Errorf("the environment asks for the role %q in conversation %q, which is that of %q", prompt.Role, key,
-				e.conversations[key].role)
+			return environment.OtherRoleError(key, prompt.Role, e.conversations[key].role)
 		case asked[key]:
 			return fmt.Errorf("the environment asks twice for a reply in conversation %q", key)
 		case len(e.order) > 1 && e.conversations[""] != nil:

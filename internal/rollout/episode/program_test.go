@@ -174,7 +174,7 @@ func TestProgramsAtFault(t *testing.T) {
 		"an end with an open request":       {abandon, "ended while the conversation without a key had an open request"},
 		"no request":                        {returns(done(1), nil), "never asked"},
 		"a long key":                        {twice(strings.Repeat("k", 64), "a"), "more than 63 bytes"},
-		"a reward of an unknown one":        {one(reward1("c", 1)), `"c", which it never asked for`},
+		"a reward of an unknown one":        {one(reward1("c", 1)), `"c", which it never asked for: its conversations are "a", "b"`},
 		"a conversation that has no reward": {one(reward1("a", 1)), `"b" has no reward`},
 		"no reward":                         {one(), "without a reward"},
 		"an error":                          {returns(environment.Turn{}, permanent("it raised")), "it raised"},

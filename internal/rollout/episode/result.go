@@ -21,8 +21,7 @@ import (
 func (e *episode) record(turn environment.Turn) error {
 	for _, r := range turn.Rewards {
 		if r.Conversation != "" && e.conversations[r.Conversation] == nil {
-			err := fmt.Errorf("the environment rewards conversation %q, which it never asked for", r.Conversation)
-			return &environment.Fault{Permanent: true, Err: err}
+			return environment.UnaskedRewardError(r.Conversation, slices.Sorted(maps.Keys(e.conversations)))
 		}
 		e.rewards = append(e.rewards, reward{value: r.Value, conversation: r.Conversation, round: e.turns})
 		for name, value := range r.Parts {

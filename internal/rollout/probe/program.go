@@ -6,6 +6,8 @@ package probe
 import (
 	"context"
 	"errors"
+	"maps"
+	"slices"
 	"sync"
 
 	"github.com/tinker-operator/tinker-operator/internal/chat"
@@ -15,13 +17,16 @@ import (
 // run plays a program with a policy that says one text. A program that asks on and on is ended, as by a limit of a
 // run: then nothing is known of its rewards.
 func (c *canary) run(ctx context.Context, program environment.Program, text string) ([]environment.Turn, error) {
-	policy := &parrot{text: text, turns: map[string]int{}}
+	policy := &parrot{text: text, turns: map[string]int{}, roles: map[string]string{}}
 	turn, err := environment.Call(ctx, c.calls, "Run of the environment",
 		func(ctx context.Context) (environment.Turn, error) { return program.Run(ctx, policy) })
 	c.tools = c.tools || policy.hasTools()
 	var limit *environment.LimitError
 	if errors.As(err, &limit) {
 		return []environment.Turn{{Done: true}}, nil
+	}
+	if err == nil {
+		err = policy.check(turn.Rewards)
 	}
 	return []environment.Turn{turn}, err
 }
@@ -30,8 +35,10 @@ func (c *canary) run(ctx context.Context, program environment.Program, text stri
 type parrot struct {
 	text string
 
-	mu    sync.Mutex
+	mu sync.Mutex
+	// turns and roles have the conversations by their keys.
 	turns map[string]int
+	roles map[string]string
 	// completed counts the replies to an agent.
 	completed int
 	tools     bool
@@ -44,6 +51,9 @@ func (p *parrot) Chat(_ context.Context, prompt environment.Prompt) (environment
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.tools = p.tools || len(prompt.Tools) > 0
+	if err := p.ask(prompt.Conversation, prompt.Role); err != nil {
+		return environment.Reply{}, err
+	}
 	if p.turns[prompt.Conversation] == maxRounds {
 		return environment.Reply{}, &environment.LimitError{Limit: "turns"}
 	}
@@ -54,8 +64,35 @@ func (p *parrot) Chat(_ context.Context, prompt environment.Prompt) (environment
 }
 
 // Sample implements environment.Policy. Without a model nobody knows tokens.
-func (p *parrot) Sample(context.Context, environment.TokenPrompt) (environment.TokenReply, error) {
+func (p *parrot) Sample(_ context.Context, prompt environment.TokenPrompt) (environment.TokenReply, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if err := p.ask(prompt.Conversation, prompt.Role); err != nil {
+		return environment.TokenReply{}, err
+	}
 	return environment.TokenReply{}, &environment.LimitError{Limit: "turns"}
+}
+
+// ask notes that a conversation was asked for. The caller holds the lock.
+func (p *parrot) ask(key, role string) error {
+	if known, ok := p.roles[key]; ok && known != role {
+		return environment.OtherRoleError(key, role, known)
+	}
+	p.roles[key] = role
+	return nil
+}
+
+// check returns the fault of a program that rewards a conversation in which it never asked. The conversations of agents
+// have no keys here.
+func (p *parrot) check(rewards []environment.Reward) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, r := range rewards {
+		if _, asked := p.roles[r.Conversation]; !asked && r.Conversation != "" && p.completed == 0 {
+			return environment.UnaskedRewardError(r.Conversation, slices.Sorted(maps.Keys(p.roles)))
+		}
+	}
+	return nil
 }
 
 func (p *parrot) hasTools() bool {

@@ -5,6 +5,7 @@ package probe
 
 import (
 	"context"
+	"strings"
 	"testing"
 
 	"github.com/tinker-operator/tinker-operator/internal/chat"
@@ -39,6 +40,51 @@ func (programs) Run(ctx context.Context, policy environment.Policy) (environment
 		if reply.Message.Content == "stop" {
 			return environment.Turn{Done: true, Rewards: []environment.Reward{{Value: float64(n)}}}, nil
 		}
+	}
+}
+
+// asking is an environment whose episodes are what a function does.
+type asking struct {
+	programs
+	run func(ctx context.Context, policy environment.Policy) (environment.Turn, error)
+}
+
+func (a asking) Start(context.Context, environment.Task) (environment.Episode, error) { return a, nil }
+
+func (a asking) Run(ctx context.Context, policy environment.Policy) (environment.Turn, error) {
+	return a.run(ctx, policy)
+}
+
+// TestProbeFindsConversationsThatAreFaults plays programs whose episodes no run could use.
+func TestProbeFindsConversationsThatAreFaults(t *testing.T) {
+	roles := func(first, second string) func(context.Context, environment.Policy) (environment.Turn, error) {
+		return func(ctx context.Context, policy environment.Policy) (environment.Turn, error) {
+			_, err := policy.Chat(ctx, environment.Prompt{Role: "solver", Conversation: first})
+			if err == nil {
+				_, err = policy.Chat(ctx, environment.Prompt{Role: "checker", Conversation: second})
+			}
+			return environment.Turn{Done: true, Rewards: []environment.Reward{{Value: 1}, {Value: 1, Conversation: "a"}}}, err
+		}
+	}
+	cases := map[string]struct {
+		env  asking
+		want string
+	}{
+		"two roles of one key": {asking{run: roles("a", "a")},
+			`the environment asks for the role "checker" in the conversation "a", which is that of "solver": give each role a key`},
+		"two roles without keys": {asking{run: roles("", "")},
+			`the environment asks for the role "checker" in the conversation "", which is that of "solver": give each role a key`},
+		"a reward of no conversation": {asking{run: roles("solver", "checker")},
+			`the environment rewards the conversation "a", which it never asked for: its conversations are "checker", "solver"`},
+		"two conversations": {asking{run: roles("a", "b")}, ""},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			got, _ := probe(t.Context(), &environment.Calls{}, tc.env)
+			if got.OK != (tc.want == "") || !strings.Contains(got.Message, tc.want) {
+				t.Errorf("probe = %+v, want the message %q", got, tc.want)
+			}
+		})
 	}
 }
 
