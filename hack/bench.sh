@@ -35,6 +35,8 @@ bench '^Benchmark(PythonReward|PythonEnvironment|SelfPlay)$' 1x -timeout 3h ./te
 echo "== the same of config/samples/cookbook.yaml, whose environment is the cookbook's own"
 COOKBOOK_BENCH_PYTHON=$(test/conformance/venv "$PWD/config/samples/environments/cookbook/requirements.txt")/bin/python \
   bench '^BenchmarkCookbookSample$' 1x -timeout 3h ./test/survival
+echo "== the same of the reward of config/samples/code-tests.yaml, after a supervised run that shows programs with random operators"
+bench '^BenchmarkCodeTests$' 1x -timeout 3h ./test/survival
 echo "== the gain of half of config/samples/distillation.yaml on held-out tasks with three seeds (goal: 0.1 with each), and with a teacher that knows no more (0.05)"
 bench '^BenchmarkDistillation$' 1x -timeout 1h ./test/survival
 echo "== the same of config/samples/sft.yaml, also of the negative log-likelihood of held-out rows (goal: 0.1 of each), and with the answers of other rows (0.05)"

@@ -37,6 +37,10 @@ type learningSample struct {
 	// change changes the run; nil for no change. rows are the rows of its ConfigMap; empty for none.
 	change func(*contract.RunFile)
 	rows   string
+	// alter changes the objects of the sample before they are used; nil for no change.
+	alter func(*sample.Sample)
+	// begin makes a fixture, trains the weights that the run begins with, and returns their state; nil for the base model.
+	begin func(b *testing.B, seed int64) (w *fixture, state string)
 }
 
 // BenchmarkSolverJudge measures the learning of both roles of the sample solver-judge.yaml.
@@ -169,15 +173,21 @@ func (l learningSample) measure(b *testing.B) {
 func (l learningSample) train(b *testing.B, seed int64, shuffled bool) map[string]change {
 	b.Helper()
 	s, root := sample.Read(b, l.file), b.TempDir()
+	if l.alter != nil {
+		l.alter(&s)
+	}
 	s.WriteConfigMaps(b, root)
 	builder := registry.Builder{Data: source.New(source.Config{Root: root, Dir: b.TempDir(), Space: 1 << 24}).Open}
 	if l.python {
 		host := &pythonreward.Host{Socket: startRunner(b).socket(), InheritEnv: true, Env: variablesOf(s)}
+		sandbox := &pythonreward.Host{Socket: host.Socket}
 		b.Cleanup(host.Close)
+		b.Cleanup(sandbox.Close)
 		builder.Programs = func(contract.Definition) *pythonreward.Host { return host }
+		builder.Sandboxes = func(contract.Definition) *pythonreward.Host { return sandbox }
 	}
 	file := s.RunFile(b, s.Pins(b, builder))
-	w := newFixture(b, func(f *contract.RunFile) {
+	configure := func(f *contract.RunFile) {
 		f.Fixed, f.Evaluation, f.Concurrency, f.Steps = file.Fixed, file.Evaluation, file.Concurrency, file.Steps
 		f.Fixed.Algorithm.Seed, f.Fixed.Model.Seed = seed, seed
 		f.Evaluation.EverySteps = 0
@@ -186,7 +196,8 @@ func (l learningSample) train(b *testing.B, seed int64, shuffled bool) map[strin
 		if l.change != nil {
 			l.change(f)
 		}
-	})
+	}
+	w := l.prepare(b, seed, configure)
 	if l.rows != "" {
 		w.writeRows(l.rows)
 	}
@@ -212,6 +223,21 @@ func (l learningSample) train(b *testing.B, seed int64, shuffled bool) map[strin
 		changes[name] = c
 	}
 	return changes
+}
+
+// prepare makes the run of a fixture, after the training of its first weights.
+func (l learningSample) prepare(b *testing.B, seed int64, configure func(*contract.RunFile)) *fixture {
+	b.Helper()
+	if l.begin == nil {
+		return newFixture(b, configure)
+	}
+	w, state := l.begin(b, seed)
+	w.beginNext(state, func(f *contract.RunFile) {
+		first := f.Fixed.InitFrom
+		configure(f)
+		f.Fixed.InitFrom = first
+	})
+	return w
 }
 
 // variablesOf returns the variables of the programs of a sample's environment.
