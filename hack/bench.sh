@@ -5,8 +5,8 @@
 # depend on the machine. What samples learn depends on their seeds. BENCH_MB
 # is how much text is encoded (4; 10 is the measurement). BENCH_STEPS (40) and BENCH_SEEDS (3) are the length and the number of the
 # runs with hosted latencies, which take an hour and a half.
-# SCALE_RUNS (1000) is how many runs one manager follows, with a real API server and simulated pods; 0 leaves that out. E2E=1 kills the learner ten times on the
-# local cluster (goal: a median of 3 s).
+# SCALE_RUNS (1000) is how many runs one manager follows, with a real API server and simulated pods; 0 leaves that out. E2E=1 measures on the local cluster: it
+# kills the learner ten times, and applies samples.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -104,4 +104,8 @@ fi
 if [[ "${E2E:-}" == 1 ]]; then
   echo "== learner killed, next step trained: ten times on the local cluster (goal: a median of 3 s)"
   bench '^BenchmarkRecovery$' 1x -tags e2e -timeout 20m ./test/e2e
+  echo "== kubectl apply of config/samples/python-reward.yaml until the status shows a step, the longest of three times (goal: 60 s)"
+  bench '^BenchmarkFirstStep$' 1x -tags e2e -timeout 20m ./test/e2e
+  echo "== kubectl apply of programs that raise while they are imported until the exception is shown (goal: 15 s)"
+  bench '^BenchmarkImportError$' 1x -tags e2e -timeout 20m ./test/e2e
 fi

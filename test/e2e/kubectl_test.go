@@ -32,7 +32,7 @@ func kubectlAnywhere(arguments ...string) (string, error) {
 }
 
 // tinker runs kubectl tinker in the namespace of the tests, and returns its output.
-func tinker(t *testing.T, arguments ...string) string {
+func tinker(t testing.TB, arguments ...string) string {
 	t.Helper()
 	var stdout, stderr bytes.Buffer
 	streams := cli.IO{Getenv: os.Getenv, Stdin: strings.NewReader(""), Stdout: &stdout, Stderr: &stderr,

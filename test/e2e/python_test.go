@@ -27,13 +27,13 @@ import (
 var pythonImage = strings.Replace(image, ":", "-python:", 1)
 
 // loadPython builds the image that the manager names for Python, and loads it into the cluster.
-func loadPython(t *testing.T) {
+func loadPython(t testing.TB) {
 	t.Helper()
 	loadFolder(t, "python", pythonImage)
 }
 
 // loadFolder makes the image of a folder of config/samples/environments, and loads it into the cluster.
-func loadFolder(t *testing.T, folder, image string) {
+func loadFolder(t testing.TB, folder, image string) {
 	t.Helper()
 	archive := filepath.Join(t.TempDir(), folder+".tar")
 	if err := hack(t.Context(), "environment-image.sh", folder, image, archive); err != nil {
@@ -269,9 +269,7 @@ func trainInPods(t *testing.T, name, manifests string) {
 				continue
 			}
 			for i := range pods.Items {
-				if ready := slices.ContainsFunc(pods.Items[i].Status.Conditions, func(c corev1.PodCondition) bool {
-					return c.Type == corev1.PodReady && c.Status == corev1.ConditionTrue
-				}); ready && env.Delete(t.Context(), &pods.Items[i], client.GracePeriodSeconds(0)) == nil {
+				if isReady(pods.Items[i]) && env.Delete(t.Context(), &pods.Items[i], client.GracePeriodSeconds(0)) == nil {
 					killed++
 					break
 				}
