@@ -35,9 +35,9 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/version"
 )
 
-// grant records requests before they are sent, and then looks for a higher claim. A higher attempt writes its claim before
-// it reads the record: either it knows of the requests, or this attempt sees the claim and sends none (test/model,
-// spending).
+// grant records requests before they are sent, and then looks for a higher claim. A higher attempt writes its claim
+// before it reads the record: either it knows of the requests, or this attempt sees the claim and sends none
+// (test/model, spending).
 func (l *learner) grant(ctx context.Context, record artifacts.Spending) error {
 	err := l.journal.InsistOnSpending(ctx, record)
 	if err == nil {

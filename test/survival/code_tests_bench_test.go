@@ -20,10 +20,10 @@ import (
 )
 
 // BenchmarkCodeTests measures the learning of the environment of the sample code-tests.yaml. Its reward, prompt and run
-// are the sample's, but for two things. The sample has twelve tasks: here they are sums, of which 64 are held out,
-// and there are 24 steps with half of the learning rate. And the simulator's model writes no programs: a supervised run first shows it programs that print
-// the sum, the difference, the product or the remainder of the two numbers, each as often. Only the tests say which of
-// them is right.
+// are the sample's, with two differences. The sample has twelve tasks: here they are sums, of which 64 are held out,
+// and there are 24 steps with half of the learning rate. And the simulator's model writes no programs: a supervised run
+// first shows it programs that print the sum, the difference, the product or the remainder of the two numbers, each as
+// often. Only the tests say which of them is right.
 func BenchmarkCodeTests(b *testing.B) {
 	learningSample{
 		file: "code-tests.yaml", metrics: []string{"pass@1"}, tasks: heldOutSums, samples: 4, python: true,

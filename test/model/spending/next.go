@@ -61,20 +61,27 @@ func (m *Model) run(x *successors, i int) {
 		m.claim(x, i)
 	case l.Phase == started, l.Phase == half:
 		m.read(x, i)
+	case l.Phase == ready && l.Left == 0 && i == newest(x.From):
+		x.Copy().Learners[i].Phase = complete
+		x.Step(completed, uint8(i))
 	case l.Phase == ready && l.Left == 0:
-		if i == newest(x.From) {
-			x.Copy().Learners[i].Phase = complete
-			x.Step(completed, uint8(i))
-		} else {
-			m.look(x, i, fenced)
-		}
+		m.look(x, i, fenced)
+	case l.Phase >= ready && l.Phase <= answered:
+		m.request(x, i)
+	}
+}
+
+// request has a learner do the next step of a request.
+func (m *Model) request(x *successors, i int) {
+	l := x.From.Learners[i]
+	switch {
 	case l.Phase == ready && m.config.LookFirst:
 		m.look(x, i, looked)
 	case (l.Phase == ready || l.Phase == looked) && m.config.Grant:
 		m.record(x, i, 1, granted)
 	case l.Phase == granted && m.config.Look:
 		m.look(x, i, allowed)
-	case l.Phase >= ready && l.Phase <= allowed:
+	case l.Phase <= allowed:
 		t := x.Copy()
 		t.Executed++
 		t.Learners[i].Phase = sent
