@@ -19,7 +19,7 @@ import (
 
 // hostileLimits stop a hostile program before the machine feels it.
 var hostileLimits = protocol.Limits{
-	StartSeconds: 30, CallSeconds: 60, MemoryBytes: 200 << 20, AddressSpaceBytes: 190 << 20, Processes: 12,
+	StartSeconds: 300, CallSeconds: 300, MemoryBytes: 200 << 20, AddressSpaceBytes: 190 << 20, Processes: 12,
 	OutputBytes: 1 << 20,
 	OpenFiles:   64, FileBytes: 8 << 20, ScratchBytes: 24 << 20, ScratchFiles: 500, LineBytes: 1 << 20, Questions: 16,
 }

@@ -20,9 +20,10 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/runner/protocol"
 )
 
-// sandboxLimits stop a hostile program before the machine feels it.
+// sandboxLimits stop a hostile program before the machine feels it. A program may have to wait long for two seconds of
+// the processor, beside other processes.
 var sandboxLimits = protocol.Limits{
-	CallSeconds: 20, CPUSeconds: 2, MemoryBytes: 200 << 20, AddressSpaceBytes: 190 << 20, Processes: 12,
+	CallSeconds: 300, CPUSeconds: 2, MemoryBytes: 200 << 20, AddressSpaceBytes: 190 << 20, Processes: 12,
 	OutputBytes: 1 << 20, OpenFiles: 64, FileBytes: 8 << 20, ScratchBytes: 24 << 20, ScratchFiles: 500,
 }
 
