@@ -21,10 +21,9 @@ var brokerTable = []entry{
 		Repair: "Check that the TinkerEndpoint permits the namespace of the run. Read the log of its broker."}},
 	{ObjectNotOwned, Row{
 		Conditions: progressing, Reason: string(NoUsableCheckpoint), Endpoint: true, NeedsAction: true, Retry: Always,
-		Next: AwaitRepair,
-		Fact: "The broker knows no such object of the run.",
-		Means: "A session, model, result or checkpoint is another run's, or does not exist. A run makes sessions " +
-			"and results anew that a broker has lost.",
+		Next:   AwaitRepair,
+		Fact:   "The broker knows no such object of the run.",
+		Means:  "A session, model, result or checkpoint does not exist, or belongs to another run.",
 		Repair: "Add the checkpoint to spec.readableCheckpoints of the TinkerEndpoint, or name another one."}},
 	{RouteRefused, Row{
 		Conditions: progressing, Reason: string(UnsupportedByEndpoint), Endpoint: true, NeedsAction: true, Retry: AWhile,
@@ -34,8 +33,8 @@ var brokerTable = []entry{
 	{RequestInvalid, Row{
 		Conditions: progressing, Reason: string(EndpointFailing), Endpoint: true, NeedsAction: true, Retry: AWhile,
 		Next:   AwaitRepair,
-		Fact:   "The broker of the TinkerEndpoint cannot read a request without doubt.",
-		Repair: "Correct the program that sent the request. A program of this project has a defect: report it."}},
+		Fact:   "The broker of the TinkerEndpoint refuses a request as ambiguous.",
+		Repair: "Correct the program that sent the request. If this project made the program, report the defect."}},
 	{ModelRefused, Row{
 		Conditions: progressing, Reason: string(ModelUnknown), Endpoint: true, NeedsAction: true, Retry: AWhile,
 		Next:   AwaitRepair,

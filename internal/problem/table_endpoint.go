@@ -9,8 +9,8 @@ var endpointTable = []entry{
 		Conditions: "Progressing, PodsReady", Endpoint: true, NeedsAction: true, Retry: AWhile,
 		Next: AwaitRepair,
 		Fact: "The endpoint refuses the API key.",
-		Means: "The endpoint refuses the API key, or the key is empty. The run continues with workers that are " +
-			"not refused.",
+		Means: "The endpoint refuses the API key, or the key is empty. The run continues with workers whose key is " +
+			"accepted.",
 		Field:  "the Secret of tinker.apiKeySecretKeyRef",
 		Repair: "Put a valid key into $(field), or correct tinker.apiKeySecretKeyRef."}},
 	{EndpointUnreachable, Row{
@@ -90,7 +90,7 @@ var storeTable = []entry{
 	{DataBlocked, Row{
 		Conditions: progressing, Reason: inputBlocked, NeedsAction: true, Retry: Always,
 		Fact:   "A worker cannot read its data (%s).",
-		Means:  "No worker can read its data: they have changed, are missing, or their server refuses.",
+		Means:  "No worker can read the data: the data have changed or are missing, or their server refuses the worker.",
 		Repair: "Repair the data."}},
 	{RowsBlocked, Row{
 		Conditions: progressing, Reason: inputBlocked, NeedsAction: true, Retry: Always,

@@ -54,7 +54,7 @@ var podTable = []entry{
 		Conditions: pods + ", " + probe, Reason: podInvalid, NeedsAction: true,
 		Fact: "The server of an environment ends instead of running (%s).",
 		Means: "The container of an environment's server or functions ends before the pod's main container " +
-			"begins. The kubelet starts it again, with longer pauses.",
+			"begins. The kubelet starts the container again, with longer pauses.",
 		Repair: "Correct the program in the image of ors.server or execution. Its log: kubectl logs POD -c " +
 			"CONTAINER --previous"}},
 	{PackagesUnavailable, Row{
@@ -76,9 +76,9 @@ var podTable = []entry{
 	{CreateRefused, Row{
 		Conditions: pods, NeedsAction: true,
 		Fact: "The API server refuses to create an object (%s).",
-		Means: "The API server refuses the Job or its pods: a quota, a policy, a silent webhook, a missing " +
-			"service account or priority class.",
-		Repair: "Change the quota or the policy that refuses it, or correct $(field)."}},
+		Means: "The API server refuses the Job or its pods, because of a quota, a policy, a silent webhook, or a " +
+			"missing service account or priority class.",
+		Repair: "Change the quota or the policy, or correct $(field)."}},
 	{NamespaceTerminating, Row{
 		Conditions: "PodsReady, Progressing",
 		Fact:       "The namespace is being deleted. The run makes no further attempt, and its Jobs are deleted."}},
@@ -107,7 +107,7 @@ var podTable = []entry{
 		Repair: "If this lasts, look at the pods of status.workerSelector and their events."}},
 	{WorkersUnanswered, Row{
 		Conditions: pods, Reason: string(WorkersMissing), NeedsAction: true,
-		Fact:   "A worker runs, and the learner has never answered it (%s).",
+		Fact:   "A worker runs, and the learner has never answered the worker (%s).",
 		Repair: "Let NetworkPolicies admit the workers to the learner. Read the log of the pod."}},
 	{WorkersCrashed, Row{
 		Conditions: pods, Reason: string(WorkersMissing), NeedsAction: true,
@@ -147,8 +147,8 @@ var podTable = []entry{
 		Repair: "If this lasts, read the log of the learner's pod."}},
 	{Draining, Row{
 		Conditions: "Suspended",
-		Means:      "The learner stops at a saved state. The message names a silent node.",
-		Repair:     "Wait. Repair a silent node, or delete its Node object."}},
+		Means:      "The learner stops at a saved state. If a node does not answer, the message names the node.",
+		Repair:     "Wait. Repair the node, or delete its Node object."}},
 	{Suspended, Row{
 		Conditions: "Suspended",
 		Means:      "The run is suspended at its newest checkpoint.",

@@ -117,7 +117,7 @@ var specTable = []entry{
 	{Evicted, Row{
 		Conditions: pods + ", " + progressing,
 		Fact:       "Kueue has evicted the run (%s).",
-		Repair:     "Wait. The learner stops at a saved state, and the run waits in its queue again."}},
+		Repair:     "Wait. The run saves its state, and waits in its queue again."}},
 	{StatusRestored, Row{
 		Conditions: "Accepted, Ready", Reason: sourceNotUsable, NeedsAction: true,
 		Fact:  "The status belongs to the former run %s.",
@@ -171,8 +171,8 @@ var specTable = []entry{
 	{TokenizersDiffer, Row{
 		Conditions: "Accepted, Progressing", Reason: specInvalid, NeedsAction: true, Retry: Always, Next: AwaitRepair,
 		Fact: "A teacher or a reference does not have the tokenizer of the run's model, as far as is known.",
-		Means: "Log-probabilities are of token ids: a teacher and the reference of a KL penalty need the " +
-			"tokenizer of the run's model. The operator knows the tokenizers in its table of models.",
+		Means: "A teacher and the reference of a KL penalty need the tokenizer of the run's model. The operator " +
+			"compares them by its table of models.",
 		Repair: "Name another model or checkpoint before a first step is committed. If the tokenizers are equal, " +
 			"add both models to the chart's table of models."}},
 	{PriceUnknown, Row{
@@ -188,9 +188,9 @@ var specTable = []entry{
 		Conditions: "Accepted, Progressing", Reason: specInvalid, NeedsAction: true, Retry: Always,
 		Fact:  "The format of the run's model cannot express a prompt (%s).",
 		Means: "The format of model.renderer cannot express a prompt, such as tools that it cannot declare.",
-		Repair: "Before a first step is committed, change model.renderer or environments[].environmentRef. A run " +
-			"that has not begun also takes up a RewardEnvironment with the dialect HermesJSON or QwenXML, or with " +
-			"code that gives policy.chat no tools."}},
+		Repair: "Before a first step is committed, change model.renderer or environments[].environmentRef. Before the " +
+			"run begins, the RewardEnvironment can also change: set its dialect to HermesJSON or QwenXML, or give " +
+			"policy.chat no tools."}},
 	{TemplateUnusable, Row{
 		Conditions: "Accepted, Progressing", Reason: specInvalid, NeedsAction: true, Retry: Always,
 		Fact: "The chat template of the run's model cannot be used (%s).",

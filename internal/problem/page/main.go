@@ -15,10 +15,10 @@ import (
 const head = `<!-- Generated from internal/problem by make manifests. Do not edit. -->
 # Troubleshooting
 
-` + "`kubectl tinker why RUN`" + ` shows the problem of a run with its evidence and its repair. This page has all problems: the reason of the
-condition, the code, the meaning, the repair. Where nothing else is said, a run that waits continues by itself once the
-problem is repaired, loses nothing, and the wait does not count against failurePolicy.maxRestarts. A run that needs a
-person is Stalled after stalledAfterSeconds. [trainingrun.md](trainingrun.md#waits) has the time to notice a repair.
+` + "`kubectl tinker why RUN`" + ` shows the problem of a run with evidence and repair. This page has all problems: the reason of the
+condition, the code, the meaning, the repair. Unless the text says otherwise, a waiting run loses nothing, continues by
+itself once the problem is repaired, and the wait does not count against failurePolicy.maxRestarts. A run that needs a
+person becomes [Stalled](trainingrun.md#waits) after stalledAfterSeconds.
 `
 
 func main() {
