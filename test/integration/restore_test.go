@@ -44,7 +44,10 @@ var _ = Describe("The backup of docs/operating.md", func() {
 		file := filepath.Join(GinkgoT().TempDir(), "backup.json")
 		endpoint, environment := w.endpointOf(), w.environment()
 		unfinished := w.create(w.named)
-		complete := w.create(func(run *v1alpha1.TrainingRun) { run.Name = "complete" })
+		complete := w.create(func(run *v1alpha1.TrainingRun) {
+			run.Name = "complete"
+			run.Spec.ResumeFrom = &v1alpha1.ResumeFrom{UID: "1f3a9c2b-0000-4000-8000-000000000001"}
+		})
 		unstarted := w.create(func(run *v1alpha1.TrainingRun) { run.Name = "unstarted" })
 		for run, finished := range map[*v1alpha1.TrainingRun]metav1.ConditionStatus{
 			unfinished: metav1.ConditionFalse, complete: metav1.ConditionTrue,

@@ -17,12 +17,11 @@ const head = `<!-- Generated from internal/metric by make manifests. Do not edit
 # Metrics
 
 Keys of metrics.jsonl and evaluations.jsonl, which ` + "`kubectl tinker metrics RUN --all`" + ` and the trackers show. ENV is the name of
-an environment, or ` + "`all`" + ` for all together; ROLE is a role of an environment with several; PART is a part of a weighted reward; K
-is a number.
+an environment, or ` + "`all`" + ` for all together; ROLE is a role, PART a part of a weighted reward, K a number.
 
-Evaluations have the metrics of environments behind ` + "`test/`" + `, such as ` + "`test/env/all/reward/total`" + `. Metrics with a 95% confidence
-interval have its ends behind ` + "`/ci95_low`" + ` and ` + "`/ci95_high`" + `. ` + "`kubectl tinker metrics`" + ` and ` + "`compare`" + ` take the short
-names. [monitoring.md](monitoring.md) has the metrics in Prometheus.
+In evaluations, metrics of environments have the prefix ` + "`test/`" + `, such as ` + "`test/env/all/reward/total`" + `. The ends of a 95% confidence
+interval have the suffixes ` + "`/ci95_low`" + ` and ` + "`/ci95_high`" + `. ` + "`kubectl tinker metrics`" + ` and ` + "`compare`" + ` take the short names.
+[monitoring.md](monitoring.md) has the metrics in Prometheus.
 
 | metric, short name | unit | meaning | good | bad |
 |---|---|---|---|---|
