@@ -38,7 +38,7 @@ func (l *learner) train(ctx, soft context.Context) error {
 			return l.endLoop(ctx, soft, err)
 		}
 		l.loop.waits = l.loop.waits || final
-		l.config.Logger.Warn("model is thrown away", "step", l.loop.at.Step, "err", err)
+		l.config.Logger.Warn("discarding model", "step", l.loop.at.Step, "err", err)
 		if l.progress() != before {
 			failures, l.loop.discarded, l.loop.missing = 0, 0, 0
 		}
@@ -102,7 +102,7 @@ func (l *learner) pauseAfter(err error) (time.Duration, error) {
 		return longestPause, nil
 	}
 	if !isOfEndpoint(err) {
-		return 0, fmt.Errorf("%w: %d models were thrown away at step %d, the last because of: %w", errNoProgress,
+		return 0, fmt.Errorf("%w: %d models were discarded at step %d, the last because of: %w", errNoProgress,
 			maxDiscarded, l.loop.at.Step, err)
 	}
 	l.status.Block(problem.EndpointFailing, cmp.Or(client.EvidenceOf(err), err.Error()))

@@ -433,7 +433,7 @@ func TestBoughtTwice(t *testing.T) {
 	}
 	f.own.TrainedTokens += 20
 	f.Open(at(1), nil)
-	twice(f, "a model is thrown away in step 2", 20)
+	twice(f, "a model is discarded in step 2", 20)
 	f.own.TrainedTokens += 20
 	if got := f.Step(at(2), 1); got.Trained != 30 {
 		t.Errorf("step 2 is recorded with %d trained tokens, want 30", got.Trained)

@@ -354,7 +354,7 @@ func TestListOfOwnModels(t *testing.T) {
 	o.Made("a")
 	late := of("a", 2)
 	f.checkpoints = append(f.checkpoints, late, saved(1, 2, tinker.KindState))
-	list("a model was thrown away", 0, []string{"a"}, []string{late.TinkerPath, first})
+	list("a model was discarded", 0, []string{"a"}, []string{late.TinkerPath, first})
 	o.Made("b")
 	f.checkpoints = []tinker.Checkpoint{of("b", 3)}
 	list("and another, whose predecessor's states expired", 0, []string{"a", "b"},

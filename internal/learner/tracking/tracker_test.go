@@ -127,7 +127,7 @@ func TestSeries(t *testing.T) {
 			s.resume(at(4), chain[2:])
 			s.advance(at(4), false, nil)
 		}, after: -1, want: want(0, 4)},
-		"a model that is thrown away without a store": {do: func(s *series) {
+		"a model that is discarded without a store": {do: func(s *series) {
 			for _, row := range []int64{1, 2} {
 				s.commit(rowOf(row))
 			}
