@@ -131,6 +131,9 @@ func (c *cluster) restart(t testing.TB, component string) {
 // podStart is how long pods may take to start, or to be replaced: many runs share the processors.
 const podStart = 5 * time.Minute
 
+// trainingTime is how long a run may take: other programs may use the machine as well.
+const trainingTime = 20 * time.Minute
+
 // eventually polls until the condition holds.
 func eventually(t testing.TB, limit time.Duration, what string, condition func() bool) {
 	t.Helper()

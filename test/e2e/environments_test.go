@@ -11,7 +11,6 @@ import (
 	"path/filepath"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
 )
@@ -112,7 +111,7 @@ func applySample(t *testing.T, file, name string) *v1alpha1.TrainingRun {
 			describe(t, &run)
 		}
 	})
-	eventually(t, 8*time.Minute, name+" has succeeded", func() bool {
+	eventually(t, trainingTime, name+" has succeeded", func() bool {
 		env.get(t, namespace, name, &run)
 		return run.Status.State == "Succeeded" || run.Status.State == "Failed"
 	})

@@ -30,7 +30,7 @@ func BenchmarkFirstStep(b *testing.B) {
 		var environment, worker, step time.Duration
 		for range times {
 			began := time.Now()
-			remove := apply(b, sample)
+			remove := createFromFile(b, sample)
 			var run v1alpha1.TrainingRun
 			env.get(b, namespace, name, &run)
 			eventually(b, podStart, "the environment is ready", func() bool {
@@ -96,7 +96,7 @@ func BenchmarkImportError(b *testing.B) {
 			for b.Loop() {
 				const want = "No module named 'absent'"
 				began := time.Now()
-				remove := apply(b, file)
+				remove := createFromFile(b, file)
 				eventually(b, podStart, "the environment shows the exception", func() bool {
 					return strings.Contains(readyOf(b, name).Message, want)
 				})
@@ -112,8 +112,8 @@ func BenchmarkImportError(b *testing.B) {
 	}
 }
 
-// apply applies a file, and returns what deletes its objects again.
-func apply(t testing.TB, file string) (remove func()) {
+// createFromFile applies a file, and returns what deletes its objects again.
+func createFromFile(t testing.TB, file string) (remove func()) {
 	t.Helper()
 	if output, err := kubectl("apply", "-f", file); err != nil {
 		t.Fatalf("applying %s: %v\n%s", file, err, output)

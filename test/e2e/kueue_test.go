@@ -283,7 +283,7 @@ func TestKueue(t *testing.T) {
 		}
 		// When one team has all its runs, the other has half of its own at least: each has its quota whatever the other asks.
 		ended := map[string]int{}
-		eventually(t, 8*time.Minute, "one team has trained all its runs", func() bool {
+		eventually(t, trainingTime, "one team has trained all its runs", func() bool {
 			ended = map[string]int{}
 			for _, run := range runs {
 				if env.get(t, run.Namespace, run.Name, run); run.Status.State == v1alpha1.StateSucceeded {
@@ -349,7 +349,7 @@ func TestKueue(t *testing.T) {
 			}
 		}
 		var run v1alpha1.TrainingRun
-		eventually(t, 8*time.Minute, "the run of the example has ended", func() bool {
+		eventually(t, trainingTime, "the run of the example has ended", func() bool {
 			env.get(t, "blue", "arithmetic", &run)
 			return run.Status.State == "Succeeded" || run.Status.State == "Failed"
 		})

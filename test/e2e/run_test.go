@@ -151,7 +151,7 @@ func folder(t testing.TB, run *v1alpha1.TrainingRun) string {
 func reached(t testing.TB, run *v1alpha1.TrainingRun, step int) {
 	t.Helper()
 	pattern := filepath.Join(folder(t, run), "rows", fmt.Sprintf("*%d-*", step))
-	eventually(t, 8*time.Minute, fmt.Sprintf("run %s has reached step %d", run.Name, step), func() bool {
+	eventually(t, trainingTime, fmt.Sprintf("run %s has reached step %d", run.Name, step), func() bool {
 		rows, err := filepath.Glob(pattern)
 		if err != nil {
 			t.Fatal(err)

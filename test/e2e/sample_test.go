@@ -9,7 +9,6 @@ import (
 	"regexp"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
 )
@@ -32,7 +31,7 @@ func TestSample(t *testing.T) {
 		}
 	})
 	var before *float64
-	eventually(t, 8*time.Minute, "the sample has succeeded", func() bool {
+	eventually(t, trainingTime, "the sample has succeeded", func() bool {
 		env.get(t, namespace, "arithmetic", &run)
 		if before == nil {
 			before = run.Status.Metric("test/pass@1")

@@ -11,7 +11,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
 	"github.com/tinker-operator/tinker-operator/internal/status"
@@ -47,7 +46,7 @@ func TestSelfHosted(t *testing.T) {
 			describe(t, &run)
 		}
 	})
-	eventually(t, 8*time.Minute, "the run at the server of its namespace has ended", func() bool {
+	eventually(t, trainingTime, "the run at the server of its namespace has ended", func() bool {
 		env.get(t, namespace, run.Name, &run)
 		return run.Status.State == "Succeeded" || run.Status.State == "Failed"
 	})

@@ -148,7 +148,7 @@ func TestEnvironmentServerFaults(t *testing.T) {
 	t.Run("a sidecar without capacity for a minute", func(t *testing.T) {
 		t.Parallel()
 		run := startServed(t, "full", false, map[string]string{"FULL_FROM": "12"}, nil)
-		eventually(t, 8*time.Minute, "the server refuses sessions", func() bool {
+		eventually(t, trainingTime, "the server refuses sessions", func() bool {
 			pods := env.pods(t, run, v1alpha1.RoleRollout)
 			if len(pods) != 1 {
 				return false
@@ -169,7 +169,7 @@ func TestEnvironmentServerFaults(t *testing.T) {
 		t.Parallel()
 		run := startServed(t, "moved", true, map[string]string{"SLOW_FROM": "30"}, nil)
 		var server corev1.Pod
-		eventually(t, 8*time.Minute, "a call of the server is in progress", func() bool {
+		eventually(t, trainingTime, "a call of the server is in progress", func() bool {
 			pods := env.pods(t, run, v1alpha1.RoleServer)
 			if len(pods) != 1 {
 				return false
@@ -204,7 +204,7 @@ func skipBesideArithmetic(spec *v1alpha1.TrainingRunSpec) {
 // wantUnavailable waits until a run says that the environment of its own name is unavailable.
 func wantUnavailable(t *testing.T, run *v1alpha1.TrainingRun) {
 	t.Helper()
-	eventually(t, 8*time.Minute, "the run says that its environment is unavailable", func() bool {
+	eventually(t, trainingTime, "the run says that its environment is unavailable", func() bool {
 		env.get(t, namespace, run.Name, run)
 		c := meta.FindStatusCondition(run.Status.Conditions, v1alpha1.ConditionAccepted)
 		return c != nil && c.Reason == v1alpha1.ReasonEnvironmentNotUsable && strings.Contains(c.Message, run.Name)
