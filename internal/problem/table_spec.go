@@ -189,8 +189,8 @@ var specTable = []entry{
 		Fact:  "The format of the run's model cannot express a prompt (%s).",
 		Means: "The format of model.renderer cannot express a prompt, such as tools that it cannot declare.",
 		Repair: "Before a first step is committed, change model.renderer or environments[].environmentRef. Before the " +
-			"run begins, the RewardEnvironment can also change: set its dialect to HermesJSON or QwenXML, or give " +
-			"policy.chat no tools."}},
+			"run begins, the RewardEnvironment can also change: set interaction.toolUse.dialect to HermesJSON or " +
+			"QwenXML, or give policy.chat no tools."}},
 	{TemplateUnusable, Row{
 		Conditions: "Accepted, Progressing", Reason: specInvalid, NeedsAction: true, Retry: Always,
 		Fact: "The chat template of the run's model cannot be used (%s).",
