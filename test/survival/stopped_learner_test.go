@@ -144,9 +144,9 @@ func TestStoppedLearnerResumesAfterNextAttempt(t *testing.T) {
 	}
 }
 
-// TestResumedLearnerSpendsNothing stops a learner before it loads a state, whose optimizer it would check, lets the next
-// attempt finish the run, and resumes the first: it makes no request that costs tokens, since no attempt would count
-// them.
+// TestResumedLearnerSpendsNothing stops a learner before it loads a state, whose optimizer it would check, lets the
+// next attempt finish the run, and resumes the first: it makes no request that costs tokens, since no attempt would
+// count them.
 func TestResumedLearnerSpendsNothing(t *testing.T) {
 	t.Parallel()
 	for _, point := range []string{"open.claimed", "open.listed"} {
