@@ -347,7 +347,8 @@ var _ = Describe("The manager of an endpoint", func() {
 		budget(of, "team")
 		Expect(kube.Update(context.Background(), of)).To(Succeed())
 		w.attempt(run, 1, progress(1))
-		Expect(w.settings().Runs[0].Budgets).To(Equal([]string{"trial"}))
+		Eventually(func() []endpoint.Run { return w.settings().Runs }).Should(
+			HaveExactElements(HaveField("Budgets", []string{"trial"})))
 
 		By("changing the label of the run, as without the policy")
 		Expect(kube.Get(context.Background(), client.ObjectKeyFromObject(run), run)).To(Succeed())
