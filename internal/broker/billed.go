@@ -62,17 +62,16 @@ func (c *charge) answered(status int) {
 	}
 }
 
-// accept notes the future of a submit. The reply may pass once the function that it returns has returned nil.
-func (c *charge) accept(id string) (stored func(context.Context) error) {
+// accept notes the future of a submit.
+func (c *charge) accept(id string) {
 	if c.turn != nil {
 		c.turn.Accept(id)
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.ticket == nil {
-		return func(context.Context) error { return nil }
+	if c.ticket != nil {
+		c.ticket.Accept(id)
 	}
-	return c.ticket.Accept(id)
 }
 
 // end ends a submit, which has no future if accept was not called.

@@ -68,15 +68,11 @@ func (b *Broker) passReply(ctx context.Context, w http.ResponseWriter, c *call, 
 		if err != nil {
 			return foreign(c, err)
 		}
-		stored := func(context.Context) error { return nil }
 		if c.route.reply == replyFuture {
-			stored = c.charge.accept(made[0].ID)
+			c.charge.accept(made[0].ID)
 		}
 		if err := b.record(ctx, made); err != nil {
 			return err
-		}
-		if err := stored(ctx); err != nil {
-			return recordsBlocked("what a request of the run costs", err)
 		}
 	default:
 		if encoded, err = b.rewrite(c.route.reply, encoded); err != nil {

@@ -4,8 +4,9 @@
 // Package journal appends records to files of a folder, and reads them again when it is opened.
 //
 // A journal has one writer. Records that arrive together are written and synced together, and are in force once they
-// are on the disk. Files that are full are kept until there are several; then the records of the oldest that still
-// count move to the newest.
+// are on the disk. Records for which somebody waits are written at once, with all before them; others wait a moment for
+// more. Files that are full are kept until there are several; then the records of the oldest that still count move to
+// the newest.
 package journal
 
 import (
@@ -20,6 +21,7 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
+	"time"
 
 	"github.com/tinker-operator/tinker-operator/internal/atomicfile"
 )
@@ -32,6 +34,8 @@ const (
 	MaxSegments = 4
 	// maxRecord limits a line of the journal in bytes.
 	maxRecord = 64 << 10
+	// delay is how long records wait for more when nobody waits for them.
+	delay = 20 * time.Millisecond
 )
 
 // ErrClosed is the error of records that come after the end.
@@ -164,8 +168,8 @@ func (j *Journal[R]) Append(ctx context.Context, records ...R) error {
 	return j.Start(records...)(ctx)
 }
 
-// Start has the records written after those that were given before, and returns a function that waits until they are on
-// the disk and in force.
+// Start has the records written within a moment, after those that were given before. The function that it returns has
+// them written at once, and waits until they are on the disk and in force.
 func (j *Journal[R]) Start(records ...R) (wait func(context.Context) error) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -174,20 +178,34 @@ func (j *Journal[R]) Start(records ...R) (wait func(context.Context) error) {
 	}
 	if j.waiting == nil {
 		j.waiting = &batch[R]{done: make(chan struct{})}
+		time.AfterFunc(delay, j.wakeWriter)
 	}
 	mine := j.waiting
 	mine.records = append(mine.records, records...)
-	select {
-	case j.wake <- struct{}{}:
-	default:
-	}
 	return func(ctx context.Context) error {
+		j.wakeFor(mine)
 		select {
 		case <-mine.done:
 			return mine.err
 		case <-ctx.Done():
 			return context.Cause(ctx)
 		}
+	}
+}
+
+// wakeFor wakes the writer if it does not have the batch yet.
+func (j *Journal[R]) wakeFor(mine *batch[R]) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if j.waiting == mine {
+		j.wakeWriter()
+	}
+}
+
+func (j *Journal[R]) wakeWriter() {
+	select {
+	case j.wake <- struct{}{}:
+	default:
 	}
 }
 
@@ -289,10 +307,7 @@ func (j *Journal[R]) startSegment() error {
 // Close ends the writer after the records that wait.
 func (j *Journal[R]) Close() {
 	j.fail(fmt.Errorf("recording %s: %w", j.Name, ErrClosed))
-	select {
-	case j.wake <- struct{}{}:
-	default:
-	}
+	j.wakeWriter()
 	<-j.done
 }
 

@@ -66,6 +66,9 @@ var errNoSettings = errors.New("the meter has no settings yet")
 // Reserve returns once the maximum cost of a request is on the disk. The request may then be forwarded. The caller
 // calls Accept or Release in the end.
 func (m *Meter) Reserve(ctx context.Context, r Request) (*Ticket, error) {
+	if err := m.journal.Err(); err != nil {
+		return nil, err
+	}
 	t := &Ticket{meter: m, of: account{r.Run, r.Model}, cost: r.Tokens, request: r}
 	t.cost.Sample += r.Samples
 	m.mu.Lock()
@@ -126,23 +129,26 @@ func (t *Ticket) land() {
 	t.grant.flying = sub(t.grant.flying, t.cost)
 }
 
-// Accept ends a request that the server has accepted: id is its future. The reply may pass once the function that it
-// returns has returned nil. A future that is known counts once all the same.
-func (t *Ticket) Accept(id string) (stored func(context.Context) error) {
-	stored = func(context.Context) error { return nil }
+// Accept ends a request that the server has accepted: id is its future. A future that is known counts once all the same.
+// The reply need not wait for the record: the request's grant is on the disk, and a later grant is written after it.
+func (t *Ticket) Accept(id string) {
 	t.end.Do(func() {
 		m := t.meter
 		m.mu.Lock()
 		defer m.mu.Unlock()
 		if m.open[id] == nil && !m.counted.has(id) {
 			r := t.request
-			stored = m.journal.Start(record{Opened: &openedRecord{account: t.of, ID: id, Tokens: r.Tokens, Samples: r.Samples,
-				Sampling: r.Sampling, At: m.config.Now().Unix()}})
+			opened := openedRecord{account: t.of, ID: id, Tokens: r.Tokens, Samples: r.Samples, Sampling: r.Sampling,
+				At: m.config.Now().Unix()}
+			m.applyOpened(opened, unwritten)
+			m.journal.Start(record{Opened: &opened})
 		}
 		t.land()
 	})
-	return stored
 }
+
+// unwritten is the segment of a future whose record is not on the disk yet.
+const unwritten = -1
 
 // future is a future that was not delivered yet.
 type future struct {
