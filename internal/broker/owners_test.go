@@ -4,6 +4,7 @@
 package broker
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -84,23 +85,64 @@ func TestOwnersSurviveTheBroker(t *testing.T) {
 }
 
 func TestPartOfALineIsRemovedOnce(t *testing.T) {
+	zeros := strings.Repeat("\x00", 1<<17)
+	for name, rest := range map[string]string{
+		"part":           `{"kind":"session","id":"pa`,
+		"part and zeros": `{"kind":"session","id":"pa` + zeros,
+		"zeros":          zeros,
+		// The disk may write the sectors of one write in any order.
+		"a later sector": `{"kind":"ses` + zeros[:512] + `ll"}` + "\n" + `{"kind":"session","id":"later","run":"r"}` + "\n" + zeros,
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir, time := t.TempDir(), newClock()
+			o := mustOpenOwners(t, dir, time.Now)
+			mustAdd(t, o, recordOf(session, "whole", "run", time.Now()))
+			o.journal.Close()
+			file, err := os.OpenFile(journal.SegmentName(dir, "owners", 1), os.O_APPEND|os.O_WRONLY, 0)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, err := file.WriteString(rest); err != nil {
+				t.Fatal(err)
+			}
+			_ = file.Close()
+			for range 3 { // the second time the segment is not the last one any more
+				o = mustOpenOwners(t, dir, time.Now)
+				checkOwner(t, o, session, "whole", "run")
+				checkOwner(t, o, session, "later", "")
+				o.journal.Close()
+			}
+		})
+	}
+}
+
+// TestSegmentsEndWithTheirRecords checks the files of a journal after its end and after its death: those of a dead one
+// have room behind their records.
+func TestSegmentsEndWithTheirRecords(t *testing.T) {
 	dir, time := t.TempDir(), newClock()
 	o := mustOpenOwners(t, dir, time.Now)
-	mustAdd(t, o, recordOf(session, "whole", "run", time.Now()))
+	mustAdd(t, o, recordOf(session, "s", "run", time.Now()))
+	left := t.TempDir()
+	if err := os.CopyFS(left, os.DirFS(dir)); err != nil {
+		t.Fatal(err)
+	}
 	o.journal.Close()
-	file, err := os.OpenFile(journal.SegmentName(dir, "owners", 1), os.O_APPEND|os.O_WRONLY, 0)
+	ended, err := os.ReadFile(journal.SegmentName(dir, "owners", 1))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := file.WriteString(`{"kind":"session","id":"pa`); err != nil {
+	died, err := os.ReadFile(journal.SegmentName(left, "owners", 1))
+	if err != nil {
 		t.Fatal(err)
 	}
-	_ = file.Close()
-	for range 3 { // the second time the segment is not the last one any more
-		o = mustOpenOwners(t, dir, time.Now)
-		checkOwner(t, o, session, "whole", "run")
-		o.journal.Close()
+	if rest, ok := bytes.CutPrefix(died, ended); !ok || len(rest) == 0 || len(bytes.Trim(rest, "\x00")) > 0 {
+		t.Errorf("a dead journal has left %q behind its records %q, want zeros", bytes.Trim(rest, "\x00"), ended)
 	}
+	if bytes.IndexByte(ended, 0) >= 0 {
+		t.Errorf("a journal that ended has left zeros")
+	}
+	o = mustOpenOwners(t, left, time.Now)
+	checkOwner(t, o, session, "s", "run")
 }
 
 func TestRecordsThatCannotBeReadAreNotPassedOver(t *testing.T) {

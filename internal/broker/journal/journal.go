@@ -7,6 +7,9 @@
 // are on the disk. Records for which somebody waits are written at once, with all before them; others wait a moment for
 // more. Files that are full are kept until there are several; then the records of the oldest that still count move to
 // the newest.
+//
+// A file grows by zeros ahead of its records: to sync a record in a file of the same size is one write of the disk,
+// where a file that grows takes a transaction of the file system, too.
 package journal
 
 import (
@@ -32,6 +35,8 @@ const (
 	// MaxSegments is how many full segments there are before the records of the oldest that still count move to the
 	// newest.
 	MaxSegments = 4
+	// roomBytes is by how many zeros a segment grows.
+	roomBytes = 1 << 20
 	// maxRecord limits a line of the journal in bytes.
 	maxRecord = 64 << 10
 	// delay is how long records wait for more when nobody waits for them.
@@ -45,7 +50,7 @@ var ErrClosed = errors.New("the journal is closed")
 type Config[R any] struct {
 	// Dir is the folder. Name begins the names of the files, and names the records in errors.
 	Dir, Name string
-	// Apply is called by the writer with records that are on the disk, and the number of their segment, in order.
+	// Apply is called with records that are on the disk, and the number of their segment, in order.
 	Apply func(records []R, segment int)
 	// Live returns the records of a segment that still count.
 	Live func(segment int) []R
@@ -63,13 +68,13 @@ type Journal[R any] struct {
 	mu      sync.Mutex
 	waiting *batch[R]
 	failed  error
-	wake    chan struct{}
-	done    chan struct{}
 
-	// The writer alone uses the following fields.
+	// writing holds a value while somebody writes, who alone uses the following fields.
+	writing       chan struct{}
 	file          *os.File
-	size          int64
 	first, newest int
+	// size is the size of the newest segment's records, and room that of its file.
+	size, room int64
 }
 
 // batch is a set of records that become durable together.
@@ -84,13 +89,13 @@ func SegmentName(dir, name string, number int) string {
 	return filepath.Join(dir, fmt.Sprintf("%s-%08d.jsonl", name, number))
 }
 
-// Open reads the segments of a folder, calls Apply for their records, and starts the writer.
+// Open reads the segments of a folder, and calls Apply for their records.
 func Open[R any](config Config[R]) (*Journal[R], error) {
 	config.Limit = cmp.Or(config.Limit, segmentBytes)
 	if config.Sync == nil {
 		config.Sync = (*os.File).Sync
 	}
-	j := &Journal[R]{Config: config}
+	j := &Journal[R]{Config: config, writing: make(chan struct{}, 1)}
 	if err := j.read(); err != nil {
 		return nil, err
 	}
@@ -98,8 +103,6 @@ func Open[R any](config Config[R]) (*Journal[R], error) {
 	if err := j.startSegment(); err != nil {
 		return nil, err
 	}
-	j.wake, j.done = make(chan struct{}, 1), make(chan struct{})
-	go j.write()
 	return j, nil
 }
 
@@ -129,26 +132,30 @@ func (j *Journal[R]) read() error {
 	return nil
 }
 
-// readSegment returns the records of a segment. A crash may leave part of a line at the end of the last segment, which
-// readSegment removes: no reply passed for the record.
+// readSegment returns the records of a segment. A crash may leave the room behind the records of the last segment, and
+// in it parts of the lines of one write, which readSegment removes: no reply passed for their records.
 func (j *Journal[R]) readSegment(name string, last bool) ([]R, error) {
 	data, err := os.ReadFile(name)
 	if err != nil {
 		return nil, fmt.Errorf("reading %s: %w", j.Name, err)
+	}
+	whole := len(data)
+	data = bytes.TrimRight(data, "\x00")
+	if zero := bytes.IndexByte(data, 0); last && zero >= 0 {
+		data = data[:zero]
 	}
 	var records []R
 	lines := bufio.NewReaderSize(bytes.NewReader(data), maxRecord)
 	for number := 1; ; number++ {
 		line, err := lines.ReadSlice('\n')
 		if errors.Is(err, io.EOF) {
-			if len(line) == 0 {
-				return records, nil
-			}
-			if !last {
+			if len(line) != 0 && !last {
 				return nil, fmt.Errorf("reading %s: line %d of %s is not complete", j.Name, number, name)
 			}
-			if err := os.Truncate(name, int64(len(data)-len(line))); err != nil {
-				return nil, fmt.Errorf("removing part of a record: %w", err)
+			if size := len(data) - len(line); size < whole {
+				if err := os.Truncate(name, int64(size)); err != nil {
+					return nil, fmt.Errorf("removing part of a record: %w", err)
+				}
 			}
 			return records, nil
 		}
@@ -178,59 +185,53 @@ func (j *Journal[R]) Start(records ...R) (wait func(context.Context) error) {
 	}
 	if j.waiting == nil {
 		j.waiting = &batch[R]{done: make(chan struct{})}
-		time.AfterFunc(delay, j.wakeWriter)
+		time.AfterFunc(delay, func() {
+			j.writing <- struct{}{}
+			j.write()
+		})
 	}
 	mine := j.waiting
 	mine.records = append(mine.records, records...)
-	return func(ctx context.Context) error {
-		j.wakeFor(mine)
-		select {
-		case <-mine.done:
-			return mine.err
-		case <-ctx.Done():
-			return context.Cause(ctx)
-		}
-	}
+	return func(ctx context.Context) error { return j.wait(ctx, mine) }
 }
 
-// wakeFor wakes the writer if it does not have the batch yet.
-func (j *Journal[R]) wakeFor(mine *batch[R]) {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	if j.waiting == mine {
-		j.wakeWriter()
-	}
-}
-
-func (j *Journal[R]) wakeWriter() {
+// wait returns once a batch is on the disk. Whoever waits first writes it, with all that was given until then: no other
+// goroutine has to be woken for it.
+func (j *Journal[R]) wait(ctx context.Context, mine *batch[R]) error {
 	select {
-	case j.wake <- struct{}{}:
+	case <-mine.done:
+		return mine.err
 	default:
 	}
+	select {
+	case <-mine.done:
+		return mine.err
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	case j.writing <- struct{}{}:
+	}
+	j.write()
+	<-mine.done // somebody else may have written it before
+	return mine.err
 }
 
-// write is the writer. It ends with the journal.
+// write writes the batch that waits, if there is one. The caller has put a value into writing, which write takes out.
 func (j *Journal[R]) write() {
-	defer close(j.done)
-	defer func() { _ = j.file.Close() }()
-	for range j.wake {
-		j.mu.Lock()
-		next, ending := j.waiting, j.failed
-		j.waiting = nil
-		j.mu.Unlock()
-		if next != nil {
-			// Records that wait when the journal is closed were accepted before.
-			next.err = ending
-			if ending == nil || errors.Is(ending, ErrClosed) {
-				next.err = j.store(next.records)
-			}
-			j.fail(next.err)
-			close(next.done)
-		}
-		if ending != nil {
-			return
-		}
+	defer func() { <-j.writing }()
+	j.mu.Lock()
+	next, failed := j.waiting, j.failed
+	j.waiting = nil
+	j.mu.Unlock()
+	if next == nil {
+		return
 	}
+	// Records that wait when the journal is closed were accepted before.
+	next.err = failed
+	if failed == nil || errors.Is(failed, ErrClosed) {
+		next.err = j.store(next.records)
+	}
+	j.fail(next.err)
+	close(next.done)
 }
 
 // fail has the journal accept nothing more after an error.
@@ -263,21 +264,42 @@ func (j *Journal[R]) writeRecords(records []R) error {
 		lines.Write(line)
 		lines.WriteByte('\n')
 	}
-	n, err := j.file.Write(lines.Bytes())
+	err := j.makeRoom(j.size + int64(lines.Len()))
+	if err == nil {
+		_, err = j.file.WriteAt(lines.Bytes(), j.size)
+	}
 	if err == nil {
 		err = j.Sync(j.file)
 	}
 	if err != nil {
 		return fmt.Errorf("recording %s: %w", j.Name, err)
 	}
-	j.size += int64(n)
+	j.size += int64(lines.Len())
 	j.Apply(records, j.newest)
 	return nil
 }
 
+// makeRoom makes the newest segment at least so large.
+func (j *Journal[R]) makeRoom(size int64) error {
+	if size <= j.room {
+		return nil
+	}
+	zeros := make([]byte, size-j.room+min(roomBytes, j.Limit))
+	if _, err := j.file.WriteAt(zeros, j.room); err != nil {
+		return err
+	}
+	j.room += int64(len(zeros))
+	return j.Sync(j.file)
+}
+
+// closeSegment closes the newest segment without the room behind its records.
+func (j *Journal[R]) closeSegment() error {
+	return errors.Join(j.file.Truncate(j.size), j.file.Close())
+}
+
 // rotate starts a segment. If there are too many, it moves the live records of the oldest to the new one.
 func (j *Journal[R]) rotate() error {
-	if err := errors.Join(j.file.Close(), j.startSegment()); err != nil {
+	if err := errors.Join(j.closeSegment(), j.startSegment()); err != nil {
 		return err
 	}
 	for ; j.newest-j.first > MaxSegments; j.first++ {
@@ -292,23 +314,26 @@ func (j *Journal[R]) rotate() error {
 }
 
 func (j *Journal[R]) startSegment() error {
-	file, err := os.OpenFile(SegmentName(j.Dir, j.Name, j.newest+1), os.O_CREATE|os.O_EXCL|os.O_WRONLY|os.O_APPEND, 0o600)
+	file, err := os.OpenFile(SegmentName(j.Dir, j.Name, j.newest+1), os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
 	if err != nil {
 		return fmt.Errorf("starting a file of %s: %w", j.Name, err)
 	}
 	if err := atomicfile.SyncDir(j.Dir); err != nil {
 		return fmt.Errorf("starting a file of %s: %w", j.Name, err)
 	}
-	j.file, j.size = file, 0
+	j.file, j.size, j.room = file, 0, 0
 	j.newest++
 	return nil
 }
 
-// Close ends the writer after the records that wait.
+// Close writes the records that wait, and ends the journal.
 func (j *Journal[R]) Close() {
 	j.fail(fmt.Errorf("recording %s: %w", j.Name, ErrClosed))
-	j.wakeWriter()
-	<-j.done
+	j.writing <- struct{}{}
+	j.write()
+	j.writing <- struct{}{}
+	_ = j.closeSegment()
+	<-j.writing
 }
 
 // Err returns why the journal accepts nothing more, or nil.
