@@ -129,8 +129,9 @@ func (t *Ticket) land() {
 	t.grant.flying = sub(t.grant.flying, t.cost)
 }
 
-// Accept ends a request that the server has accepted: id is its future. A future that is known counts once all the same.
-// The reply need not wait for the record: the request's grant is on the disk, and a later grant is written after it.
+// Accept ends a request that the server has accepted: id is its future. A future that is known counts once all the
+// same. The reply need not wait for the record: the request's grant is on the disk, and a later grant is written after
+// it.
 func (t *Ticket) Accept(id string) {
 	t.end.Do(func() {
 		m := t.meter
