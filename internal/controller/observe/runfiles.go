@@ -17,6 +17,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/contract"
 	"github.com/tinker-operator/tinker-operator/internal/desired"
 	"github.com/tinker-operator/tinker-operator/internal/problem"
+	"github.com/tinker-operator/tinker-operator/internal/status"
 )
 
 // RunFile is the run file of an earlier attempt, with the environments that it pinned.
@@ -61,7 +62,7 @@ func ReadRunFiles(ctx context.Context, live client.Reader, run *v1alpha1.Trainin
 			return nil, err
 		}
 		files = append(files, file)
-		if SettingsFixed(run) {
+		if status.SettingsFixed(run) {
 			break
 		}
 	}
@@ -78,12 +79,6 @@ func decode(config *corev1.ConfigMap) (RunFile, error) {
 		return RunFile{}, &RunFileError{config.Name, err}
 	}
 	return RunFile{RunFile: file, Pins: pins, object: config}, nil
-}
-
-// SettingsFixed reports whether the settings that decide the weights can no longer be changed. If a former version of
-// the operator started the run, the status does not say so until this version has written it.
-func SettingsFixed(run *v1alpha1.TrainingRun) bool {
-	return run.Status.StartTime != nil && ptr.Deref(run.Status.SettingsFixed, true)
 }
 
 // HasStep reports whether a step is committed, perhaps with other settings than the spec has now. These are not fixed
@@ -149,7 +144,7 @@ func (f RunFiles) Former(run *v1alpha1.TrainingRun, next contract.RunFile) contr
 // the attempts that the status lists.
 func RunFilesToKeep(run *v1alpha1.TrainingRun, newest int32) []string {
 	keep := []string{desired.RunFileName(run, newest), desired.RunFileName(run, newest-1)}
-	if SettingsFixed(run) {
+	if status.SettingsFixed(run) {
 		return keep
 	}
 	for _, attempt := range run.Status.Attempts {

@@ -74,7 +74,7 @@ func (r *Reconciler) nextProblem(run *v1alpha1.TrainingRun, seen observe.State,
 // madeFrom identifies the inputs of a run file.
 func madeFrom(run *v1alpha1.TrainingRun, seen observe.State) string {
 	var of strings.Builder
-	fmt.Fprintf(&of, "%d %d %v %v %v", run.Generation, status.NewestAttempt(run), observe.SettingsFixed(run),
+	fmt.Fprintf(&of, "%d %d %v %v %v", run.Generation, status.NewestAttempt(run), status.SettingsFixed(run),
 		observe.HasStep(run), run.Status.CompletionTime)
 	if p := seen.Endpoint.Problem; p != nil {
 		fmt.Fprintf(&of, " %s %s", p.Code, p.Evidence)

@@ -94,7 +94,7 @@ func (v view) notTinker(number int32, request string) problem.Problem {
 	changed := slices.DeleteFunc(desired.PendingChanges(v.run, v.seen.Learners[number].Job),
 		func(field string) bool { return !strings.HasPrefix(field, "tinker.") })
 	if len(changed) == 0 {
-		return endpoint.NotTinker(v.run.Spec.Tinker, observe.SettingsFixed(v.run), request)
+		return endpoint.NotTinker(v.run.Spec.Tinker, status.SettingsFixed(v.run), request)
 	}
 	return problem.Problem{Code: problem.EndpointNotTinker, Evidence: request, Repair: fmt.Sprintf("The learner began "+
 		"before the change of %s. The next attempt uses the change.", strings.Join(changed, ", "))}

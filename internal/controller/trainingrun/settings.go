@@ -21,7 +21,7 @@ import (
 // newest attempt's learner was created, while both may still change in any way. If the learner's Job is already
 // deleted, the status has the changes.
 func settingsChanged(run *v1alpha1.TrainingRun, seen observe.State) bool {
-	if observe.SettingsFixed(run) {
+	if status.SettingsFixed(run) {
 		return false
 	}
 	job := seen.Learners[status.NewestAttempt(run)].Job
@@ -51,7 +51,7 @@ func settingsFixed(run *v1alpha1.TrainingRun, next *v1alpha1.TrainingRunStatus, 
 	// by a former version of the operator, which fixed them at the start
 	case run.Status.StartTime != nil && run.Status.SettingsFixed == nil:
 		return fixedAtStart(run, next, job)
-	case observe.SettingsFixed(run):
+	case status.SettingsFixed(run):
 		return ptr.To(true)
 	case !commits(run, seen, end):
 		return ptr.To(false)

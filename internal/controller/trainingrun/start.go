@@ -116,7 +116,7 @@ func (r *Reconciler) fileInput(run *v1alpha1.TrainingRun, seen observe.State, fi
 	}
 	var kept *observe.RunFile // the file whose settings and pins the attempt keeps
 	switch {
-	case observe.SettingsFixed(run):
+	case status.SettingsFixed(run):
 		kept = newest
 	case observe.HasStep(run), matching == newest && !observe.BeginsAnew(run, newest, r.Settings.BaseURL(run)):
 		kept = matching
