@@ -19,8 +19,8 @@ const (
 	ReasonNotAsked = "NotAsked"
 )
 
-// Reasons of the conditions Ready and Stalled of a TinkerEndpoint, besides SpecInvalid, KeyRefused and
-// EndpointUnreachable.
+// Reasons of the conditions Ready and Stalled of a TinkerEndpoint, besides SpecInvalid, KeyRefused, EndpointUnreachable
+// and EndpointNotTinker.
 const (
 	// ReasonServing says that the broker serves the runs of the endpoint.
 	ReasonServing = "Serving"

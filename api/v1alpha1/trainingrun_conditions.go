@@ -105,7 +105,8 @@ const (
 	ReasonPaymentRequired = "PaymentRequired"
 	// ReasonEndpointUnreachable says that the endpoint does not answer.
 	ReasonEndpointUnreachable = "EndpointUnreachable"
-	// ReasonEndpointNotTinker says that the server at tinker.baseURL is not the Tinker API.
+	// ReasonEndpointNotTinker says that the endpoint's server is not the Tinker API, or that client and server do not
+	// agree on TLS. A TinkerEndpoint also has the reason.
 	ReasonEndpointNotTinker = "EndpointNotTinker"
 	// ReasonEndpointFailing says that the endpoint answers with errors of its own.
 	ReasonEndpointFailing = "EndpointFailing"

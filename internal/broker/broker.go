@@ -97,7 +97,8 @@ type Broker struct {
 	updating sync.Mutex
 	runs     atomic.Pointer[map[[sha256.Size]byte]Run]
 	// refused and unreachable are the last failures at the server that no success followed, or nil.
-	refused, unreachable atomic.Pointer[string]
+	refused     atomic.Pointer[string]
+	unreachable atomic.Pointer[outage]
 	// checks has the supported features of the server. The requests of a check pass by loop.
 	checks *checks.Checks
 	loop   *loop

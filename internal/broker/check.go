@@ -152,9 +152,9 @@ func (b *Broker) unavailable() error {
 	if message := b.KeyRefused(); message != "" {
 		return b.keyRefused(message)
 	}
-	if message := textOf(&b.unreachable); message != "" {
-		return refuse(http.StatusBadGateway, problem.EndpointUnreachable,
-			"the broker does not get an answer from the Tinker endpoint: %s", message).after(checkSeconds)
+	if found := b.unreachable.Load(); found != nil {
+		return refuse(http.StatusBadGateway, found.code,
+			"the broker does not get an answer from the Tinker endpoint: %s", found.message).after(checkSeconds)
 	}
 	return nil
 }

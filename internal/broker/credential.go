@@ -17,6 +17,14 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/tinker/client"
 )
 
+// outage is why the server does not answer.
+type outage struct {
+	// code is EndpointUnreachable, or the code of a server that is not the Tinker API or with which the broker does not
+	// agree on TLS.
+	code    problem.Code
+	message string
+}
+
 func withoutURL(err error) string {
 	if wrapped, ok := errors.AsType[*url.Error](err); ok {
 		err = wrapped.Err
@@ -29,9 +37,13 @@ func (b *Broker) unconnected(err error) error {
 	if client.CategoryFrom(err) == tinker.CategoryUnauthorized {
 		return b.keyRefused(err.Error())
 	}
-	b.unreachable.Store(new(err.Error()))
-	return &refusal{status: http.StatusBadGateway, code: problem.EndpointUnreachable, retryAfter: drainSeconds,
-		detail: "the broker cannot connect to the Tinker endpoint: " + err.Error()}
+	found := outage{code: problem.EndpointUnreachable, message: cmp.Or(client.EvidenceOf(err), err.Error())}
+	if code := client.FailsOf(err); problem.IsKnown(code) {
+		found.code = code
+	}
+	b.unreachable.Store(&found)
+	return &refusal{status: http.StatusBadGateway, code: found.code, retryAfter: drainSeconds,
+		detail: "the broker cannot connect to the Tinker endpoint: " + found.message}
 }
 
 // checkKey answers for a refused API key: it is no fault of the run, and its repair lets the run go on.
@@ -45,18 +57,10 @@ func (b *Broker) checkKey(resp *http.Response, credential string) error {
 }
 
 // settle notes that a failure is over.
-func settle(failure *atomic.Pointer[string]) {
+func settle[T any](failure *atomic.Pointer[T]) {
 	if failure.Load() != nil {
 		failure.Store(nil)
 	}
-}
-
-// textOf returns the message of a failure, or "" if there is none.
-func textOf(failure *atomic.Pointer[string]) string {
-	if message := failure.Load(); message != nil {
-		return *message
-	}
-	return ""
 }
 
 func (b *Broker) keyRefused(message string) error {

@@ -5,6 +5,7 @@ package broker
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"io"
@@ -18,6 +19,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/broker/tokencount"
 	"github.com/tinker-operator/tinker-operator/internal/problem"
 	"github.com/tinker-operator/tinker-operator/internal/tinker"
+	"github.com/tinker-operator/tinker-operator/internal/tinker/transport"
 	"github.com/tinker-operator/tinker-operator/internal/wait"
 )
 
@@ -432,13 +434,14 @@ func (b *Broker) sendOnce(ctx context.Context, by *inForce, c *call, credential 
 
 // unanswered answers for a request to which the server gave no answer. A large body that was cut is no request.
 func (b *Broker) unanswered(ctx context.Context, c *call, err error) error {
+	found := outage{code: cmp.Or(transport.CodeOf(err), problem.EndpointUnreachable), message: withoutURL(err)}
 	if ctx.Err() == nil {
-		b.unreachable.Store(new(withoutURL(err)))
+		b.unreachable.Store(&found)
 	}
 	return &refusal{
-		status: http.StatusBadGateway, code: problem.EndpointUnreachable,
+		status: http.StatusBadGateway, code: found.code,
 		forwarded: !wait.IsDialError(err) && (c.large == nil || c.large.permitted.Load()),
-		detail:    "the broker did not get an answer from the Tinker endpoint: " + withoutURL(err),
+		detail:    "the broker did not get an answer from the Tinker endpoint: " + found.message,
 	}
 }
 

@@ -164,7 +164,7 @@ func switchTo(url string) http.RoundTripper {
 	return roundTrip(func(r *http.Request) (*http.Response, error) {
 		if !strings.HasSuffix(r.URL.Path, "client/config") && !strings.HasSuffix(r.URL.Path, "auth/token") {
 			r = r.Clone(r.Context())
-			r.URL.Host = strings.TrimPrefix(url, "http://")
+			r.URL.Scheme, r.URL.Host, _ = strings.Cut(url, "://")
 		}
 		return http.DefaultTransport.RoundTrip(r)
 	})

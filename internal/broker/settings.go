@@ -14,6 +14,7 @@ import (
 
 	"github.com/tinker-operator/tinker-operator/internal/contract"
 	"github.com/tinker-operator/tinker-operator/internal/endpoint"
+	"github.com/tinker-operator/tinker-operator/internal/problem"
 	"github.com/tinker-operator/tinker-operator/internal/tinker"
 	"github.com/tinker-operator/tinker-operator/internal/tinker/client"
 	"github.com/tinker-operator/tinker-operator/internal/tinker/transport"
@@ -135,7 +136,13 @@ func (b *Broker) SetRuns(runs []Run) {
 
 // Report returns the broker's report of its work. The process that holds the Lease adds time, identity and generation.
 func (b *Broker) Report() endpoint.Report {
-	report := endpoint.Report{KeyRefused: b.KeyRefused(), Unreachable: textOf(&b.unreachable), Checks: b.checks.Report()}
+	report := endpoint.Report{KeyRefused: b.KeyRefused(), Checks: b.checks.Report()}
+	if found := b.unreachable.Load(); found != nil {
+		report.Unreachable = found.message
+		if found.code != problem.EndpointUnreachable {
+			report.UnreachableCode = found.code
+		}
+	}
 	if err := b.Failed(); err != nil {
 		report.RecordsFailed = err.Error()
 	}
@@ -150,7 +157,12 @@ func (b *Broker) Report() endpoint.Report {
 }
 
 // KeyRefused returns the server's message when it last refused the API key, or "" if it accepted the key since.
-func (b *Broker) KeyRefused() string { return textOf(&b.refused) }
+func (b *Broker) KeyRefused() string {
+	if message := b.refused.Load(); message != nil {
+		return *message
+	}
+	return ""
+}
 
 // Check asks the server for its capabilities, as a run does, and notes whether the server answers and accepts the key.
 // Without it a repair would stay unknown until a run asks for something.

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/tinker-operator/tinker-operator/internal/contract/spending"
+	"github.com/tinker-operator/tinker-operator/internal/problem"
 )
 
 // The keys of the ConfigMaps.
@@ -174,6 +175,9 @@ type Report struct {
 	// KeyRefused is the server's message while it refuses the API key, and Unreachable the error while it does not answer.
 	KeyRefused  string `json:"keyRefused,omitempty"`
 	Unreachable string `json:"unreachable,omitempty"`
+	// UnreachableCode is the code of a server that is not the Tinker API, or with which the broker does not agree on TLS;
+	// otherwise it is empty.
+	UnreachableCode problem.Code `json:"unreachableCode,omitempty"`
 	// RecordsFailed is why the broker can record nothing, or empty.
 	RecordsFailed string `json:"recordsFailed,omitempty"`
 	// Budgets have the usage of each budget in its present period.

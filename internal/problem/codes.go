@@ -22,6 +22,16 @@ const (
 	CheckpointMissing   Code = "CheckpointMissing"
 )
 
+// The problems of TLS with the endpoint's server. The clients of learners, workers and brokers find them.
+const (
+	EndpointAuthorityUnknown   Code = "EndpointAuthorityUnknown"
+	EndpointCertificateExpired Code = "EndpointCertificateExpired"
+	EndpointHostMismatch       Code = "EndpointHostMismatch"
+	EndpointCertificateInvalid Code = "EndpointCertificateInvalid"
+	EndpointWithoutTLS         Code = "EndpointWithoutTLS"
+	EndpointRefusesTLS         Code = "EndpointRefusesTLS"
+)
+
 // The problems at the broker of a TinkerEndpoint, which stand in the answers that the broker makes itself.
 const (
 	EndpointKeyRefused    Code = "EndpointKeyRefused"

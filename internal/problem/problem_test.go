@@ -48,7 +48,7 @@ func TestMessage(t *testing.T) {
 			"A Secret that the pod needs does not exist. Create the Secret, or correct the field of the spec that names it. " +
 				"The run then continues by itself."},
 		"a repair that the observer knows": {Problem{Code: EndpointNotTinker, Repair: "Renew the certificate."},
-			"The server at tinker.baseURL is not the Tinker API. Renew the certificate. The run then continues by itself."},
+			"The endpoint's server is not the Tinker API. Renew the certificate. The run then continues by itself."},
 		"a problem that was told before": {Problem{Code: SecretNotFound, Told: "As before."}, "As before."},
 		"a code of another version": {Problem{Code: "QuotaOfMoons", Evidence: "no moon left"},
 			"A program of another version reports a problem that this version of the operator does not know (QuotaOfMoons: no " +

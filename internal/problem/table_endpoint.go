@@ -3,6 +3,9 @@
 
 package problem
 
+// atServer are the conditions that show problems of the endpoint's server: of a run, and of a TinkerEndpoint.
+const atServer = progressing + ", " + brokered
+
 // endpointTable has the problems at the endpoint, or on the way to it.
 var endpointTable = []entry{
 	{KeyRefused, Row{
@@ -19,13 +22,50 @@ var endpointTable = []entry{
 		Means:  "tinker.baseURL does not answer.",
 		Repair: "Check tinker.baseURL and the network."}},
 	{EndpointNotTinker, Row{
-		Conditions: progressing, Endpoint: true, NeedsAction: true, Retry: AWhile,
+		Conditions: atServer, Endpoint: true, NeedsAction: true, Retry: AWhile,
 		Next: AwaitRepair,
-		Fact: "The server at tinker.baseURL is not the Tinker API.",
-		Means: "The server at tinker.baseURL is not the Tinker API, or its certificate is not accepted. The " +
-			"message quotes the first request and its answer.",
-		Repair: "Correct tinker.baseURL, or name the certificate's authority in tinker.caBundleConfigMapKeyRef. " +
-			"Both can be changed until a first step is committed."}},
+		Fact: "The endpoint's server is not the Tinker API.",
+		Means: "The server at the endpoint's address is not the Tinker API. The message quotes the first request and its " +
+			"answer.",
+		Field: "tinker.baseURL",
+		Repair: "Correct $(field), to which /api/v1 is appended. If the server speaks TLS, begin the address with " +
+			"https://."}},
+	{EndpointAuthorityUnknown, Row{
+		Conditions: atServer, Reason: string(EndpointNotTinker), Endpoint: true, NeedsAction: true, Retry: AWhile,
+		Next:   AwaitRepair,
+		Fact:   "The certificate of the endpoint's server is signed by an unknown authority.",
+		Field:  "tinker.caBundleConfigMapKeyRef",
+		Repair: "Put the certificate of the authority into a ConfigMap, and name the ConfigMap in $(field)."}},
+	{EndpointCertificateExpired, Row{
+		Conditions: atServer, Reason: string(EndpointNotTinker), Endpoint: true, NeedsAction: true, Retry: AWhile,
+		Next:   AwaitRepair,
+		Fact:   "The certificate of the endpoint's server has expired, or is not valid yet.",
+		Repair: "Renew the certificate of the server. If the certificate is valid, correct the clocks of the nodes."}},
+	{EndpointHostMismatch, Row{
+		Conditions: atServer, Reason: string(EndpointNotTinker), Endpoint: true, NeedsAction: true, Retry: AWhile,
+		Next:   AwaitRepair,
+		Fact:   "The certificate of the endpoint's server is for another host.",
+		Field:  "tinker.baseURL",
+		Repair: "Name a host of the certificate in $(field), or give the server a certificate for the host."}},
+	{EndpointCertificateInvalid, Row{
+		Conditions: atServer, Reason: string(EndpointNotTinker), Endpoint: true, NeedsAction: true, Retry: AWhile,
+		Next:   AwaitRepair,
+		Fact:   "The certificate of the endpoint's server is not valid.",
+		Repair: "Give the server a valid certificate."}},
+	{EndpointWithoutTLS, Row{
+		Conditions: atServer, Reason: string(EndpointNotTinker), Endpoint: true, NeedsAction: true, Retry: AWhile,
+		Next:   AwaitRepair,
+		Fact:   "The endpoint's server does not speak TLS.",
+		Field:  "tinker.baseURL",
+		Repair: "Begin $(field) with http://, or give the server a certificate."}},
+	{EndpointRefusesTLS, Row{
+		Conditions: atServer, Reason: string(EndpointNotTinker), Endpoint: true, NeedsAction: true, Retry: AWhile,
+		Next: AwaitRepair,
+		Fact: "The endpoint's server refuses the TLS connection of the client.",
+		Means: "The endpoint's server refuses the TLS connection of the client, in most cases because the server asks " +
+			"for a client certificate.",
+		Field:  "tinker.clientCertificateSecretRef",
+		Repair: "Give a client certificate that the server accepts by $(field)."}},
 	{EndpointFailing, Row{
 		Conditions: progressing, Endpoint: true, Retry: Always,
 		Fact:   "The endpoint answers with errors of its own.",

@@ -1,8 +1,8 @@
 // Copyright 2026 The tinker-operator authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package status writes the statuses of our kinds: conditions, progress as a learner reports it, and the
-// bound on its size. All of it is pure, and it decides nothing about pods.
+// Package status writes the statuses of our kinds: conditions, repairs by the fields of a spec, progress as a learner
+// reports it, and the bound on its size. All of it is pure, and it decides nothing about pods.
 package status
 
 import (

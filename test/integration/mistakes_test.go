@@ -122,6 +122,10 @@ var _ = Describe("A mistake of a user", func() {
 			"POST http://tinkersim.nowhere/api/v1/create_session: no such host",
 			v1alpha1.ReasonEndpointUnreachable,
 			"Check tinker.baseURL", "no such host"),
+		Entry("a private authority", problem.EndpointAuthorityUnknown,
+			"POST /api/v1/client/config got no answer: tls: failed to verify certificate: x509: certificate signed by "+
+				"unknown authority", v1alpha1.ReasonEndpointNotTinker,
+			"is signed by an unknown authority. POST", "name the ConfigMap in tinker.caBundleConfigMapKeyRef"),
 		Entry("a known model that the endpoint does not offer", problem.ModelUnknown,
 			"The endpoint does not know the model Qwen/Qwen3-8B: serve it there, or choose another model.name",
 			v1alpha1.ReasonModelUnknown, "does not know the model Qwen/Qwen3-8B", "continues by itself"),

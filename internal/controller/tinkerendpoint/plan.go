@@ -244,8 +244,8 @@ func problemOf(of *v1alpha1.TinkerEndpoint, seen observed, fixed rules.FixedLabe
 	case report.KeyRefused != "":
 		return problem.Problem{Code: problem.ServerKeyRefused, Evidence: report.KeyRefused}
 	case report.Unreachable != "":
-		return problem.Problem{Code: problem.ServerUnreachable, Evidence: report.Unreachable,
-			Repair: rules.RepairServer(of.Spec, report.Unreachable)}
+		return status.AtServer(of.Spec, problem.Problem{Code: cmp.Or(report.UnreachableCode, problem.ServerUnreachable),
+			Evidence: report.Unreachable})
 	case seen.unreadable != "":
 		return problem.Problem{Code: problem.EndpointPricesInvalid, Evidence: seen.unreadable}
 	}

@@ -22,7 +22,6 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/endpoint"
 	"github.com/tinker-operator/tinker-operator/internal/problem"
 	"github.com/tinker-operator/tinker-operator/internal/status"
-	"github.com/tinker-operator/tinker-operator/internal/tinker"
 )
 
 var now = time.Date(2026, 11, 14, 9, 0, 0, 0, time.UTC)
@@ -255,33 +254,37 @@ func TestBudgetByLabel(t *testing.T) {
 	}
 }
 
-// TestRepairOfAServer names the field by which a person repairs a server that is not the Tinker API.
+// TestRepairOfAServer names the field by which a person repairs a server that is not the Tinker API, or that the broker
+// does not trust.
 func TestRepairOfAServer(t *testing.T) {
-	const request = "connecting: client_config: " + string(tinker.CategoryNotTinker) + " (POST "
 	authority := func(e *v1alpha1.TinkerEndpoint) {
 		e.Spec.CABundleConfigMapKeyRef = &ref.ConfigMapKey{Name: "ca", Key: "ca.crt"}
 	}
 	none := func(*v1alpha1.TinkerEndpoint) {}
-	const unknown = "/api/v1/client/config): tls: failed to verify certificate: x509: certificate signed by unknown " +
-		"authority"
 	for name, tc := range map[string]struct {
-		change        func(*v1alpha1.TinkerEndpoint)
-		words, repair string
+		change func(*v1alpha1.TinkerEndpoint)
+		code   problem.Code
+		repair string
 	}{
-		"a private authority": {none, request + unknown, "Give the authority that signed the certificate by " +
+		"a private authority": {none, problem.EndpointAuthorityUnknown, "name the ConfigMap in " +
 			"spec.caBundleConfigMapKeyRef."},
-		"another authority": {authority, request + unknown, `Correct the authorities in ConfigMap "ca" of ` +
+		"another authority": {authority, problem.EndpointAuthorityUnknown, `Correct the authorities in ConfigMap "ca" of ` +
 			"spec.caBundleConfigMapKeyRef."},
-		"a version in the path": {none, request + "/v1/api/v1/client/config): 404", "Drop /v1 from spec.baseURL, since " +
-			"/api/v1 is appended to it."},
-		"no TLS": {none, request + "/api/v1/client/config): http: server gave HTTP response to HTTPS client", "Begin " +
-			"spec.baseURL with http://"},
-		"no answer": {none, "connecting: client_config: unreachable: connection refused", "Check spec.baseURL, " +
-			"spec.proxyURL"},
+		"a version in the path": {func(e *v1alpha1.TinkerEndpoint) { e.Spec.BaseURL = "https://tinker.example/v1" },
+			problem.EndpointNotTinker, "Drop /v1 from spec.baseURL, since /api/v1 is appended to it."},
+		"no TLS":               {none, problem.EndpointWithoutTLS, "Begin spec.baseURL with http://"},
+		"a client certificate": {none, problem.EndpointRefusesTLS, "by spec.clientCertificateSecretRef."},
+		"no answer":            {none, "", "Check spec.baseURL, spec.proxyURL"},
 	} {
-		p, _ := planned(t, newEndpoint(tc.change), observed{report: &endpoint.Report{Unreachable: tc.words}})
-		if !strings.Contains(p.ready.Message, tc.repair) {
-			t.Errorf("%s: the message is %q, want %q", name, p.ready.Message, tc.repair)
+		p, _ := planned(t, newEndpoint(tc.change), observed{report: &endpoint.Report{Unreachable: "no answer",
+			UnreachableCode: tc.code}})
+		want := tc.code
+		if want == "" {
+			want = problem.ServerUnreachable
+		}
+		if !strings.Contains(p.ready.Message, "no answer") || !strings.Contains(p.ready.Message, tc.repair) ||
+			strings.Contains(p.ready.Message, "tinker.baseURL") || p.ready.Code != want || p.stalled.Code != want {
+			t.Errorf("%s: the message is %q with the code %s, want %q", name, p.ready.Message, p.ready.Code, tc.repair)
 		}
 	}
 }

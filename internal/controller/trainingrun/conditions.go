@@ -309,13 +309,10 @@ func progressOfLearner(v view, reply contract.HeartbeatReply) status.Condition {
 // reportedProblem is the progress of a run whose learner reports a problem.
 func reportedProblem(v view, found problem.Problem) status.Condition {
 	const kind = v1alpha1.ConditionProgressing
-	if found.Code == problem.EndpointNotTinker {
-		found = v.notTinker(status.NewestAttempt(v.run), found.Evidence)
-	}
 	if !found.Row().Endpoint {
 		found.Repair = cmp.Or(found.Repair, endpoint.TrustAuthority(found.Evidence))
 	}
-	found = endpoint.Trimmed(v.atTinkerEndpoint(found))
+	found = endpoint.Trimmed(v.atTinkerEndpoint(v.atEndpoint(status.NewestAttempt(v.run), found)))
 	switch row := problem.Lookup(found.Code); {
 	case !problem.IsKnown(found.Code):
 		return status.Show(kind, metav1.ConditionUnknown, found)

@@ -103,7 +103,7 @@ func (v view) continuationOfRetry() string {
 }
 
 // atTinkerEndpoint adapts a learner's problem to a run that names a TinkerEndpoint: the endpoint is missing or no
-// longer allows the run, or the repair is the platform's.
+// longer allows the run, or the broker refuses the run's token.
 func (v view) atTinkerEndpoint(found problem.Problem) problem.Problem {
 	named := v.run.Spec.Tinker.EndpointRef
 	switch known := v.seen.Endpoint.Problem; {
@@ -112,8 +112,6 @@ func (v view) atTinkerEndpoint(found problem.Problem) problem.Problem {
 		return *known
 	case found.Code == problem.KeyRefused:
 		return keyRefused(v.run)
-	case found.Code == problem.EndpointUnreachable || found.Code == problem.EndpointNotTinker:
-		found.Repair = "Have the platform look at the endpoint: kubectl describe tinkerendpoints " + named.Name + "."
 	}
 	return found
 }

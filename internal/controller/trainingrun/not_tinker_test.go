@@ -4,6 +4,10 @@
 package trainingrun
 
 import (
+	"io"
+	"log"
+	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 	"time"
@@ -15,6 +19,8 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/contract"
 	"github.com/tinker-operator/tinker-operator/internal/controller/observe"
 	"github.com/tinker-operator/tinker-operator/internal/problem"
+	"github.com/tinker-operator/tinker-operator/internal/status"
+	"github.com/tinker-operator/tinker-operator/internal/tinker/client"
 )
 
 func TestEndpointThatIsNotTinkerAPI(t *testing.T) {
@@ -22,43 +28,53 @@ func TestEndpointThatIsNotTinkerAPI(t *testing.T) {
 		run.Spec.Tinker.CABundleConfigMapKeyRef = &ref.ConfigMapKey{Name: "ca", Key: "ca.crt"}
 	}
 	none := func(*v1alpha1.TrainingRun) {}
+	at := func(baseURL string) func(*v1alpha1.TrainingRun) {
+		return func(run *v1alpha1.TrainingRun) { run.Spec.Tinker.BaseURL = baseURL }
+	}
+	const refused = "POST /api/v1/client/config got no answer: tls: failed to verify certificate: x509: "
 	cases := map[string]struct {
+		code     problem.Code
 		evidence string
 		change   func(*v1alpha1.TrainingRun)
 		repair   string
 	}{
-		"a version in the path": {"POST /v1/api/v1/client/config was answered with 404: Not Found", none,
+		"a version in the path": {problem.EndpointNotTinker,
+			"POST /v1/api/v1/client/config was answered with 404: Not Found", at("https://tinker.example/v1"),
 			"drop /v1 from tinker.baseURL, since /api/v1 is appended to it"},
-		"the API in the path": {"POST /api/v1/api/v1/client/config was answered with 404", none,
-			"drop /api/v1 from tinker.baseURL"},
-		"a version behind a prefix": {"POST /gateway/v1/api/v1/client/config was answered with 404", none,
+		"the API in the path": {problem.EndpointNotTinker, "POST /api/v1/api/v1/client/config was answered with 404",
+			at("https://tinker.example/api/v1/"), "drop /api/v1 from tinker.baseURL"},
+		"a version behind a prefix": {problem.EndpointNotTinker,
+			"POST /gateway/v1/api/v1/client/config was answered with 404", at("https://tinker.example/gateway/v1"),
 			"drop /v1 from tinker.baseURL"},
-		"another path": {"POST /tinker/api/v1/client/config was answered with 404", none,
-			"check the path /tinker of tinker.baseURL, to which /api/v1 is appended"},
-		"a page": {"POST /api/v1/client/config was answered with 200: <!doctype html>", none,
+		"another path": {problem.EndpointNotTinker, "POST /tinker/api/v1/client/config was answered with 404",
+			at("https://tinker.example/tinker"), "check the path /tinker of tinker.baseURL, to which /api/v1 is appended"},
+		"a page": {problem.EndpointNotTinker, "POST /api/v1/client/config was answered with 200: <!doctype html>", none,
 			"correct tinker.baseURL, to which /api/v1 is appended"},
-		"a private authority": {"POST /api/v1/client/config got no answer: tls: failed to verify certificate: x509: " +
-			"certificate signed by unknown authority", none,
-			"give the authority that signed the certificate by tinker.caBundleConfigMapKeyRef"},
-		"another authority": {"POST /api/v1/client/config got no answer: tls: failed to verify certificate: x509: " +
-			"certificate signed by unknown authority", authority,
-			`correct the authorities in ConfigMap "ca" of tinker.caBundleConfigMapKeyRef`},
-		"another host": {"POST /api/v1/client/config got no answer: tls: failed to verify certificate: x509: " +
-			"certificate is valid for a, not b", none, "name the host of the certificate in tinker.baseURL"},
-		"an expired certificate": {"POST /api/v1/client/config got no answer: tls: failed to verify certificate: x509: " +
-			"certificate has expired or is not yet valid: now", none, "renew the certificate of the endpoint"},
-		"a client certificate": {"POST /api/v1/client/config got no answer: remote error: tls: certificate required", none,
-			"give a client certificate by tinker.clientCertificateSecretRef"},
-		"no TLS": {"POST /api/v1/client/config got no answer: http: server gave HTTP response to HTTPS client", none,
+		"TLS": {problem.EndpointNotTinker, "POST /api/v1/client/config was answered with 400: <html>The plain HTTP " +
+			"request was sent to HTTPS port", at("http://tinker.example"),
+			"correct tinker.baseURL, to which /api/v1 is appended. If the server speaks TLS, begin the address with https://."},
+		"no TLS": {problem.EndpointWithoutTLS,
+			"POST /api/v1/client/config got no answer: http: server gave HTTP response to HTTPS client", none,
 			"begin tinker.baseURL with http://"},
-		"TLS": {"POST /api/v1/client/config was answered with 400: <html>The plain HTTP request was sent to HTTPS port", none,
-			"begin tinker.baseURL with https://"},
+		"a private authority": {problem.EndpointAuthorityUnknown, refused + "certificate signed by unknown authority", none,
+			"name the ConfigMap in tinker.caBundleConfigMapKeyRef"},
+		"another authority": {problem.EndpointAuthorityUnknown, refused + "certificate signed by unknown authority",
+			authority, `correct the authorities in ConfigMap "ca" of tinker.caBundleConfigMapKeyRef`},
+		"another host": {problem.EndpointHostMismatch, refused + "certificate is valid for a, not b", none,
+			"name a host of the certificate in tinker.baseURL"},
+		"an expired certificate": {problem.EndpointCertificateExpired,
+			refused + "certificate has expired or is not yet valid: now", none, "renew the certificate of the server"},
+		"a certificate that is not valid": {problem.EndpointCertificateInvalid,
+			refused + "certificate specifies an incompatible key usage", none, "give the server a valid certificate"},
+		"a client certificate": {problem.EndpointRefusesTLS,
+			"POST /api/v1/client/config got no answer: remote error: tls: certificate required", none,
+			"give a client certificate that the server accepts by tinker.clientCertificateSecretRef"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			run := newRun(attempts(inProgress(1)), tc.change)
 			opening := contract.HeartbeatReply{Attempt: 1,
-				Problems: []problem.Problem{{Code: "EndpointNotTinker", Evidence: tc.evidence}},
+				Problems: []problem.Problem{{Code: tc.code, Evidence: tc.evidence}},
 				Progress: contract.Progress{Phase: contract.PhaseOpening}}
 			seen := observing(1, observe.Learner{Job: newJob("one"), Pod: newPod()}, replying(opening))
 			next := computeStatus(run, seen, makePlan(run, seen, now), now)
@@ -98,9 +114,10 @@ func TestRequestFromBeforeAChangeOfTheEndpoint(t *testing.T) {
 	run.Spec.Tinker.CABundleConfigMapKeyRef = &ref.ConfigMapKey{Name: "ca", Key: "ca.crt"}
 	progress := contract.Progress{Phase: contract.PhaseOpening}
 	running := observing(1, observe.Learner{Job: job, Pod: newPod()}, replying(contract.HeartbeatReply{Attempt: 1,
-		Problems: []problem.Problem{{Code: "EndpointNotTinker", Evidence: evidence}}, Progress: progress}))
+		Problems: []problem.Problem{{Code: problem.EndpointAuthorityUnknown, Evidence: evidence}}, Progress: progress}))
 	ended := observing(1, observe.Learner{Job: job, Pod: newPod(exited(75, "Error", verdictText(t, contract.Verdict{
-		Cause: contract.CauseUpstream, Reason: "EndpointNotTinker", Message: evidence, Attempt: 1, Progress: progress})))})
+		Cause: contract.CauseUpstream, Reason: problem.EndpointAuthorityUnknown, Message: evidence, Attempt: 1,
+		Progress: progress})))})
 	for name, seen := range map[string]observe.State{"while the learner runs": running, "after its end": ended} {
 		next := computeStatus(run, seen, makePlan(run, seen, now), now)
 		message := meta.FindStatusCondition(next.Conditions, v1alpha1.ConditionReady).Message
@@ -108,6 +125,25 @@ func TestRequestFromBeforeAChangeOfTheEndpoint(t *testing.T) {
 			"change."
 		if !strings.Contains(message, evidence) || !strings.Contains(message, words) || strings.Contains(message, "Correct") {
 			t.Errorf("%s: Ready says %q, want %q", name, message, words)
+		}
+	}
+}
+
+// TestRepairOfATinkerEndpoint tells the author of a run to have the platform repair the server of a TinkerEndpoint: the
+// fields of tinker do not apply to the run.
+func TestRepairOfATinkerEndpoint(t *testing.T) {
+	for _, code := range []problem.Code{problem.EndpointUnreachable, problem.EndpointNotTinker,
+		problem.EndpointAuthorityUnknown, problem.EndpointHostMismatch} {
+		run := newRun(attempts(inProgress(1)), func(run *v1alpha1.TrainingRun) {
+			run.Spec.Tinker = v1alpha1.Tinker{EndpointRef: &ref.Endpoint{Name: "shared"}}
+		})
+		seen := observing(1, observe.Learner{Job: learnerOf(run, 1), Pod: newPod()}, replying(contract.HeartbeatReply{
+			Attempt: 1, Problems: []problem.Problem{{Code: code, Evidence: "x509"}}}))
+		next := computeStatus(run, seen, makePlan(run, seen, now), now)
+		message := meta.FindStatusCondition(next.Conditions, v1alpha1.ConditionProgressing).Message
+		if !strings.Contains(message, "x509. Have the platform look at the endpoint: kubectl describe tinkerendpoints "+
+			"shared. The run") {
+			t.Errorf("%s: Progressing says %q", code, message)
 		}
 	}
 }
@@ -125,6 +161,36 @@ func TestAuthorityOfAServerOfTheData(t *testing.T) {
 	}
 }
 
+// TestWalkFromAPrivateAuthority walks the failure of a client at a server with a private authority to the conditions
+// and the advice of kubectl tinker why, while the learner runs and after its end.
+func TestWalkFromAPrivateAuthority(t *testing.T) {
+	server := httptest.NewUnstartedServer(http.NotFoundHandler())
+	server.Config.ErrorLog = log.New(io.Discard, "", 0)
+	server.StartTLS()
+	defer server.Close()
+	c, err := client.New(client.Config{BaseURL: server.URL, APIKey: "tml-key"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	failed := c.Connect(t.Context())
+	found := problem.Problem{Code: client.FailsOf(failed), Evidence: client.EvidenceOf(failed)}
+	run := newRun(attempts(inProgress(1)))
+	running := observing(1, observe.Learner{Job: newJob("one"), Pod: newPod()}, replying(contract.HeartbeatReply{
+		Attempt: 1, Problems: []problem.Problem{found}, Progress: contract.Progress{Phase: contract.PhaseOpening}}))
+	ended := observing(1, observe.Learner{Job: newJob("one"), Pod: newPod(exited(75, "Error", verdictText(t,
+		contract.Verdict{Cause: contract.CauseUpstream, Reason: found.Code, Message: found.Evidence, Attempt: 1})))})
+	for name, seen := range map[string]observe.State{"while the learner runs": running, "after its end": ended} {
+		next := computeStatus(run, seen, planned(run, seen), now)
+		c := status.Find(next.Conditions, next.Codes, v1alpha1.ConditionReady)
+		const words = "name the ConfigMap in tinker.caBundleConfigMapKeyRef."
+		if c.Code != problem.EndpointAuthorityUnknown || !strings.Contains(c.Message, "x509: certificate signed by "+
+			"unknown authority") || !strings.Contains(c.Message, words) || !strings.Contains(status.Advice(run, c.Code), words) {
+			t.Errorf("%s: Ready has the code %s and says %q, and the advice is %q", name, c.Code, c.Message,
+				status.Advice(run, c.Code))
+		}
+	}
+}
+
 // containsFold reports whether a text has words, whose first letter may begin a sentence.
 func containsFold(text, words string) bool {
 	return strings.Contains(strings.ToLower(text), strings.ToLower(words))
@@ -134,7 +200,7 @@ func containsFold(text, words string) bool {
 // count against the restart budget, and the run is stalled after the grace period.
 func TestEndpointThatIsNotTinkerAPIIsTriedAgain(t *testing.T) {
 	const evidence = "POST /v1/api/v1/client/config was answered with 404"
-	run := newRun()
+	run := newRun(func(run *v1alpha1.TrainingRun) { run.Spec.Tinker.BaseURL = "https://tinker.example/v1" })
 	at := now
 	for attempt := int32(1); attempt <= 4; attempt++ {
 		seen := observing(0, observe.Learner{})

@@ -4,9 +4,6 @@
 package trainingrun
 
 import (
-	"fmt"
-	"slices"
-	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -79,25 +76,17 @@ func endpointProblem(v view) *status.Condition {
 		return nil
 	}
 	found := problem.Problem{Code: problem.Code(a.Reason), Evidence: a.Message}
-	switch found.Code {
-	case problem.KeyRefused:
+	if found.Code == problem.KeyRefused {
 		found = keyRefused(v.run)
-	case problem.EndpointNotTinker:
-		found = v.notTinker(a.Number, a.Message)
 	}
+	found = v.atEndpoint(a.Number, found)
 	return new(not(v1alpha1.ConditionProgressing, endpoint.Trimmed(found)))
 }
 
-// notTinker returns the problem of a server that is not the Tinker API, by the failed request of an attempt. Where the
-// spec names another server, authority or proxy since, the request says nothing about them.
-func (v view) notTinker(number int32, request string) problem.Problem {
-	changed := slices.DeleteFunc(desired.PendingChanges(v.run, v.seen.Learners[number].Job),
-		func(field string) bool { return !strings.HasPrefix(field, "tinker.") })
-	if len(changed) == 0 {
-		return endpoint.NotTinker(v.run.Spec.Tinker, status.SettingsFixed(v.run), request)
-	}
-	return problem.Problem{Code: problem.EndpointNotTinker, Evidence: request, Repair: fmt.Sprintf("The learner began "+
-		"before the change of %s. The next attempt uses the change.", strings.Join(changed, ", "))}
+// atEndpoint returns a problem with the repair for the endpoint of the run, by the fields that were changed since an
+// attempt began.
+func (v view) atEndpoint(number int32, found problem.Problem) problem.Problem {
+	return status.AtEndpoint(v.run, desired.PendingChanges(v.run, v.seen.Learners[number].Job), found)
 }
 
 // told returns the problem of an attempt whose message has the sentences of the table.

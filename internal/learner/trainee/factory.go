@@ -230,10 +230,10 @@ func (f *Factory) askFor(ctx context.Context, state checkpoints.Entry) error {
 // Exists reports whether a state exists. It returns true if the endpoint does not support the question.
 func (f *Factory) Exists(ctx context.Context, state checkpoints.Entry) (bool, error) {
 	err := f.askFor(ctx, state)
-	switch failure.CodeOf(err) {
-	case problem.NoUsableCheckpoint:
+	switch code := failure.CodeOf(err); {
+	case code == problem.NoUsableCheckpoint:
 		return false, nil
-	case failure.Outage, problem.KeyRefused, problem.EndpointNotTinker:
+	case code == failure.Outage, code == problem.KeyRefused, client.CategoryFrom(err) == tinker.CategoryNotTinker:
 		return false, err
 	}
 	return true, ctx.Err()

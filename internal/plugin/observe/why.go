@@ -233,7 +233,7 @@ func explain(run *v1alpha1.TrainingRun, pods []corev1.Pod, events []eventsv1.Eve
 	found := explanation{
 		Run: run.Name, State: cmp.Or(run.Status.State, unobserved), Progress: status.Steps(&run.Status), Reason: c.Reason,
 		Code: string(code), Message: output.Safe(c.Message),
-		Repair: strings.ReplaceAll(problem.AdviceOf(code), "$(run)", run.Name), Evidence: []evidence{},
+		Repair: output.Safe(status.Advice(run, code)), Evidence: []evidence{},
 		Learning: learningOf(run), StepTime: stepTime(run),
 	}
 	add := func(from, format string, args ...any) {

@@ -4,6 +4,7 @@
 package observe
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -12,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
+	"github.com/tinker-operator/tinker-operator/api/v1alpha1/ref"
 	"github.com/tinker-operator/tinker-operator/internal/problem"
 	"github.com/tinker-operator/tinker-operator/internal/status"
 )
@@ -42,6 +44,39 @@ func TestCauseBeforeMissingWorkers(t *testing.T) {
 				t.Errorf("the code is %s, want %s", got, tc.want)
 			}
 		})
+	}
+}
+
+// TestRepairOfAPrivateAuthority checks that why names the field for the authority, and no general repair.
+func TestRepairOfAPrivateAuthority(t *testing.T) {
+	with := func(code problem.Code, change func(*v1alpha1.TrainingRun)) string {
+		return explain(newRun("arithmetic", func(run *v1alpha1.TrainingRun) {
+			set(run, v1alpha1.ConditionProgressing, metav1.ConditionFalse, v1alpha1.ReasonEndpointNotTinker, "No.")
+			run.Status.Codes = []v1alpha1.ConditionCode{{Condition: v1alpha1.ConditionProgressing, Code: string(code)}}
+			change(run)
+		}), nil, nil, start).Repair
+	}
+	direct := func(*v1alpha1.TrainingRun) {}
+	for name, tc := range map[string]struct {
+		got  string
+		want []string
+	}{
+		"an endpoint of the run": {with("EndpointAuthorityUnknown", direct), []string{"tinker.caBundleConfigMapKeyRef"}},
+		"an endpoint whose authority was given": {with("EndpointAuthorityUnknown", func(run *v1alpha1.TrainingRun) {
+			run.Spec.Tinker.CABundleConfigMapKeyRef = &ref.ConfigMapKey{Name: "authorities", Key: "ca.crt"}
+		}), []string{`ConfigMap "authorities"`, "tinker.caBundleConfigMapKeyRef"}},
+		"a TinkerEndpoint": {with("EndpointAuthorityUnknown", func(run *v1alpha1.TrainingRun) {
+			run.Spec.Tinker.EndpointRef = &ref.Endpoint{Name: "shared"}
+		}), []string{"kubectl describe tinkerendpoints shared"}},
+	} {
+		for _, words := range tc.want {
+			if !strings.Contains(tc.got, words) {
+				t.Errorf("%s: the repair is %q, want %q", name, tc.got, words)
+			}
+		}
+		if strings.Contains(tc.got, "$(") || strings.Contains(tc.got, "baseURL") || strings.Contains(tc.got, "Repair the") {
+			t.Errorf("%s: the repair is %q, want no general one", name, tc.got)
+		}
 	}
 }
 

@@ -18,7 +18,8 @@ const head = `<!-- Generated from internal/problem by make manifests. Do not edi
 ` + "`kubectl tinker why RUN`" + ` shows the problem of a run with evidence and repair. This page has all problems: the reason of the
 condition, the code, the meaning, the repair. Unless the text says otherwise, a waiting run loses nothing, continues by
 itself once the problem is repaired, and the wait does not count against failurePolicy.maxRestarts. A run that needs a
-person becomes [Stalled](trainingrun.md#waits) after stalledAfterSeconds.
+person becomes [Stalled](trainingrun.md#waits) after stalledAfterSeconds. A field of tinker in a run is a field of spec
+in a TinkerEndpoint: tinker.baseURL is spec.baseURL.
 `
 
 func main() {

@@ -27,6 +27,14 @@ var brokerCategories = map[problem.Code]tinker.Category{
 	problem.ModelRefused:          tinker.CategoryUser,
 	problem.CheckRefused:          tinker.CategoryUser,
 	problem.RequestTooLarge:       tinker.CategoryTooLarge,
+
+	problem.EndpointNotTinker:          tinker.CategoryUnreachable,
+	problem.EndpointAuthorityUnknown:   tinker.CategoryUnreachable,
+	problem.EndpointCertificateExpired: tinker.CategoryUnreachable,
+	problem.EndpointHostMismatch:       tinker.CategoryUnreachable,
+	problem.EndpointCertificateInvalid: tinker.CategoryUnreachable,
+	problem.EndpointWithoutTLS:         tinker.CategoryUnreachable,
+	problem.EndpointRefusesTLS:         tinker.CategoryUnreachable,
 }
 
 // classify completes the error of an answer that a broker made itself, which says whether the server may have executed
@@ -43,10 +51,11 @@ func (e *Error) classify(r response) {
 	e.MayHaveRun = r.header.Get(tinker.HeaderBrokerForwarded) != "false"
 }
 
-// FailsOf returns the code of a call that failed with err: the code of the error's category, unless a broker gave a
-// more specific one.
+// FailsOf returns the code of a call that failed with err: the code of the error's category, unless a broker or the TLS
+// connection gave a more specific one.
 func FailsOf(err error) problem.Code {
-	if e, ok := errors.AsType[*Error](err); ok && (e.Code == problem.ModelRefused || e.Code == problem.CheckRefused) {
+	if e, ok := errors.AsType[*Error](err); ok && e.Code != "" && (e.Category == tinker.CategoryNotTinker ||
+		e.Code == problem.ModelRefused || e.Code == problem.CheckRefused) {
 		return e.Code
 	}
 	return CodesOf(CategoryFrom(err)).Fails

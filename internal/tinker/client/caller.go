@@ -23,6 +23,7 @@ import (
 
 	"github.com/tinker-operator/tinker-operator/internal/httpstatus"
 	"github.com/tinker-operator/tinker-operator/internal/tinker"
+	"github.com/tinker-operator/tinker-operator/internal/tinker/transport"
 	"github.com/tinker-operator/tinker-operator/internal/wait"
 )
 
@@ -314,5 +315,5 @@ func unreachable(ctx context.Context, op string, err error) *Error {
 	if wrapped, ok := errors.AsType[*url.Error](err); ok {
 		err = wrapped.Err
 	}
-	return &Error{Category: tinker.CategoryUnreachable, Op: op, MayHaveRun: true, Err: err}
+	return &Error{Category: tinker.CategoryUnreachable, Code: transport.CodeOf(err), Op: op, MayHaveRun: true, Err: err}
 }

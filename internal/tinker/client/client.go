@@ -50,7 +50,8 @@ type Event struct {
 	// Category is CategoryThrottled, CategoryPayment, CategoryServer, CategoryUnreachable, CategoryTimeout,
 	// CategoryConflict, CategoryTooLarge or CategoryPaused.
 	Category tinker.Category
-	// Code is the code of an answer that a broker before the server made itself, or empty.
+	// Code is the code of an answer that a broker before the server made itself, or of a connection for which client and
+	// server do not agree on TLS; otherwise it is empty.
 	Code problem.Code
 	// Method and Path are the method and the path of the failed request. Status is the HTTP status, or 0 without a
 	// response.

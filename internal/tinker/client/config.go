@@ -19,6 +19,9 @@ const (
 	configPause = time.Minute
 )
 
+// opConfig is the first request of a client.
+const opConfig = "client_config"
+
 // serverConfig is a configuration with the time from which it is stale.
 type serverConfig struct {
 	tinker.ServerConfig
@@ -35,7 +38,7 @@ func (c *caller) connect(ctx context.Context) (tinker.ServerConfig, error) {
 		return c.upToDate(ctx, config), nil
 	}
 	if err := acquire(ctx, c.connecting); err != nil {
-		return tinker.ServerConfig{}, canceled("client_config", err)
+		return tinker.ServerConfig{}, canceled(opConfig, err)
 	}
 	defer c.connecting.Release(1)
 	if config := c.config.Load(); config != nil {
@@ -108,7 +111,7 @@ func (c *caller) exchangeOnceWithKey(ctx context.Context, req request) (response
 // fetchConfig fetches the configuration by send, which authenticates with the key itself: the response says whether the
 // server requires a JWT.
 func (c *caller) fetchConfig(ctx context.Context, send sender) (tinker.ServerConfig, error) {
-	req, err := postJSON("client_config", "client/config", tinker.ConfigRequest{SDKVersion: tinker.SDKVersion})
+	req, err := postJSON(opConfig, "client/config", tinker.ConfigRequest{SDKVersion: tinker.SDKVersion})
 	if err != nil {
 		return tinker.ServerConfig{}, err
 	}

@@ -28,7 +28,8 @@ var ErrUnsupported = errors.New("endpoint is not supported by the server")
 // Error is in the chain of the error of every failed call.
 type Error struct {
 	Category tinker.Category
-	// Code is the code of an answer that a broker before the server made itself, or empty.
+	// Code is the code of an answer that a broker before the server made itself, or of a connection for which client and
+	// server do not agree on TLS; otherwise it is empty.
 	Code problem.Code
 	// Op is the operation, such as forward_backward.
 	Op string
@@ -145,6 +146,9 @@ func statusError(op string, r response) *Error {
 	}
 	if r.status == http.StatusBadRequest && len(r.body) == 0 {
 		e.Category = tinker.CategoryUnreachable
+	}
+	if op == opConfig && e.Category == tinker.CategoryUser && !json.Valid(r.body) {
+		e.Category = tinker.CategoryNotTinker // The API refuses its first request in JSON.
 	}
 	switch e.Category {
 	case tinker.CategoryServer, tinker.CategoryTimeout, tinker.CategoryUnreachable, tinker.CategoryProtocol:

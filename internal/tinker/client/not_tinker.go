@@ -5,10 +5,8 @@ package client
 
 import (
 	"errors"
-	"strings"
 
 	"github.com/tinker-operator/tinker-operator/internal/tinker"
-	"github.com/tinker-operator/tinker-operator/internal/tinker/transport"
 )
 
 // asNotTinker sets CategoryNotTinker if the first request, which every server of the API answers, failed in a way that
@@ -18,15 +16,11 @@ func asNotTinker(err error) error {
 	if !ok {
 		return err
 	}
-	switch page := strings.HasPrefix(e.Message, "<"); e.Category {
+	switch e.Category {
 	case tinker.CategoryNotFound, tinker.CategoryUnsupported, tinker.CategoryProtocol:
 		e.Category = tinker.CategoryNotTinker
-	case tinker.CategoryUser:
-		if page {
-			e.Category = tinker.CategoryNotTinker
-		}
 	case tinker.CategoryUnreachable:
-		if transport.IsTLSFailure(e.Err) {
+		if e.Err != nil && e.Code != "" { // Client and server do not agree on TLS.
 			e.Category = tinker.CategoryNotTinker
 		}
 	}

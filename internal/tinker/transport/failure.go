@@ -5,20 +5,40 @@ package transport
 
 import (
 	"crypto/tls"
+	"crypto/x509"
 	"errors"
 	"net"
 	"net/http"
+
+	"github.com/tinker-operator/tinker-operator/internal/problem"
 )
 
-// IsTLSFailure reports whether a request failed because client and server do not agree on TLS: one of them does not
-// accept the other's certificate, or the server does not speak TLS.
-func IsTLSFailure(err error) bool {
-	if _, ok := errors.AsType[*tls.CertificateVerificationError](err); ok || errors.Is(err, http.ErrSchemeMismatch) {
-		return true
+// CodeOf returns the code of a request to the endpoint's server that failed because client and server do not agree on
+// TLS: one of them does not accept the other's certificate, or the server does not speak TLS. The code of any other
+// failure is empty.
+func CodeOf(err error) problem.Code {
+	if refused, ok := errors.AsType[*tls.CertificateVerificationError](err); ok {
+		return codeOfCertificate(refused)
 	}
-	if _, ok := errors.AsType[tls.RecordHeaderError](err); ok {
-		return true
+	if _, ok := errors.AsType[tls.RecordHeaderError](err); ok || errors.Is(err, http.ErrSchemeMismatch) {
+		return problem.EndpointWithoutTLS
 	}
-	failed, ok := errors.AsType[*net.OpError](err)
-	return ok && failed.Op == "remote error" // It is a TLS alert.
+	if failed, ok := errors.AsType[*net.OpError](err); ok && failed.Op == "remote error" { // It is a TLS alert.
+		return problem.EndpointRefusesTLS
+	}
+	return ""
+}
+
+// codeOfCertificate returns the code of a certificate of the endpoint's server that the client does not accept.
+func codeOfCertificate(refused *tls.CertificateVerificationError) problem.Code {
+	if _, ok := errors.AsType[x509.UnknownAuthorityError](refused); ok {
+		return problem.EndpointAuthorityUnknown
+	}
+	if _, ok := errors.AsType[x509.HostnameError](refused); ok {
+		return problem.EndpointHostMismatch
+	}
+	if invalid, ok := errors.AsType[x509.CertificateInvalidError](refused); ok && invalid.Reason == x509.Expired {
+		return problem.EndpointCertificateExpired
+	}
+	return problem.EndpointCertificateInvalid
 }

@@ -23,7 +23,6 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/plugin/observe"
 	"github.com/tinker-operator/tinker-operator/internal/plugin/output"
 	"github.com/tinker-operator/tinker-operator/internal/prices"
-	"github.com/tinker-operator/tinker-operator/internal/problem"
 	"github.com/tinker-operator/tinker-operator/internal/status"
 )
 
@@ -134,9 +133,9 @@ func applies(action change.Action, run *v1alpha1.TrainingRun) bool {
 func (s *Site) conditionsOf(run *v1alpha1.TrainingRun) []condition {
 	var all []condition
 	for _, c := range run.Status.Conditions {
-		repair := problem.AdviceOf(status.CodeOf(run.Status.Codes, c.Type))
+		repair := status.Advice(run, status.CodeOf(run.Status.Codes, c.Type))
 		all = append(all, condition{Type: c.Type, Status: string(c.Status), Message: c.Message, Reason: c.Reason,
-			Repair: strings.ReplaceAll(repair, "$(run)", run.Name), Since: s.since(c.LastTransitionTime.Time),
+			Repair: repair, Since: s.since(c.LastTransitionTime.Time),
 			Wrong: observe.IsWrong(c)})
 	}
 	slices.SortStableFunc(all, func(a, b condition) int { return boolean(b.Wrong) - boolean(a.Wrong) })
