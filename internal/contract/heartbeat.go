@@ -74,6 +74,8 @@ type UnavailableEnvironment struct {
 	Name string `json:"name"`
 	// Problem describes a worker's observation in one line.
 	Problem string `json:"problem"`
+	// Code is a code that is finer than EnvironmentUnavailable and ServersUnavailable, or empty.
+	Code problem.Code `json:"code,omitempty"`
 	// Skipped says that the run trains on its other environments until then.
 	Skipped bool `json:"skipped,omitempty"`
 }

@@ -63,7 +63,7 @@ func TestResumeReportsWhatTheManagerMissed(t *testing.T) {
 	}
 	r := recorder{attempt: 2, status: report.NewStatus("uid", 2, time.Now), now: time.Now}
 	r.journal = artifacts.NewJournal(artifacts.Config{
-		Dir: dir, RunUID: "uid", Attempt: 2, Identity: "me", Logger: slog.New(slog.DiscardHandler), Blocked: func(string) {},
+		Dir: dir, RunUID: "uid", Attempt: 2, Identity: "me", Logger: slog.New(slog.DiscardHandler), Blocked: func(error) {},
 		Parent: func(rl.Version) (rl.Lineage, bool) { return rl.Lineage{}, false },
 	})
 	if err := r.journal.Claim(t.Context()); err != nil {

@@ -73,7 +73,7 @@ func (l *learner) prepare(ctx context.Context) error {
 		RunUID: l.file.Run.UID, Attempt: l.file.Attempt, Identity: l.config.Identity,
 		Logger: l.config.Logger, Pause: l.config.Timing.StorePause, Slow: l.config.Timing.StoreSlow, GiveUp: l.giveUp,
 		Committed: l.recorder.step,
-		Blocked:   func(why string) { l.status.Block(problem.ArtifactsBlocked, why) },
+		Blocked:   func(err error) { l.status.BlockBy(problem.ArtifactsBlocked, err) },
 		Parent:    parents(l.book, rl.Genesis(l.file.SpecDigest)),
 	})
 	l.prepareRecords()
@@ -132,7 +132,7 @@ func (l *learner) prepareRecords() {
 func newPreflight(l *learner) *preflight.Checker {
 	config := preflight.Config{
 		File: l.file, API: l.client, FeatureChecker: l.features, Hub: l.config.Hub,
-		Blocked:         func(why string) { l.status.Block(problem.TokenizerBlocked, why) },
+		Blocked:         func(err error) { l.status.BlockBy(problem.TokenizerBlocked, err) },
 		TemplateBlocked: func(why string) { l.status.Block(problem.TemplateUnusable, why) },
 		ReadTemplate: func(ctx context.Context, model contract.Model) (contract.Template, error) {
 			made, err := load.ForModel(ctx, l.config.Hub, model)

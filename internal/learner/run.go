@@ -4,6 +4,7 @@
 package learner
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -158,7 +159,8 @@ func (l *learner) workersProblems() []problem.Problem {
 	found := l.table.Problems()
 	for _, e := range l.table.Unavailable() {
 		if !e.Skipped {
-			found = append(found, problem.Problem{Code: problem.EnvironmentUnavailable, Evidence: strconv.Quote(e.Name)})
+			found = append(found, problem.Problem{Code: cmp.Or(e.Code, problem.EnvironmentUnavailable),
+				Evidence: strconv.Quote(e.Name)})
 		}
 	}
 	return found

@@ -37,7 +37,7 @@ func (b *beginning) readRows(ctx context.Context) error {
 	reader, err := examples.Open(ctx, examples.Config{
 		File: b.learner.file, Data: b.learner.config.Data, Hub: b.learner.config.Hub, Logger: b.learner.config.Logger,
 		Pause:   b.learner.config.Timing.wait,
-		Blocked: func(why string) { b.learner.status.Block(problem.RowsBlocked, why) },
+		Blocked: func(err error) { b.learner.status.BlockBy(problem.RowsBlocked, err) },
 	}, b.learner.status.Progress().TokenizerSHA256, context)
 	if err != nil {
 		return err

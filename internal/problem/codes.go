@@ -59,6 +59,16 @@ const (
 	EnvironmentUnavailable Code = "EnvironmentUnavailable"
 )
 
+// The problems of servers other than the endpoint, whose certificate is signed by an authority that the pods do not
+// trust. Learners, workers and probes report them.
+const (
+	DataAuthorityUnknown        Code = "DataAuthorityUnknown"
+	JudgeAuthorityUnknown       Code = "JudgeAuthorityUnknown"
+	ArtifactsAuthorityUnknown   Code = "ArtifactsAuthorityUnknown"
+	EnvironmentAuthorityUnknown Code = "EnvironmentAuthorityUnknown"
+	ServersAuthorityUnknown     Code = "ServersAuthorityUnknown"
+)
+
 // The problems of a RewardEnvironment, which its probe finds.
 const (
 	Invalid          Code = "Invalid"

@@ -115,6 +115,14 @@ var endpointTable = []entry{
 		Repair: "Make the checkpoint readable, or name another one before a first step is committed."}},
 }
 
+// trustAuthority is the repair of a server's certificate whose authority the pods do not trust, up to the pods.
+const trustAuthority = "Mount the certificate of the authority (volumes, volumeMounts), and name its file in the " +
+	"variable SSL_CERT_FILE (env). The file replaces the authorities of the image, so add the public authorities that " +
+	"the pods need. Set these fields in "
+
+// podsOfEnvironments ends trustAuthority for the pods of environments and runs.
+const podsOfEnvironments = "pod of the RewardEnvironment and in podOverrides of its runs, or in the chart's value pods."
+
 // storeTable has the problems of data, stores and services that a run reads and writes besides the endpoint.
 var storeTable = []entry{
 	{ArtifactsBlocked, Row{
@@ -122,6 +130,10 @@ var storeTable = []entry{
 		Fact:   "The learner cannot write its files (%s).",
 		Means:  "The learner cannot write its files. The run makes at most one further step meanwhile.",
 		Repair: "Repair the store of spec.artifacts."}},
+	{ArtifactsAuthorityUnknown, Row{
+		Conditions: "Progressing, Recording", Reason: string(ArtifactsBlocked), NeedsAction: true, Retry: Always,
+		Fact:   "The learner does not trust the authority of the certificate of the store of its files (%s).",
+		Repair: trustAuthority + "podOverrides[target=Learner] of the run, or in the chart's value pods."}},
 	{TokenizerBlocked, Row{
 		Conditions: progressing, Reason: inputBlocked, NeedsAction: true, Retry: Always,
 		Fact:   "The tokenizer cannot be loaded (%s).",
@@ -132,6 +144,10 @@ var storeTable = []entry{
 		Fact:   "A worker cannot read its data (%s).",
 		Means:  "No worker can read the data: the data have changed or are missing, or their server refuses the worker.",
 		Repair: "Repair the data."}},
+	{DataAuthorityUnknown, Row{
+		Conditions: progressing, Reason: inputBlocked, NeedsAction: true, Retry: Always,
+		Fact:   "The pods do not trust the authority of the certificate of a server of data or of the tokenizer (%s).",
+		Repair: trustAuthority + podsOfEnvironments}},
 	{RowsBlocked, Row{
 		Conditions: progressing, Reason: inputBlocked, NeedsAction: true, Retry: Always,
 		Fact:   "The learner cannot train on the rows of supervised.dataset (%s).",
@@ -143,6 +159,10 @@ var storeTable = []entry{
 		Means: "A judge is down, or refuses its key or model. No reply is scored meanwhile.",
 		Repair: "Repair the judge. A change of its address or model in the RewardEnvironment concerns later runs " +
 			"only."}},
+	{JudgeAuthorityUnknown, Row{
+		Conditions: progressing, Reason: inputBlocked, NeedsAction: true, Retry: Always,
+		Fact:   "The pods do not trust the authority of the certificate of a judge (%s).",
+		Repair: trustAuthority + podsOfEnvironments}},
 }
 
 // trackingTable has the problems of the services that show a run's curves. The run continues to train.

@@ -69,6 +69,10 @@ var specTable = []entry{
 		Fact: "The server of an environment takes no sessions (%s).",
 		Repair: "Repair the server. For ors.server, read the log of the container environment-NAME in the " +
 			"workers' pods."}},
+	{ServersAuthorityUnknown, Row{
+		Conditions: accepted + ", " + progressing, Reason: environmentNotUsable, NeedsAction: true, Retry: Always,
+		Fact:   "The workers do not trust the authority of the certificate of an environment's server (%s).",
+		Repair: trustAuthority + "podOverrides of the run, or in the chart's value pods."}},
 	{EnvironmentUnavailable, Row{
 		Conditions: progressing, Reason: environmentNotUsable, NeedsAction: true, Retry: Always,
 		Fact:   "The server of an environment takes no sessions at any worker (%s).",
@@ -235,6 +239,10 @@ var probeTable = []entry{
 		Conditions: probe, Reason: unavailable,
 		Fact:   "The environment failed (%s).",
 		Repair: "Repair the server or the program that the message names."}},
+	{EnvironmentAuthorityUnknown, Row{
+		Conditions: probe, Reason: unavailable,
+		Fact:   "The environment does not trust the authority of the certificate of a server (%s).",
+		Repair: trustAuthority + podsOfEnvironments}},
 	{JudgeFault, Row{
 		Conditions: probe, Reason: unavailable,
 		Fact:   "A judge of the environment failed (%s).",

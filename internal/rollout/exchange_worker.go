@@ -77,9 +77,9 @@ func (a *exchangeWorker) Renewal() exchange.Renewal {
 	w := a.worker
 	throttled, queue := w.config.Pressure.take()
 	state := &exchange.WorkerState{
-		Throttled: int32(throttled), QueueState: queue, Unavailable: w.health.Problems(),
-		CallProblem: w.built.calls.Problem(),
+		Throttled: int32(throttled), QueueState: queue, CallProblem: w.built.calls.Problem(),
 	}
+	state.Unavailable, state.UnavailableCodes = w.health.Problems()
 	if p := w.config.Pressure.problem(); p.Code != "" {
 		state.EndpointProblem = &exchange.EndpointProblem{
 			Code: string(p.Code), Op: p.Op, Status: int32(p.Status), Evidence: p.Evidence,
@@ -87,7 +87,7 @@ func (a *exchangeWorker) Renewal() exchange.Renewal {
 	}
 	w.config.Data.report(state)
 	for _, found := range []problem.Problem{
-		{Code: problem.JudgeBlocked, Evidence: w.config.Judges.reported()},
+		w.config.Judges.reported(),
 		{Code: problem.UnsupportedByFormat, Evidence: w.active.formatProblem()},
 	} {
 		if found.Evidence != "" {

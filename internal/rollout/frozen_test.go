@@ -108,7 +108,7 @@ func TestUnknownFrozenModelIsReported(t *testing.T) {
 		Checkpoint: "tinker://missing/sampler_weights/v0",
 		Sampling:   settings.JudgeSampling{Temperature: new(1.0), MaxTokens: 100}})
 	eventually(t, "the model is reported", func() bool {
-		return strings.Contains(judges.reported(), "interaction.agent.frozen[teacher]")
+		return strings.Contains(judges.reported().Evidence, "interaction.agent.frozen[teacher]")
 	})
 	if _, ok := b.group(slots(1)[0]); ok {
 		t.Error("the group was finished without the model")

@@ -17,10 +17,12 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/contract"
 	"github.com/tinker-operator/tinker-operator/internal/environment"
 	"github.com/tinker-operator/tinker-operator/internal/environment/rubric"
+	"github.com/tinker-operator/tinker-operator/internal/problem"
 	"github.com/tinker-operator/tinker-operator/internal/renderer"
 	"github.com/tinker-operator/tinker-operator/internal/rollout/episode"
 	"github.com/tinker-operator/tinker-operator/internal/tinker"
 	"github.com/tinker-operator/tinker-operator/internal/tinker/client"
+	"github.com/tinker-operator/tinker-operator/internal/tinker/transport"
 	"github.com/tinker-operator/tinker-operator/internal/wait"
 )
 
@@ -33,8 +35,8 @@ type Judges struct {
 	BaseModel func(ctx context.Context, checkpoint string) (string, error)
 
 	worker atomic.Pointer[Worker]
-	// problem is why a judge cannot be asked, or empty.
-	problem atomic.Value
+	// problem is why a judge cannot be asked, or nil.
+	problem atomic.Pointer[problem.Problem]
 }
 
 // New returns a judge; it is made for registry.Builder.TinkerJudge.
@@ -46,18 +48,24 @@ func (j *Judges) New(definition settings.Judge) (rubric.Judge, error) {
 }
 
 // Report takes over why a judge cannot be asked; nil means that it can. It is made for registry.Builder.JudgeProblem.
-func (j *Judges) Report(problem error) {
-	text := ""
-	if problem != nil {
-		text = contract.Truncate(problem.Error(), maxDataProblem)
+func (j *Judges) Report(err error) {
+	if err == nil {
+		j.problem.Store(nil)
+		return
 	}
-	j.problem.Store(text)
+	found := problem.Problem{Code: problem.JudgeBlocked, Evidence: contract.Truncate(err.Error(), maxDataProblem)}
+	if client.CategoryFrom(err) == "" { // The judge is another server than the endpoint.
+		found.Code = transport.Refine(found.Code, err)
+	}
+	j.problem.Store(&found)
 }
 
-// reported returns why a judge cannot be asked, or an empty text.
-func (j *Judges) reported() string {
-	text, _ := j.problem.Load().(string)
-	return text
+// reported returns why a judge cannot be asked; the zero value means that it can.
+func (j *Judges) reported() problem.Problem {
+	if found := j.problem.Load(); found != nil {
+		return *found
+	}
+	return problem.Problem{}
 }
 
 // judge samples judgements. It has a sampling session of its own within the rollout session, which all workers of the

@@ -287,7 +287,7 @@ func TestUnknownJudgeIsReported(t *testing.T) {
 		judges.BaseModel = func(context.Context, string) (string, error) { return model, nil }
 	})
 	eventually(t, "the judge is reported", func() bool {
-		return strings.Contains(judges.reported(), "correct the judge's tinker.model or tinker.checkpoint")
+		return strings.Contains(judges.reported().Evidence, "correct the judge's tinker.model or tinker.checkpoint")
 	})
 	if _, ok := b.group(slots(1)[0]); ok {
 		t.Error("the group was finished without a judge")

@@ -14,6 +14,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/environment"
 	"github.com/tinker-operator/tinker-operator/internal/exchange"
 	"github.com/tinker-operator/tinker-operator/internal/problem"
+	"github.com/tinker-operator/tinker-operator/internal/tinker/transport"
 	"github.com/tinker-operator/tinker-operator/internal/wait"
 )
 
@@ -79,7 +80,8 @@ func (d *Data) setProblem(err error) {
 		if _, ok := errors.AsType[*tokenizerError](err); ok {
 			code = problem.TokenizerBlocked
 		}
-		d.problems = []*exchange.Problem{{Code: string(code), Evidence: contract.Truncate(err.Error(), maxDataProblem)}}
+		d.problems = []*exchange.Problem{{Code: string(transport.Refine(code, err)),
+			Evidence: contract.Truncate(err.Error(), maxDataProblem)}}
 	}
 }
 

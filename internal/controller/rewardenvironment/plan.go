@@ -17,7 +17,6 @@ import (
 
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
 	"github.com/tinker-operator/tinker-operator/internal/contract"
-	"github.com/tinker-operator/tinker-operator/internal/controller/endpoint"
 	"github.com/tinker-operator/tinker-operator/internal/controller/podstate"
 	"github.com/tinker-operator/tinker-operator/internal/controller/refusal"
 	"github.com/tinker-operator/tinker-operator/internal/desired"
@@ -178,8 +177,7 @@ func (p plan) withResult(env *v1alpha1.RewardEnvironment, seen observed, t *core
 			at: t.FinishedAt.Time}
 		return p
 	}
-	failed := notReady(problem.Problem{Code: result.Reason, Evidence: strings.TrimRight(result.Message, ". "),
-		Repair: endpoint.TrustAuthority(result.Message)})
+	failed := notReady(problem.Problem{Code: result.Reason, Evidence: strings.TrimRight(result.Message, ". ")})
 	if result.Reason == problem.Invalid {
 		p.ready = failed
 		return p

@@ -4,7 +4,6 @@
 package trainingrun
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 	"time"
@@ -309,9 +308,6 @@ func progressOfLearner(v view, reply contract.HeartbeatReply) status.Condition {
 // reportedProblem is the progress of a run whose learner reports a problem.
 func reportedProblem(v view, found problem.Problem) status.Condition {
 	const kind = v1alpha1.ConditionProgressing
-	if !found.Row().Endpoint {
-		found.Repair = cmp.Or(found.Repair, endpoint.TrustAuthority(found.Evidence))
-	}
 	found = endpoint.Trimmed(v.atTinkerEndpoint(v.atEndpoint(status.NewestAttempt(v.run), found)))
 	switch row := problem.Lookup(found.Code); {
 	case !problem.IsKnown(found.Code):

@@ -148,16 +148,24 @@ func TestRepairOfATinkerEndpoint(t *testing.T) {
 	}
 }
 
-// TestAuthorityOfAServerOfTheData tells how to trust the authority of a server other than the endpoint.
-func TestAuthorityOfAServerOfTheData(t *testing.T) {
+// TestAuthorityOfAnEnvironmentServer tells how to trust the authority of a server that the probe trusts and the workers
+// do not, also by the code that kubectl tinker why reads.
+func TestAuthorityOfAnEnvironmentServer(t *testing.T) {
 	run := newRun(attempts(inProgress(1)))
-	seen := observing(1, observe.Learner{Job: newJob("one"), Pod: newPod()}, replying(contract.HeartbeatReply{Attempt: 1,
-		Problems: []problem.Problem{{Code: problem.DataBlocked, Evidence: "requesting data.internal/a.jsonl: tls: failed " +
-			"to verify certificate: x509: certificate signed by unknown authority"}}}))
-	next := computeStatus(run, seen, makePlan(run, seen, now), now)
-	message := meta.FindStatusCondition(next.Conditions, v1alpha1.ConditionProgressing).Message
-	if !strings.Contains(message, "data.internal") || !strings.Contains(message, "SSL_CERT_FILE") {
-		t.Errorf("Progressing says %q", message)
+	reply := unavailable(false)
+	reply.Unavailable[0].Code = problem.ServersAuthorityUnknown
+	reply.Problems[0].Code = problem.ServersAuthorityUnknown
+	seen := observing(1, observe.Learner{Job: newJob("one"), Pod: newPod()}, replying(reply))
+	next := computeStatus(run, seen, planned(run, seen), now)
+	for _, kind := range []string{v1alpha1.ConditionAccepted, v1alpha1.ConditionProgressing} {
+		c := status.Find(next.Conditions, next.Codes, kind)
+		if c.Code != problem.ServersAuthorityUnknown || c.Reason != v1alpha1.ReasonEnvironmentNotUsable ||
+			!strings.Contains(c.Message, `"env"`) || !strings.Contains(c.Message, "SSL_CERT_FILE") {
+			t.Errorf("%s is %s %s and says %q", kind, c.Reason, c.Code, c.Message)
+		}
+		if got := status.Advice(run, c.Code); !strings.Contains(got, "podOverrides of the run") {
+			t.Errorf("%s: the advice is %q, want the pods of the run", kind, got)
+		}
 	}
 }
 

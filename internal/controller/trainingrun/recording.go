@@ -35,7 +35,9 @@ func setRecording(next *v1alpha1.TrainingRunStatus, v view) {
 // recordingOf returns whether the artifact store and the services accept a run's records. The run waits for its store,
 // and for no service.
 func recordingOf(reply contract.HeartbeatReply) status.Condition {
-	blocked := slices.IndexFunc(reply.Problems, func(p problem.Problem) bool { return p.Code == problem.ArtifactsBlocked })
+	blocked := slices.IndexFunc(reply.Problems, func(p problem.Problem) bool {
+		return p.Reason() == v1alpha1.ReasonArtifactsBlocked
+	})
 	if blocked >= 0 {
 		return not(v1alpha1.ConditionRecording, endpoint.Trimmed(reply.Problems[blocked]))
 	}

@@ -4,6 +4,7 @@
 package trainingrun
 
 import (
+	"cmp"
 	"strings"
 	"testing"
 
@@ -25,6 +26,7 @@ func TestRecording(t *testing.T) {
 	cases := map[string]struct {
 		problems []tracking.Problem
 		blocked  bool
+		code     problem.Code
 		silent   bool
 		former   string
 		want     string
@@ -37,6 +39,9 @@ func TestRecording(t *testing.T) {
 			want: "False TrackerRefused mlflow: not yet. wandb: "},
 		"the store takes nothing": {problems: []tracking.Problem{connecting}, blocked: true,
 			want: "False ArtifactsBlocked The learner cannot write its files (no space left)."},
+		"the store's authority is not trusted": {blocked: true, code: problem.ArtifactsAuthorityUnknown,
+			want: "False ArtifactsBlocked The learner does not trust the authority of the certificate of the store of its " +
+				"files (no space left). Mount the certificate"},
 		"no learner has answered":   {silent: true, want: "Unknown NotStarted"},
 		"no learner answers longer": {silent: true, former: "TrackerKeyRefused", want: "False TrackerRefused"},
 	}
@@ -49,7 +54,8 @@ func TestRecording(t *testing.T) {
 			run, seen := newRun(attempts(inProgress(1))), observing(1, observe.Learner{Job: newJob("one"), Pod: newPod()},
 				replying(reply))
 			if tc.blocked {
-				reply.Problems = []problem.Problem{{Code: problem.ArtifactsBlocked, Evidence: "no space left"}}
+				reply.Problems = []problem.Problem{{Code: cmp.Or(tc.code, problem.ArtifactsBlocked),
+					Evidence: "no space left"}}
 				seen = observing(1, observe.Learner{Job: newJob("one"), Pod: newPod()}, replying(reply))
 			}
 			run.Spec.Tracking = &apitracking.Tracking{WandB: &apitracking.WandB{Project: "p"}}

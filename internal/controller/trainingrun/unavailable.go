@@ -24,7 +24,8 @@ func (v view) unusableEnvironments() *status.Condition {
 		}
 		return nil
 	}
-	if v.stands(kind) && v.codeBefore(kind) == problem.ServersUnavailable {
+	before := v.codeBefore(kind)
+	if v.stands(kind) && (before == problem.ServersUnavailable || before == problem.ServersAuthorityUnknown) {
 		return new(v.asBefore(kind))
 	}
 	if reply := v.reply(); reply != nil && len(reply.Unavailable) > 0 && !v.finished() {
@@ -38,8 +39,11 @@ const maxUnavailable = 4
 
 // serversUnavailable returns the problem of servers that take no sessions, with the run's reaction.
 func serversUnavailable(list []contract.UnavailableEnvironment) problem.Problem {
-	var text []string
+	code, text := problem.ServersUnavailable, []string(nil)
 	for i, e := range list {
+		if e.Code == problem.ServersAuthorityUnknown {
+			code = e.Code
+		}
 		if i == maxUnavailable {
 			text = append(text, fmt.Sprintf("%d more environments are unavailable", len(list)-i))
 			break
@@ -50,5 +54,5 @@ func serversUnavailable(list []contract.UnavailableEnvironment) problem.Problem 
 		}
 		text = append(text, fmt.Sprintf("%q: %s; %s", e.Name, status.Trim(e.Problem, endpoint.MaxEvidence), meanwhile))
 	}
-	return problem.Problem{Code: problem.ServersUnavailable, Evidence: strings.Join(text, ". ")}
+	return problem.Problem{Code: code, Evidence: strings.Join(text, ". ")}
 }

@@ -1216,9 +1216,11 @@ type WorkerState struct {
 	// What samples wait for at the endpoint; absent if they wait for nothing.
 	EndpointProblem *EndpointProblem `protobuf:"bytes,6,opt,name=endpoint_problem,json=endpointProblem,proto3" json:"endpoint_problem,omitempty"`
 	// Why no episode of an environment can begin at this worker, for people, by the environment's name within the run.
-	Unavailable   map[string]string `protobuf:"bytes,7,rep,name=unavailable,proto3" json:"unavailable,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	Unavailable map[string]string `protobuf:"bytes,7,rep,name=unavailable,proto3" json:"unavailable,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
+	// Codes of the package problem for some of these environments, by the same names.
+	UnavailableCodes map[string]string `protobuf:"bytes,8,rep,name=unavailable_codes,json=unavailableCodes,proto3" json:"unavailable_codes,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
+	unknownFields    protoimpl.UnknownFields
+	sizeCache        protoimpl.SizeCache
 }
 
 func (x *WorkerState) Reset() {
@@ -1296,6 +1298,13 @@ func (x *WorkerState) GetEndpointProblem() *EndpointProblem {
 func (x *WorkerState) GetUnavailable() map[string]string {
 	if x != nil {
 		return x.Unavailable
+	}
+	return nil
+}
+
+func (x *WorkerState) GetUnavailableCodes() map[string]string {
+	if x != nil {
+		return x.UnavailableCodes
 	}
 	return nil
 }
@@ -2907,7 +2916,7 @@ const file_internal_exchange_exchangepb_exchange_proto_rawDesc = "" +
 	"\bprogress\x18\x03 \x03(\v2%.tinker_operator.exchange.v1.ProgressR\bprogress\x128\n" +
 	"\x05spent\x18\x04 \x01(\v2\".tinker_operator.exchange.v1.SpentR\x05spent\x12>\n" +
 	"\x05state\x18\x05 \x01(\v2(.tinker_operator.exchange.v1.WorkerStateR\x05state\x12?\n" +
-	"\x06groups\x18\x06 \x03(\v2'.tinker_operator.exchange.v1.GroupSpentR\x06groups\"\xee\x03\n" +
+	"\x06groups\x18\x06 \x03(\v2'.tinker_operator.exchange.v1.GroupSpentR\x06groups\"\xa0\x05\n" +
 	"\vWorkerState\x12\x1c\n" +
 	"\tthrottled\x18\x01 \x01(\x05R\tthrottled\x12\x1f\n" +
 	"\vqueue_state\x18\x02 \x01(\tR\n" +
@@ -2917,8 +2926,12 @@ const file_internal_exchange_exchangepb_exchange_proto_rawDesc = "" +
 	"\bproblems\x18\x04 \x03(\v2$.tinker_operator.exchange.v1.ProblemR\bproblems\x12!\n" +
 	"\fcall_problem\x18\x05 \x01(\tR\vcallProblem\x12W\n" +
 	"\x10endpoint_problem\x18\x06 \x01(\v2,.tinker_operator.exchange.v1.EndpointProblemR\x0fendpointProblem\x12[\n" +
-	"\vunavailable\x18\a \x03(\v29.tinker_operator.exchange.v1.WorkerState.UnavailableEntryR\vunavailable\x1a>\n" +
+	"\vunavailable\x18\a \x03(\v29.tinker_operator.exchange.v1.WorkerState.UnavailableEntryR\vunavailable\x12k\n" +
+	"\x11unavailable_codes\x18\b \x03(\v2>.tinker_operator.exchange.v1.WorkerState.UnavailableCodesEntryR\x10unavailableCodes\x1a>\n" +
 	"\x10UnavailableEntry\x12\x10\n" +
+	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\x1aC\n" +
+	"\x15UnavailableCodesEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"9\n" +
 	"\aProblem\x12\x12\n" +
@@ -3096,7 +3109,7 @@ func file_internal_exchange_exchangepb_exchange_proto_rawDescGZIP() []byte {
 }
 
 var file_internal_exchange_exchangepb_exchange_proto_enumTypes = make([]protoimpl.EnumInfo, 4)
-var file_internal_exchange_exchangepb_exchange_proto_msgTypes = make([]protoimpl.MessageInfo, 36)
+var file_internal_exchange_exchangepb_exchange_proto_msgTypes = make([]protoimpl.MessageInfo, 37)
 var file_internal_exchange_exchangepb_exchange_proto_goTypes = []any{
 	(Kind)(0),               // 0: tinker_operator.exchange.v1.Kind
 	(Outcome)(0),            // 1: tinker_operator.exchange.v1.Outcome
@@ -3136,8 +3149,9 @@ var file_internal_exchange_exchangepb_exchange_proto_goTypes = []any{
 	(*ReleaseRequest)(nil),  // 35: tinker_operator.exchange.v1.ReleaseRequest
 	(*ReleaseReply)(nil),    // 36: tinker_operator.exchange.v1.ReleaseReply
 	nil,                     // 37: tinker_operator.exchange.v1.WorkerState.UnavailableEntry
-	nil,                     // 38: tinker_operator.exchange.v1.Member.PartsEntry
-	nil,                     // 39: tinker_operator.exchange.v1.Member.MetricsEntry
+	nil,                     // 38: tinker_operator.exchange.v1.WorkerState.UnavailableCodesEntry
+	nil,                     // 39: tinker_operator.exchange.v1.Member.PartsEntry
+	nil,                     // 40: tinker_operator.exchange.v1.Member.MetricsEntry
 }
 var file_internal_exchange_exchangepb_exchange_proto_depIdxs = []int32{
 	0,  // 0: tinker_operator.exchange.v1.GroupKey.kind:type_name -> tinker_operator.exchange.v1.Kind
@@ -3168,53 +3182,54 @@ var file_internal_exchange_exchangepb_exchange_proto_depIdxs = []int32{
 	17, // 25: tinker_operator.exchange.v1.WorkerState.problems:type_name -> tinker_operator.exchange.v1.Problem
 	18, // 26: tinker_operator.exchange.v1.WorkerState.endpoint_problem:type_name -> tinker_operator.exchange.v1.EndpointProblem
 	37, // 27: tinker_operator.exchange.v1.WorkerState.unavailable:type_name -> tinker_operator.exchange.v1.WorkerState.UnavailableEntry
-	5,  // 28: tinker_operator.exchange.v1.Progress.key:type_name -> tinker_operator.exchange.v1.GroupKey
-	4,  // 29: tinker_operator.exchange.v1.RenewReply.epoch:type_name -> tinker_operator.exchange.v1.Epoch
-	5,  // 30: tinker_operator.exchange.v1.RenewReply.revoked:type_name -> tinker_operator.exchange.v1.GroupKey
-	22, // 31: tinker_operator.exchange.v1.RenewReply.covered_evaluations:type_name -> tinker_operator.exchange.v1.Evaluation
-	5,  // 32: tinker_operator.exchange.v1.RenewReply.wanted:type_name -> tinker_operator.exchange.v1.GroupKey
-	23, // 33: tinker_operator.exchange.v1.RenewReply.rejected:type_name -> tinker_operator.exchange.v1.RejectedGroup
-	21, // 34: tinker_operator.exchange.v1.RenewReply.permits:type_name -> tinker_operator.exchange.v1.Permit
-	5,  // 35: tinker_operator.exchange.v1.Permit.key:type_name -> tinker_operator.exchange.v1.GroupKey
-	5,  // 36: tinker_operator.exchange.v1.RejectedGroup.key:type_name -> tinker_operator.exchange.v1.GroupKey
-	1,  // 37: tinker_operator.exchange.v1.RejectedGroup.outcome:type_name -> tinker_operator.exchange.v1.Outcome
-	25, // 38: tinker_operator.exchange.v1.SubmitFrame.header:type_name -> tinker_operator.exchange.v1.SubmitHeader
-	4,  // 39: tinker_operator.exchange.v1.SubmitHeader.epoch:type_name -> tinker_operator.exchange.v1.Epoch
-	5,  // 40: tinker_operator.exchange.v1.SubmitHeader.key:type_name -> tinker_operator.exchange.v1.GroupKey
-	7,  // 41: tinker_operator.exchange.v1.SubmitHeader.spent:type_name -> tinker_operator.exchange.v1.Spent
-	5,  // 42: tinker_operator.exchange.v1.Group.key:type_name -> tinker_operator.exchange.v1.GroupKey
-	1,  // 43: tinker_operator.exchange.v1.Group.outcome:type_name -> tinker_operator.exchange.v1.Outcome
-	27, // 44: tinker_operator.exchange.v1.Group.members:type_name -> tinker_operator.exchange.v1.Member
-	32, // 45: tinker_operator.exchange.v1.Group.usage:type_name -> tinker_operator.exchange.v1.Usage
-	1,  // 46: tinker_operator.exchange.v1.Member.outcome:type_name -> tinker_operator.exchange.v1.Outcome
-	38, // 47: tinker_operator.exchange.v1.Member.parts:type_name -> tinker_operator.exchange.v1.Member.PartsEntry
-	39, // 48: tinker_operator.exchange.v1.Member.metrics:type_name -> tinker_operator.exchange.v1.Member.MetricsEntry
-	28, // 49: tinker_operator.exchange.v1.Member.trajectories:type_name -> tinker_operator.exchange.v1.Trajectory
-	30, // 50: tinker_operator.exchange.v1.Trajectory.segments:type_name -> tinker_operator.exchange.v1.Segment
-	29, // 51: tinker_operator.exchange.v1.Trajectory.judgements:type_name -> tinker_operator.exchange.v1.Judgement
-	31, // 52: tinker_operator.exchange.v1.Segment.steps:type_name -> tinker_operator.exchange.v1.Step
-	33, // 53: tinker_operator.exchange.v1.Usage.judge:type_name -> tinker_operator.exchange.v1.JudgeUsage
-	4,  // 54: tinker_operator.exchange.v1.SubmitReply.epoch:type_name -> tinker_operator.exchange.v1.Epoch
-	3,  // 55: tinker_operator.exchange.v1.SubmitReply.status:type_name -> tinker_operator.exchange.v1.SubmitReply.Status
-	4,  // 56: tinker_operator.exchange.v1.ReleaseRequest.epoch:type_name -> tinker_operator.exchange.v1.Epoch
-	5,  // 57: tinker_operator.exchange.v1.ReleaseRequest.keys:type_name -> tinker_operator.exchange.v1.GroupKey
-	7,  // 58: tinker_operator.exchange.v1.ReleaseRequest.spent:type_name -> tinker_operator.exchange.v1.Spent
-	4,  // 59: tinker_operator.exchange.v1.ReleaseReply.epoch:type_name -> tinker_operator.exchange.v1.Epoch
-	6,  // 60: tinker_operator.exchange.v1.Exchange.Hello:input_type -> tinker_operator.exchange.v1.HelloRequest
-	12, // 61: tinker_operator.exchange.v1.Exchange.Acquire:input_type -> tinker_operator.exchange.v1.AcquireRequest
-	15, // 62: tinker_operator.exchange.v1.Exchange.Renew:input_type -> tinker_operator.exchange.v1.RenewRequest
-	24, // 63: tinker_operator.exchange.v1.Exchange.Submit:input_type -> tinker_operator.exchange.v1.SubmitFrame
-	35, // 64: tinker_operator.exchange.v1.Exchange.Release:input_type -> tinker_operator.exchange.v1.ReleaseRequest
-	11, // 65: tinker_operator.exchange.v1.Exchange.Hello:output_type -> tinker_operator.exchange.v1.HelloReply
-	13, // 66: tinker_operator.exchange.v1.Exchange.Acquire:output_type -> tinker_operator.exchange.v1.AcquireReply
-	20, // 67: tinker_operator.exchange.v1.Exchange.Renew:output_type -> tinker_operator.exchange.v1.RenewReply
-	34, // 68: tinker_operator.exchange.v1.Exchange.Submit:output_type -> tinker_operator.exchange.v1.SubmitReply
-	36, // 69: tinker_operator.exchange.v1.Exchange.Release:output_type -> tinker_operator.exchange.v1.ReleaseReply
-	65, // [65:70] is the sub-list for method output_type
-	60, // [60:65] is the sub-list for method input_type
-	60, // [60:60] is the sub-list for extension type_name
-	60, // [60:60] is the sub-list for extension extendee
-	0,  // [0:60] is the sub-list for field type_name
+	38, // 28: tinker_operator.exchange.v1.WorkerState.unavailable_codes:type_name -> tinker_operator.exchange.v1.WorkerState.UnavailableCodesEntry
+	5,  // 29: tinker_operator.exchange.v1.Progress.key:type_name -> tinker_operator.exchange.v1.GroupKey
+	4,  // 30: tinker_operator.exchange.v1.RenewReply.epoch:type_name -> tinker_operator.exchange.v1.Epoch
+	5,  // 31: tinker_operator.exchange.v1.RenewReply.revoked:type_name -> tinker_operator.exchange.v1.GroupKey
+	22, // 32: tinker_operator.exchange.v1.RenewReply.covered_evaluations:type_name -> tinker_operator.exchange.v1.Evaluation
+	5,  // 33: tinker_operator.exchange.v1.RenewReply.wanted:type_name -> tinker_operator.exchange.v1.GroupKey
+	23, // 34: tinker_operator.exchange.v1.RenewReply.rejected:type_name -> tinker_operator.exchange.v1.RejectedGroup
+	21, // 35: tinker_operator.exchange.v1.RenewReply.permits:type_name -> tinker_operator.exchange.v1.Permit
+	5,  // 36: tinker_operator.exchange.v1.Permit.key:type_name -> tinker_operator.exchange.v1.GroupKey
+	5,  // 37: tinker_operator.exchange.v1.RejectedGroup.key:type_name -> tinker_operator.exchange.v1.GroupKey
+	1,  // 38: tinker_operator.exchange.v1.RejectedGroup.outcome:type_name -> tinker_operator.exchange.v1.Outcome
+	25, // 39: tinker_operator.exchange.v1.SubmitFrame.header:type_name -> tinker_operator.exchange.v1.SubmitHeader
+	4,  // 40: tinker_operator.exchange.v1.SubmitHeader.epoch:type_name -> tinker_operator.exchange.v1.Epoch
+	5,  // 41: tinker_operator.exchange.v1.SubmitHeader.key:type_name -> tinker_operator.exchange.v1.GroupKey
+	7,  // 42: tinker_operator.exchange.v1.SubmitHeader.spent:type_name -> tinker_operator.exchange.v1.Spent
+	5,  // 43: tinker_operator.exchange.v1.Group.key:type_name -> tinker_operator.exchange.v1.GroupKey
+	1,  // 44: tinker_operator.exchange.v1.Group.outcome:type_name -> tinker_operator.exchange.v1.Outcome
+	27, // 45: tinker_operator.exchange.v1.Group.members:type_name -> tinker_operator.exchange.v1.Member
+	32, // 46: tinker_operator.exchange.v1.Group.usage:type_name -> tinker_operator.exchange.v1.Usage
+	1,  // 47: tinker_operator.exchange.v1.Member.outcome:type_name -> tinker_operator.exchange.v1.Outcome
+	39, // 48: tinker_operator.exchange.v1.Member.parts:type_name -> tinker_operator.exchange.v1.Member.PartsEntry
+	40, // 49: tinker_operator.exchange.v1.Member.metrics:type_name -> tinker_operator.exchange.v1.Member.MetricsEntry
+	28, // 50: tinker_operator.exchange.v1.Member.trajectories:type_name -> tinker_operator.exchange.v1.Trajectory
+	30, // 51: tinker_operator.exchange.v1.Trajectory.segments:type_name -> tinker_operator.exchange.v1.Segment
+	29, // 52: tinker_operator.exchange.v1.Trajectory.judgements:type_name -> tinker_operator.exchange.v1.Judgement
+	31, // 53: tinker_operator.exchange.v1.Segment.steps:type_name -> tinker_operator.exchange.v1.Step
+	33, // 54: tinker_operator.exchange.v1.Usage.judge:type_name -> tinker_operator.exchange.v1.JudgeUsage
+	4,  // 55: tinker_operator.exchange.v1.SubmitReply.epoch:type_name -> tinker_operator.exchange.v1.Epoch
+	3,  // 56: tinker_operator.exchange.v1.SubmitReply.status:type_name -> tinker_operator.exchange.v1.SubmitReply.Status
+	4,  // 57: tinker_operator.exchange.v1.ReleaseRequest.epoch:type_name -> tinker_operator.exchange.v1.Epoch
+	5,  // 58: tinker_operator.exchange.v1.ReleaseRequest.keys:type_name -> tinker_operator.exchange.v1.GroupKey
+	7,  // 59: tinker_operator.exchange.v1.ReleaseRequest.spent:type_name -> tinker_operator.exchange.v1.Spent
+	4,  // 60: tinker_operator.exchange.v1.ReleaseReply.epoch:type_name -> tinker_operator.exchange.v1.Epoch
+	6,  // 61: tinker_operator.exchange.v1.Exchange.Hello:input_type -> tinker_operator.exchange.v1.HelloRequest
+	12, // 62: tinker_operator.exchange.v1.Exchange.Acquire:input_type -> tinker_operator.exchange.v1.AcquireRequest
+	15, // 63: tinker_operator.exchange.v1.Exchange.Renew:input_type -> tinker_operator.exchange.v1.RenewRequest
+	24, // 64: tinker_operator.exchange.v1.Exchange.Submit:input_type -> tinker_operator.exchange.v1.SubmitFrame
+	35, // 65: tinker_operator.exchange.v1.Exchange.Release:input_type -> tinker_operator.exchange.v1.ReleaseRequest
+	11, // 66: tinker_operator.exchange.v1.Exchange.Hello:output_type -> tinker_operator.exchange.v1.HelloReply
+	13, // 67: tinker_operator.exchange.v1.Exchange.Acquire:output_type -> tinker_operator.exchange.v1.AcquireReply
+	20, // 68: tinker_operator.exchange.v1.Exchange.Renew:output_type -> tinker_operator.exchange.v1.RenewReply
+	34, // 69: tinker_operator.exchange.v1.Exchange.Submit:output_type -> tinker_operator.exchange.v1.SubmitReply
+	36, // 70: tinker_operator.exchange.v1.Exchange.Release:output_type -> tinker_operator.exchange.v1.ReleaseReply
+	66, // [66:71] is the sub-list for method output_type
+	61, // [61:66] is the sub-list for method input_type
+	61, // [61:61] is the sub-list for extension type_name
+	61, // [61:61] is the sub-list for extension extendee
+	0,  // [0:61] is the sub-list for field type_name
 }
 
 func init() { file_internal_exchange_exchangepb_exchange_proto_init() }
@@ -3232,7 +3247,7 @@ func file_internal_exchange_exchangepb_exchange_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_internal_exchange_exchangepb_exchange_proto_rawDesc), len(file_internal_exchange_exchangepb_exchange_proto_rawDesc)),
 			NumEnums:      4,
-			NumMessages:   36,
+			NumMessages:   37,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -38,8 +38,8 @@ type Config struct {
 	// Spec is the run file as the attempt reads it.
 	Spec   []byte
 	Logger *slog.Logger
-	// Blocked is given the store's problem, and an empty one when the store answers again.
-	Blocked func(problem string)
+	// Blocked is given the error of the store, and nil when the store answers again.
+	Blocked func(err error)
 	// Parent knows the parents of versions without their rows.
 	Parent Parent
 	// Committed receives the rows of steps once they are committed; nil for nobody.
@@ -173,7 +173,7 @@ func (j *Journal) insist(ctx context.Context, what string, act func() error) err
 		err := j.call(ctx, what, act)
 		_, adopted := errors.AsType[*AdoptedError](err)
 		if adopted || err == nil || errors.Is(err, ErrFenced) || errors.Is(err, ErrClaimed) {
-			j.config.Blocked("")
+			j.config.Blocked(nil)
 			return err
 		}
 		if ctx.Err() != nil {
@@ -207,7 +207,7 @@ func (j *Journal) call(ctx context.Context, what string, act func() error) error
 		select {
 		case err := <-result:
 			if ended != nil && err == nil {
-				j.config.Blocked("")
+				j.config.Blocked(nil)
 			}
 			return err
 		case <-slow.C:
@@ -223,5 +223,5 @@ func (j *Journal) call(ctx context.Context, what string, act func() error) error
 
 func (j *Journal) blocked(act string, err error) {
 	j.config.Logger.Warn("artifact store does not answer", "act", act, "err", err)
-	j.config.Blocked(err.Error())
+	j.config.Blocked(err)
 }

@@ -20,13 +20,21 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/rl"
 )
 
+// textOf returns the text of an error, or "" for none.
+func textOf(err error) string {
+	if err == nil {
+		return ""
+	}
+	return err.Error()
+}
+
 // openJournal returns a journal that has claimed an attempt, and the problems that it reports.
 func openJournal(t *testing.T, dir string, attempt int32) (*Journal, *[]string) {
 	t.Helper()
 	var problems []string
 	j := NewJournal(Config{
 		Dir: dir, RunUID: "uid", Attempt: attempt, Identity: "me", Logger: slog.New(slog.DiscardHandler),
-		Blocked: func(problem string) { problems = append(problems, problem) }, Pause: time.Millisecond,
+		Blocked: func(err error) { problems = append(problems, textOf(err)) }, Pause: time.Millisecond,
 		Slow: time.Minute, GiveUp: make(chan struct{}),
 	})
 	if err := j.Claim(t.Context()); err != nil {
@@ -94,7 +102,7 @@ func TestJournalClaim(t *testing.T) {
 			openJournal(t, dir, 2)
 			j := NewJournal(Config{
 				Dir: dir, RunUID: "uid", Attempt: tc.attempt, Identity: tc.identity,
-				Logger: slog.New(slog.DiscardHandler), Blocked: func(string) {}, Slow: time.Minute,
+				Logger: slog.New(slog.DiscardHandler), Blocked: func(error) {}, Slow: time.Minute,
 			})
 			if err := j.Claim(t.Context()); !errors.Is(err, tc.want) {
 				t.Errorf("Claim = %v, want %v", err, tc.want)
@@ -205,8 +213,8 @@ func TestWriteRowsWaitsForTheStore(t *testing.T) {
 	j.Add(Row{Version: versionAt(1)}, nil)
 	back := makeUnusable(t, dir, "rows")
 	failed := 0
-	j.config.Blocked = func(problem string) {
-		if problem == "" {
+	j.config.Blocked = func(err error) {
+		if err == nil {
 			return
 		}
 		if failed++; failed == 3 {
@@ -347,7 +355,7 @@ func TestSlowStore(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var problems []string
 		j := NewJournal(Config{
-			Logger: slog.New(slog.DiscardHandler), Blocked: func(problem string) { problems = append(problems, problem) },
+			Logger: slog.New(slog.DiscardHandler), Blocked: func(err error) { problems = append(problems, textOf(err)) },
 			Pause: time.Second, Slow: 20 * time.Second, GiveUp: make(chan struct{}),
 		})
 		calls := 0
@@ -371,7 +379,7 @@ func TestGiveUpACallThatHangs(t *testing.T) {
 		given, hung := make(chan struct{}), make(chan struct{})
 		defer close(hung)
 		time.AfterFunc(time.Minute, func() { close(given) })
-		j := NewJournal(Config{Logger: slog.New(slog.DiscardHandler), Blocked: func(string) {}, Pause: time.Second,
+		j := NewJournal(Config{Logger: slog.New(slog.DiscardHandler), Blocked: func(error) {}, Pause: time.Second,
 			Slow: 20 * time.Second, GiveUp: given})
 		began := time.Now()
 		err := j.insist(t.Context(), "writing", func() error {
@@ -388,7 +396,7 @@ func TestGiveUpACallThatHangs(t *testing.T) {
 func TestCallThatSucceedsCounts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, end := context.WithCancel(t.Context())
-		j := NewJournal(Config{Logger: slog.New(slog.DiscardHandler), Blocked: func(string) {}, Pause: time.Second,
+		j := NewJournal(Config{Logger: slog.New(slog.DiscardHandler), Blocked: func(error) {}, Pause: time.Second,
 			Slow: 20 * time.Second})
 		err := j.insist(ctx, "writing", func() error {
 			end()

@@ -5,8 +5,12 @@ package bucket_test
 
 import (
 	"errors"
+	"io"
 	"io/fs"
+	"log"
 	"net/http"
+	"net/http/httptest"
+	"net/url"
 	"os"
 	"strings"
 	"sync/atomic"
@@ -16,6 +20,8 @@ import (
 
 	"github.com/tinker-operator/tinker-operator/internal/learner/bucket"
 	"github.com/tinker-operator/tinker-operator/internal/learner/bucket/buckettest"
+	"github.com/tinker-operator/tinker-operator/internal/problem"
+	"github.com/tinker-operator/tinker-operator/internal/tinker/transport"
 )
 
 func open(t *testing.T, address string) *bucket.Bucket {
@@ -143,6 +149,26 @@ func TestErrorsNameTheRepair(t *testing.T) {
 				t.Errorf("Get = %v, which hides the cause", err)
 			}
 		})
+	}
+}
+
+// TestAuthorityThatIsNotTrusted checks that the error of a store with a private authority tells its code.
+func TestAuthorityThatIsNotTrusted(t *testing.T) {
+	server := httptest.NewUnstartedServer(http.NotFoundHandler())
+	server.Config.ErrorLog = log.New(io.Discard, "", 0)
+	server.StartTLS()
+	defer server.Close()
+	plain := buckettest.Start(t, nil).URL("p")
+	address, err := url.Parse(plain)
+	if err != nil {
+		t.Fatal(err)
+	}
+	query := address.Query()
+	query.Set("endpoint", server.URL)
+	address.RawQuery = query.Encode()
+	err = open(t, address.String()).Put(t.Context(), "x", nil)
+	if got := transport.Refine(problem.ArtifactsBlocked, err); got != problem.ArtifactsAuthorityUnknown {
+		t.Errorf("Put = %v, with the code %s, want %s", err, got, problem.ArtifactsAuthorityUnknown)
 	}
 }
 

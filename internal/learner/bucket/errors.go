@@ -5,6 +5,7 @@ package bucket
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 
@@ -22,6 +23,9 @@ func (b *Bucket) explain(act, name string, err error) error {
 	what := fmt.Sprintf("%s %s", act, b.at(name))
 	if errors.Is(err, context.DeadlineExceeded) {
 		return fmt.Errorf("%s: no answer within %v", what, limit)
+	}
+	if refused, ok := errors.AsType[*tls.CertificateVerificationError](err); ok {
+		return fmt.Errorf("%s: %w", what, refused)
 	}
 	reason := reasonOf(err)
 	switch {

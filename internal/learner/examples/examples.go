@@ -29,8 +29,8 @@ type Config struct {
 	// Data reads data sets whose rows need no prompt.
 	Data *source.Loader
 	Hub  *fetch.Fetcher
-	// Blocked receives why the rows cannot be used, and an empty text once they can.
-	Blocked func(why string)
+	// Blocked receives why the rows cannot be used, and nil once they can.
+	Blocked func(err error)
 	// Pause waits before the next try, longer the more have failed.
 	Pause  func(ctx context.Context, failures int) error
 	Logger *slog.Logger
@@ -49,7 +49,7 @@ type Reader struct {
 // tokenizer is the digest of the tokenizer's file, and context the number of tokens that the model can be trained on at
 // once; both may be unknown.
 func Open(ctx context.Context, config Config, tokenizer string, context int) (*Reader, error) {
-	defer config.Blocked("")
+	defer config.Blocked(nil)
 	for failures := 1; ; failures++ {
 		r, err := open(ctx, config, tokenizer, context)
 		if err == nil || ctx.Err() != nil {
@@ -60,7 +60,7 @@ func Open(ctx context.Context, config Config, tokenizer string, context int) (*R
 		}
 		config.Data.Forget(config.File.Fixed.Supervised.Pinned(config.File.Contents))
 		config.Logger.Warn("rows cannot be used", "err", err)
-		config.Blocked(err.Error())
+		config.Blocked(err)
 		if err := config.Pause(ctx, failures); err != nil {
 			return nil, err
 		}

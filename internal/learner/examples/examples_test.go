@@ -55,7 +55,7 @@ func newConfig(t testing.TB, rows func(write func(format string, args ...any)), 
 		change(&run)
 	}
 	return Config{
-		File: run, Blocked: func(string) {}, Logger: slog.New(slog.DiscardHandler),
+		File: run, Blocked: func(error) {}, Logger: slog.New(slog.DiscardHandler),
 		Data:  source.New(source.Config{Root: root, Dir: t.TempDir(), Space: 1 << 31, AnyRows: true}),
 		Pause: func(context.Context, int) error { return fmt.Errorf("the rows cannot be used") },
 	}
@@ -202,13 +202,13 @@ func TestOpenNamesTheRepair(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			config := newConfig(t, sums(10), tc.change)
-			var blocked []string
-			config.Blocked = func(why string) { blocked = append(blocked, why) }
+			var blocked []error
+			config.Blocked = func(err error) { blocked = append(blocked, err) }
 			if _, err := Open(t.Context(), config, "", 0); err == nil {
 				t.Fatal("Open: no error")
 			}
-			if len(blocked) != 2 || !strings.Contains(blocked[0], tc.want) || blocked[1] != "" {
-				t.Errorf("the run waits for %q, want %q", blocked, tc.want)
+			if len(blocked) != 2 || !strings.Contains(blocked[0].Error(), tc.want) || blocked[1] != nil {
+				t.Errorf("the run waits for %v, want %q", blocked, tc.want)
 			}
 		})
 	}

@@ -32,6 +32,10 @@ func (d *data) renew(state *exchange.WorkerState) {
 	}
 }
 
+// lacksData has the codes of workers that cannot read their data or their tokenizer.
+var lacksData = map[problem.Code]bool{problem.DataBlocked: true, problem.TokenizerBlocked: true,
+	problem.DataAuthorityUnknown: true}
+
 // Problems returns the problems of live workers and their episodes other than problems of the endpoint, one of each
 // code: data that no worker can read, and every other problem that a worker reports.
 func (t *Table) Problems() []problem.Problem {
@@ -46,7 +50,7 @@ func (t *Table) Problems() []problem.Problem {
 			found := problem.Problem{Code: problem.Code(p.GetCode()), Evidence: p.GetEvidence()}
 			known := func(other problem.Problem) bool { return other.Code == found.Code }
 			switch {
-			case found.Code == problem.DataBlocked || found.Code == problem.TokenizerBlocked:
+			case lacksData[found.Code]:
 				lacks = true
 				data = []problem.Problem{found}
 			case !slices.ContainsFunc(others, known):

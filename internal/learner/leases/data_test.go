@@ -8,7 +8,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/tinker-operator/tinker-operator/internal/exchange"
+	"github.com/tinker-operator/tinker-operator/internal/problem"
 )
 
 // dataWorkers are workers that all wait for a download.
@@ -57,5 +60,37 @@ func TestDownloadsOfAnEarlierLearner(t *testing.T) {
 	}
 	if ws.permitDownload(ws.byName["0"], now) || !ws.permitDownload(ws.byName["1"], now) {
 		t.Error("a fifth worker is permitted, or one that downloads is not")
+	}
+}
+
+// TestProblemsOfData reports data that no live worker can read, and a judge that any worker cannot ask.
+func TestProblemsOfData(t *testing.T) {
+	now := time.Unix(1, 0)
+	for name, tc := range map[string]struct {
+		first, second problem.Code
+		want          []problem.Code
+	}{
+		"one of two workers": {first: problem.DataBlocked},
+		"both workers":       {problem.DataBlocked, problem.DataBlocked, []problem.Code{problem.DataBlocked}},
+		"a private authority, for one of two workers": {first: problem.DataAuthorityUnknown},
+		"a private authority, for both": {problem.TokenizerBlocked, problem.DataAuthorityUnknown,
+			[]problem.Code{problem.DataAuthorityUnknown}},
+		"a judge of a private authority, for one": {problem.JudgeAuthorityUnknown, "",
+			[]problem.Code{problem.JudgeAuthorityUnknown}},
+	} {
+		table := &Table{workers: *dataWorkers(2, now), config: Config{Now: func() time.Time { return now }}}
+		for i, code := range []problem.Code{tc.first, tc.second} {
+			if code != "" {
+				table.workers.byName[fmt.Sprint(i)].renew(exchange.Renewal{State: &exchange.WorkerState{
+					Problems: []*exchange.Problem{{Code: string(code), Evidence: "x509"}}}})
+			}
+		}
+		var got []problem.Code
+		for _, found := range table.Problems() {
+			got = append(got, found.Code)
+		}
+		if diff := cmp.Diff(tc.want, got); diff != "" {
+			t.Errorf("%s: problems (-want +got):\n%s", name, diff)
+		}
 	}
 }

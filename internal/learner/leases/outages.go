@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/tinker-operator/tinker-operator/internal/contract"
+	"github.com/tinker-operator/tinker-operator/internal/problem"
 )
 
 // outages are the environments that no worker can play. Its owner's lock guards it.
@@ -97,10 +98,22 @@ func (d *demands) moveAway(name string, ws *workers, now time.Time) {
 func (t *Table) Unavailable() []contract.UnavailableEnvironment {
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	now := t.now()
 	var list []contract.UnavailableEnvironment
 	for _, name := range slices.Sorted(maps.Keys(t.outages.current)) {
 		o := t.outages.current[name]
-		list = append(list, contract.UnavailableEnvironment{Name: name, Problem: o.problem, Skipped: o.skipped})
+		list = append(list, contract.UnavailableEnvironment{Name: name, Problem: o.problem, Code: t.workers.codeOf(name, now),
+			Skipped: o.skipped})
 	}
 	return list
+}
+
+// codeOf returns the finer code with which a live worker reports an unavailable environment, or "".
+func (ws *workers) codeOf(environment string, now time.Time) problem.Code {
+	for _, name := range ws.alive(now) {
+		if code := ws.byName[name].state.GetUnavailableCodes()[environment]; code != "" {
+			return problem.Code(code).Bounded()
+		}
+	}
+	return ""
 }

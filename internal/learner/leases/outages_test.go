@@ -12,6 +12,7 @@ import (
 
 	"github.com/tinker-operator/tinker-operator/internal/contract"
 	"github.com/tinker-operator/tinker-operator/internal/exchange"
+	"github.com/tinker-operator/tinker-operator/internal/problem"
 	"github.com/tinker-operator/tinker-operator/internal/rl"
 )
 
@@ -103,6 +104,21 @@ func TestOutageOfAllWorkers(t *testing.T) {
 	if directive = f.Renew("w0", playing(down(), 0, 1, 2, 3)); len(directive.Skipped) > 0 || f.Unavailable() != nil {
 		t.Errorf("skipped are %v and unavailable %v after a has become available, want none",
 			directive.Skipped, f.Unavailable())
+	}
+}
+
+// TestCodeOfAnOutage passes the code of an environment on that a worker reports.
+func TestCodeOfAnOutage(t *testing.T) {
+	f, _ := openWithEnvironments(t)
+	hello(t, f, "w0", exchange.HelloRequest{})
+	f.slots("w0")
+	report := down("a", "b")
+	report.State.UnavailableCodes = map[string]string{"b": string(problem.ServersAuthorityUnknown)}
+	f.Renew("w0", report)
+	want := []contract.UnavailableEnvironment{{Name: "a", Problem: "connection refused"},
+		{Name: "b", Problem: "connection refused", Code: problem.ServersAuthorityUnknown}}
+	if diff := cmp.Diff(want, f.Unavailable()); diff != "" {
+		t.Errorf("Unavailable (-want +got):\n%s", diff)
 	}
 }
 

@@ -69,8 +69,8 @@ type Config struct {
 	// Broker is asked before anything is checked; nil for a run with a key of its own.
 	Broker broker
 	Hub    hub
-	// Blocked receives why the tokenizer cannot be fetched, and an empty problem once it can.
-	Blocked func(problem string)
+	// Blocked receives why the tokenizer cannot be fetched, and nil once it can.
+	Blocked func(err error)
 	// ReadTemplate reads the chat template of the run's model and tries it; TemplateBlocked receives why that fails, and
 	// an
 	// empty problem once it succeeds.

@@ -97,7 +97,13 @@ var errFinal = errors.New("the key was refused")
 func check(f *fake, change func(*contract.RunFile)) *Checker {
 	return New(Config{
 		File: plain(change), API: f, FeatureChecker: f, Hub: f, Logger: slog.New(slog.DiscardHandler), Now: time.Now,
-		Blocked: func(problem string) { f.blocked = append(f.blocked, problem) },
+		Blocked: func(err error) {
+			if err == nil {
+				f.blocked = append(f.blocked, "")
+			} else {
+				f.blocked = append(f.blocked, err.Error())
+			}
+		},
 		IsFinal: func(err error) bool { return errors.Is(err, errFinal) },
 		Pause: func(ctx context.Context, failures int) error {
 			f.paused = append(f.paused, failures)

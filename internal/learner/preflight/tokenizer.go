@@ -27,14 +27,14 @@ func (c *Checker) PinTokenizer(ctx context.Context) (string, error) {
 // readTokenizer returns the digest of the file once it could be read. Somebody may repair the hub, the file or the spec
 // while it waits; the manager replaces the learner when the spec changes.
 func (c *Checker) readTokenizer(ctx context.Context, source fetch.Source) (string, error) {
-	defer c.Blocked("")
+	defer c.Blocked(nil)
 	for failures := 1; ; failures++ {
 		_, digest, err := c.Hub.Load(ctx, source)
 		if err == nil || ctx.Err() != nil {
 			return digest, err
 		}
 		c.Logger.Warn("tokenizer cannot be fetched", "source", source.String(), "err", err)
-		c.Blocked(err.Error())
+		c.Blocked(err)
 		if err := c.Pause(ctx, failures); err != nil {
 			return "", err
 		}

@@ -4,6 +4,11 @@
 package report
 
 import (
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"io"
+	"log"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -180,6 +185,23 @@ func TestOrderOfProblems(t *testing.T) {
 				t.Errorf("waiting for %q; problems (-want +got):\n%s", reply.Waiting, diff)
 			}
 		})
+	}
+}
+
+// TestStoreOfAPrivateAuthority reports a store whose authority is not trusted until the store answers.
+func TestStoreOfAPrivateAuthority(t *testing.T) {
+	server := httptest.NewUnstartedServer(http.NotFoundHandler())
+	server.Config.ErrorLog = log.New(io.Discard, "", 0)
+	server.StartTLS()
+	defer server.Close()
+	_, refused := tls.Dial("tcp", server.Listener.Addr().String(), nil)
+	s := NewStatus("uid", 1, time.Now)
+	for want, err := range map[problem.Code]error{problem.ArtifactsAuthorityUnknown: fmt.Errorf("writing: %w", refused),
+		problem.ArtifactsBlocked: errors.New("offline"), "": nil} {
+		s.BlockBy(problem.ArtifactsBlocked, err)
+		if got, _ := s.Reply("").Problem(); got.Code != want {
+			t.Errorf("for %v the learner reports %+v, want %s", err, got, want)
+		}
 	}
 }
 

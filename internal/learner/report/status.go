@@ -14,6 +14,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/contract/tracking"
 	"github.com/tinker-operator/tinker-operator/internal/problem"
 	"github.com/tinker-operator/tinker-operator/internal/tinker/client"
+	"github.com/tinker-operator/tinker-operator/internal/tinker/transport"
 )
 
 // Work is work that a learner repeats after a failure that no person has to repair.
@@ -40,9 +41,9 @@ type Status struct {
 	problems   client.Problems
 	// workersProblems are the problems that workers report.
 	workersProblems client.Problems
-	// blocked are the problems that last until they are reported to be over, by their codes, and failed the reasons for
-	// which work is done again.
-	blocked map[problem.Code]string
+	// blocked are the problems that last until they are reported to be over, by their codes or by the general codes of
+	// finer ones, and failed the reasons for which work is done again.
+	blocked map[problem.Code]problem.Problem
 	failed  map[Work]string
 	// faults are the newest faults by environment.
 	faults  map[string]string
@@ -52,7 +53,7 @@ type Status struct {
 // NewStatus returns the status of an attempt that is opening.
 func NewStatus(uid string, attempt int32, now func() time.Time) *Status {
 	return &Status{
-		now: now, progressed: now(), blocked: map[problem.Code]string{}, failed: map[Work]string{},
+		now: now, progressed: now(), blocked: map[problem.Code]problem.Problem{}, failed: map[Work]string{},
 		problems: client.Problems{Lasts: problemLasts}, workersProblems: client.Problems{Lasts: workersProblemLasts},
 		reply: contract.HeartbeatReply{RunUID: uid, Attempt: attempt,
 			Progress: contract.Progress{Phase: contract.PhaseOpening}},
@@ -86,7 +87,19 @@ func (s *Status) SetFaults(faults map[string]string) {
 func (s *Status) Block(code problem.Code, evidence string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.blocked[code] = evidence
+	s.blocked[code] = problem.Problem{Code: code, Evidence: evidence}
+}
+
+// BlockBy does what Block does, with the finer code of a server whose certificate is not trusted. The problem lasts
+// until it is reported without an error.
+func (s *Status) BlockBy(code problem.Code, err error) {
+	found := problem.Problem{Code: code}
+	if err != nil {
+		found = problem.Problem{Code: transport.Refine(code, err), Evidence: err.Error()}
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.blocked[code] = found
 }
 
 // Fail reports why work is done again; an empty text means that the work is done.
@@ -140,8 +153,8 @@ func (s *Status) Reply(waiting string, observed ...problem.Problem) contract.Hea
 	}
 	for _, code := range []problem.Code{problem.EndpointFailing, problem.ArtifactsBlocked, problem.TokenizerBlocked,
 		problem.TemplateUnusable, problem.RowsBlocked} {
-		if evidence := s.blocked[code]; evidence != "" && (!any || code != found.Code) {
-			reply.Problems = append(reply.Problems, problem.Problem{Code: code, Evidence: evidence})
+		if blocked := s.blocked[code]; blocked.Evidence != "" && (!any || code != found.Code) {
+			reply.Problems = append(reply.Problems, blocked)
 		}
 	}
 	reply.Problems = append(reply.Problems, observed...)

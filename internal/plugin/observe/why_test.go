@@ -47,7 +47,8 @@ func TestCauseBeforeMissingWorkers(t *testing.T) {
 	}
 }
 
-// TestRepairOfAPrivateAuthority checks that why names the field for the authority, and no general repair.
+// TestRepairOfAPrivateAuthority checks that why names the field for the authority of the kind of object, and no general
+// repair.
 func TestRepairOfAPrivateAuthority(t *testing.T) {
 	with := func(code problem.Code, change func(*v1alpha1.TrainingRun)) string {
 		return explain(newRun("arithmetic", func(run *v1alpha1.TrainingRun) {
@@ -55,6 +56,12 @@ func TestRepairOfAPrivateAuthority(t *testing.T) {
 			run.Status.Codes = []v1alpha1.ConditionCode{{Condition: v1alpha1.ConditionProgressing, Code: string(code)}}
 			change(run)
 		}), nil, nil, start).Repair
+	}
+	environment := &v1alpha1.RewardEnvironment{ObjectMeta: metav1.ObjectMeta{Name: "sums"}}
+	set := func(code problem.Code) string {
+		environment.Status.Conditions = []metav1.Condition{{Type: v1alpha1.ConditionReady, Status: metav1.ConditionFalse}}
+		environment.Status.Codes = []v1alpha1.ConditionCode{{Condition: v1alpha1.ConditionReady, Code: string(code)}}
+		return explainEnvironment(environment, nil, nil, start).Repair
 	}
 	direct := func(*v1alpha1.TrainingRun) {}
 	for name, tc := range map[string]struct {
@@ -68,6 +75,12 @@ func TestRepairOfAPrivateAuthority(t *testing.T) {
 		"a TinkerEndpoint": {with("EndpointAuthorityUnknown", func(run *v1alpha1.TrainingRun) {
 			run.Spec.Tinker.EndpointRef = &ref.Endpoint{Name: "shared"}
 		}), []string{"kubectl describe tinkerendpoints shared"}},
+		"a server of the data": {with("DataAuthorityUnknown", direct), []string{"volumeMounts", "SSL_CERT_FILE",
+			"podOverrides", "chart's value pods"}},
+		"a judge": {with("JudgeAuthorityUnknown", direct), []string{"SSL_CERT_FILE"}},
+		"the store of the artifacts": {with("ArtifactsAuthorityUnknown", direct), []string{"SSL_CERT_FILE",
+			"podOverrides[target=Learner]"}},
+		"an environment": {set("EnvironmentAuthorityUnknown"), []string{"SSL_CERT_FILE", "pod of the RewardEnvironment"}},
 	} {
 		for _, words := range tc.want {
 			if !strings.Contains(tc.got, words) {

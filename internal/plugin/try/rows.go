@@ -92,11 +92,11 @@ func (t *trial) checkRows(ctx context.Context, file contract.RunFile, loader *so
 		return err
 	}
 	quiet := slog.New(slog.DiscardHandler) // it logs only the error
-	blocked := ""
+	var blocked error
 	reader, err := examples.Open(ctx, examples.Config{
-		File: file, Data: loader, Hub: t.hub, Logger: quiet, Blocked: func(why string) { blocked = cmp.Or(why, blocked) },
+		File: file, Data: loader, Hub: t.hub, Logger: quiet, Blocked: func(err error) { blocked = cmp.Or(err, blocked) },
 		Pause: func(context.Context, int) error {
-			return fmt.Errorf("the run would wait: %s%s", blocked, t.advice("", problem.DataInvalid, contract.Definition{
+			return fmt.Errorf("the run would wait: %w%s", blocked, t.advice("", problem.DataInvalid, contract.Definition{
 				Dataset: &file.Fixed.Supervised.Dataset}))
 		},
 	}, "", length)

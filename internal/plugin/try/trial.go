@@ -302,7 +302,7 @@ func (t *trial) repeat(ctx context.Context, line string) (stop func()) {
 // advice names the flag for an object that a definition refers to and the command does not have.
 func (t *trial) advice(name string, reason problem.Code, definition contract.Definition) string {
 	switch d := definition.Dataset; {
-	case definition.ORS != nil && reason == problem.EnvironmentFault:
+	case definition.ORS != nil && (reason == problem.EnvironmentFault || reason == problem.EnvironmentAuthorityUnknown):
 		return fmt.Sprintf("; check the server at %s, which --ors %s=URL names", definition.ORS.URL, name)
 	case reason != problem.DataInvalid, d == nil, d.JSONL == nil,
 		exists(filepath.Join(t.root(), contract.FilesMount(*d.JSONL))):

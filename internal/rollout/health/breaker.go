@@ -4,7 +4,10 @@
 package health
 
 import (
+	"github.com/tinker-operator/tinker-operator/internal/contract"
 	"github.com/tinker-operator/tinker-operator/internal/environment"
+	"github.com/tinker-operator/tinker-operator/internal/problem"
+	"github.com/tinker-operator/tinker-operator/internal/tinker/transport"
 	"github.com/tinker-operator/tinker-operator/internal/wait"
 )
 
@@ -17,6 +20,8 @@ type breaker struct {
 	checker environment.Checker
 	open    bool
 	problem string
+	// code is the code of the problem.
+	code problem.Code
 	// pauses are the pauses before checks. They grow until an episode succeeds.
 	pauses wait.Pauses
 	// running counts episodes that have begun and not ended.
@@ -28,8 +33,11 @@ type breaker struct {
 	several   bool
 }
 
-// trip opens the breaker.
-func (b *breaker) trip(problem string) { b.open, b.problem = true, problem }
+// trip opens the breaker, or notes that the environment is unavailable for another reason.
+func (b *breaker) trip(err error) {
+	b.open, b.problem = true, contract.Truncate(err.Error(), maxEvidence)
+	b.code = transport.Refine(problem.EnvironmentUnavailable, err)
+}
 
 // close closes the breaker. The next episodes are a trial: the pause stays until one succeeds.
 func (b *breaker) close() { b.open, b.problem, b.faults, b.several = false, "", 0, false }

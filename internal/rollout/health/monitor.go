@@ -17,8 +17,8 @@ import (
 	"sync"
 	"time"
 
-	"github.com/tinker-operator/tinker-operator/internal/contract"
 	"github.com/tinker-operator/tinker-operator/internal/environment"
+	"github.com/tinker-operator/tinker-operator/internal/problem"
 	"github.com/tinker-operator/tinker-operator/internal/wait"
 )
 
@@ -72,17 +72,22 @@ func (m *Monitor) Group(name string, env environment.Environment, slot int64, ma
 	return &Group{monitor: m, breaker: b, slot: slot, maySkip: maySkip}
 }
 
-// Problems returns why environments are unavailable, by their names.
-func (m *Monitor) Problems() map[string]string {
+// Problems returns why environments are unavailable, by their names, and the codes that are finer than
+// EnvironmentUnavailable.
+func (m *Monitor) Problems() (problems, codes map[string]string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	problems := map[string]string{}
+	problems, codes = map[string]string{}, map[string]string{}
 	for name, b := range m.breakers {
-		if b.open {
-			problems[name] = b.problem
+		if !b.open {
+			continue
+		}
+		problems[name] = b.problem
+		if b.code != problem.EnvironmentUnavailable {
+			codes[name] = string(b.code)
 		}
 	}
-	return problems
+	return problems, codes
 }
 
 // Skip takes over which environments the learner skips.
@@ -102,7 +107,7 @@ func (m *Monitor) Skip(names []string) {
 
 // open opens a breaker and begins to check its environment. The lock is held.
 func (m *Monitor) open(b *breaker, err error) {
-	b.trip(contract.Truncate(err.Error(), maxEvidence))
+	b.trip(err)
 	m.logger.Warn("environment is unavailable and is checked until it is available", "environment", b.name, "pause",
 		b.pauses.Base(b.pauses.Failures+1).String(), "err", err)
 	m.checks.Go(func() { m.check(b) })
@@ -140,7 +145,7 @@ func (m *Monitor) check(b *breaker) {
 			m.changes.Notify()
 			return
 		}
-		b.problem = contract.Truncate(err.Error(), maxEvidence)
+		b.trip(err)
 		m.mu.Unlock()
 	}
 }

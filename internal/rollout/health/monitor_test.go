@@ -5,8 +5,14 @@ package health
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
+	"io"
+	"log"
 	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -15,6 +21,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/tinker-operator/tinker-operator/internal/environment"
+	"github.com/tinker-operator/tinker-operator/internal/problem"
 )
 
 // served is an environment of a server that may be down.
@@ -63,8 +70,9 @@ func TestEpisodesWaitUntilTheServerIsAvailable(t *testing.T) {
 		s.down.Store(true)
 		g := m.Group("e", s, 1, false)
 		g.Ended(false, errDown)
-		if diff := cmp.Diff(map[string]string{"e": "connection refused"}, m.Problems()); diff != "" {
-			t.Errorf("Problems (-want +got):\n%s", diff)
+		problems, codes := m.Problems()
+		if diff := cmp.Diff(map[string]string{"e": "connection refused"}, problems); diff != "" || len(codes) > 0 {
+			t.Errorf("Problems with the codes %v (-want +got):\n%s", codes, diff)
 		}
 		began := time.Now()
 		time.AfterFunc(100*time.Second, func() { s.down.Store(false) })
@@ -74,8 +82,31 @@ func TestEpisodesWaitUntilTheServerIsAvailable(t *testing.T) {
 		if took := time.Since(began); took < 100*time.Second || took > 130*time.Second || s.checks.Load() > 10 {
 			t.Errorf("waited %v with %d checks, want an end within 30 s of the outage's, and few checks", took, s.checks.Load())
 		}
-		if got := m.Problems(); len(got) > 0 {
+		if got, _ := m.Problems(); len(got) > 0 {
 			t.Errorf("Problems = %v after the outage", got)
+		}
+	})
+}
+
+// TestServerOfAPrivateAuthority reports the code of a server whose authority is not trusted, until the server fails in
+// another way.
+func TestServerOfAPrivateAuthority(t *testing.T) {
+	server := httptest.NewUnstartedServer(http.NotFoundHandler())
+	server.Config.ErrorLog = log.New(io.Discard, "", 0)
+	server.StartTLS()
+	defer server.Close()
+	_, refused := tls.Dial("tcp", server.Listener.Addr().String(), nil)
+	run(t, func(t *testing.T, m *Monitor, s *served) {
+		s.down.Store(true)
+		m.Group("e", s, 1, false).Ended(false, &environment.Fault{Unavailable: true, Err: refused})
+		problems, codes := m.Problems()
+		want := map[string]string{"e": string(problem.ServersAuthorityUnknown)}
+		if diff := cmp.Diff(want, codes); diff != "" || !strings.Contains(problems["e"], "x509") {
+			t.Errorf("Problems = %v with codes (-want +got):\n%s", problems, diff)
+		}
+		time.Sleep(time.Minute)
+		if problems, codes := m.Problems(); problems["e"] != "still down" || len(codes) > 0 {
+			t.Errorf("Problems = %v with the codes %v, want none after a check with another failure", problems, codes)
 		}
 	})
 }
@@ -165,7 +196,8 @@ func TestFailuresThatOpenABreaker(t *testing.T) {
 			run(t, func(t *testing.T, m *Monitor, s *served) {
 				s.down.Store(true)
 				tc.events(m.Group("e", s, 1, false), m.Group("e", s, 2, false))
-				if open := len(m.Problems()) > 0; open != tc.open {
+				problems, _ := m.Problems()
+				if open := len(problems) > 0; open != tc.open {
 					t.Errorf("open is %v, want %v", open, tc.open)
 				}
 			})
@@ -218,7 +250,8 @@ func TestChecksMayPanic(t *testing.T) {
 		g := m.Group("e", s, 1, false)
 		g.Ended(false, errDown)
 		time.Sleep(10 * time.Second)
-		if got, want := m.Problems()["e"], "checking environment e panicked: a nil answer"; got != want {
+		problems, _ := m.Problems()
+		if got, want := problems["e"], "checking environment e panicked: a nil answer"; got != want {
 			t.Errorf("the problem is %q, want %q", got, want)
 		}
 		s.panics.Store(false)

@@ -21,6 +21,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/environment/registry"
 	"github.com/tinker-operator/tinker-operator/internal/environment/verify"
 	"github.com/tinker-operator/tinker-operator/internal/problem"
+	"github.com/tinker-operator/tinker-operator/internal/tinker/transport"
 )
 
 // unknownAnswer is the reply to a task whose answer is not known.
@@ -127,7 +128,7 @@ func failed(result contract.ProbeResult, err error) (contract.ProbeResult, bool)
 	var data *source.Error
 	var row *verify.RowError
 	if errors.As(err, &data) || errors.As(err, &row) {
-		result.Reason = problem.DataInvalid
+		result.Reason = transport.Refine(problem.DataInvalid, err)
 		return result, true
 	}
 	fault := environment.AsFault(err)
@@ -135,6 +136,7 @@ func failed(result contract.ProbeResult, err error) (contract.ProbeResult, bool)
 	if fault.Kind == environment.JudgeFault {
 		result.Reason = problem.JudgeFault
 	}
+	result.Reason = transport.Refine(result.Reason, err)
 	return result, fault.Permanent
 }
 

@@ -6,17 +6,24 @@ package probe
 import (
 	"context"
 	"errors"
+	"io"
+	"log"
 	"log/slog"
+	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	settings "github.com/tinker-operator/tinker-operator/api/v1alpha1/environment"
 	"github.com/tinker-operator/tinker-operator/internal/contract"
+	"github.com/tinker-operator/tinker-operator/internal/download"
 	"github.com/tinker-operator/tinker-operator/internal/environment"
 	"github.com/tinker-operator/tinker-operator/internal/environment/dataset"
+	"github.com/tinker-operator/tinker-operator/internal/environment/dataset/source"
 	"github.com/tinker-operator/tinker-operator/internal/environment/registry"
 	"github.com/tinker-operator/tinker-operator/internal/problem"
 )
@@ -104,6 +111,48 @@ func TestProbeOfAnExpression(t *testing.T) {
 				t.Errorf("Probe: message %q, want %q", got.Message, tc.names)
 			}
 		})
+	}
+}
+
+// judged is a data set whose rows have a criterion for a judge.
+type judged struct{ doubled }
+
+func (j judged) Row(ctx context.Context, split string, index int64) (dataset.Row, error) {
+	row, err := j.doubled.Row(ctx, split, index)
+	row.Fields = map[string]any{"rubrics": []any{"The reply is 4."}}
+	return row, err
+}
+
+// TestProbeOfAPrivateAuthority probes environments whose servers have certificates of an authority that is not trusted.
+func TestProbeOfAPrivateAuthority(t *testing.T) {
+	server := httptest.NewUnstartedServer(http.NotFoundHandler())
+	server.Config.ErrorLog = log.New(io.Discard, "", 0)
+	server.StartTLS()
+	defer server.Close()
+	loader := source.New(source.Config{Dir: t.TempDir(), Space: 1 << 20, Client: &download.Client{Tries: 1}})
+	open := func(ctx context.Context, definition contract.Dataset) (dataset.Dataset, error) {
+		if definition.JSONL.URL == "" {
+			return judged{doubled{"a"}}, nil
+		}
+		return loader.Open(ctx, definition)
+	}
+	exact := &settings.Reward{RewardRule: settings.RewardRule{ExactMatch: &settings.ExactMatch{}}}
+	judging := settings.Rubric{MinCoverage: new(1.0), Scoring: settings.ScorePassRate, Judge: settings.Judge{
+		OpenAI:  &settings.OpenAIJudge{BaseURL: server.URL, Model: "m"},
+		Retries: new(int32(0)), TimeoutSeconds: 10,
+		Sampling: settings.JudgeSampling{Temperature: new(0.0), MaxTokens: 16}}}
+	for name, definition := range map[string]contract.Definition{
+		"data": {Reward: exact, Dataset: &contract.Dataset{Dataset: settings.Dataset{
+			JSONL:  &settings.JSONL{URL: server.URL},
+			Splits: []settings.DataSplit{{Name: "train", Source: "a.jsonl", SHA256: strings.Repeat("a", 64)}}}}},
+		"an environment server": {ORS: &contract.ORS{ORS: settings.ORS{URL: server.URL}}},
+		"a judge": {Dataset: &contract.Dataset{Dataset: settings.Dataset{JSONL: &settings.JSONL{}}},
+			Reward: &settings.Reward{RewardRule: settings.RewardRule{Rubric: &judging}}},
+	} {
+		got, _ := Probe(t.Context(), registry.Builder{Data: open, Now: time.Now}, definition)
+		if got.Reason != problem.EnvironmentAuthorityUnknown || !strings.Contains(got.Message, "x509") {
+			t.Errorf("%s: Probe = %+v, want %s", name, got, problem.EnvironmentAuthorityUnknown)
+		}
 	}
 }
 

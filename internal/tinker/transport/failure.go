@@ -42,3 +42,27 @@ func codeOfCertificate(refused *tls.CertificateVerificationError) problem.Code {
 	}
 	return problem.EndpointCertificateInvalid
 }
+
+// authorityUnknown has the codes of certificates of servers other than the endpoint, by the code of any other failure
+// of a request to the server.
+var authorityUnknown = map[problem.Code]problem.Code{
+	problem.DataBlocked: problem.DataAuthorityUnknown, problem.TokenizerBlocked: problem.DataAuthorityUnknown,
+	problem.RowsBlocked: problem.DataAuthorityUnknown, problem.JudgeBlocked: problem.JudgeAuthorityUnknown,
+	problem.ArtifactsBlocked: problem.ArtifactsAuthorityUnknown,
+	problem.DataInvalid:      problem.EnvironmentAuthorityUnknown,
+	problem.EnvironmentFault: problem.EnvironmentAuthorityUnknown,
+	problem.JudgeFault:       problem.EnvironmentAuthorityUnknown,
+
+	problem.EnvironmentUnavailable: problem.ServersAuthorityUnknown,
+}
+
+// Refine returns the code of a failed request to a server other than the endpoint. If the client does not trust the
+// authority of the server's certificate, the code names this repair; in any other case the code is the given one.
+func Refine(code problem.Code, err error) problem.Code {
+	_, failed := errors.AsType[*tls.CertificateVerificationError](err)
+	_, unknown := errors.AsType[x509.UnknownAuthorityError](err)
+	if refined, known := authorityUnknown[code]; known && failed && unknown {
+		return refined
+	}
+	return code
+}
