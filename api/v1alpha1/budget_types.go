@@ -14,8 +14,8 @@ type Budget struct {
 	// +kubebuilder:validation:Minimum=1
 	// +optional
 	Tokens *int64 `json:"tokens,omitempty"`
-	// usd limits the cost of all tokens, in dollars, at the run's prices or else at the prices in the operator's table. A
-	// run with a model whose price is not known is refused.
+	// usd limits the cost of all tokens, in dollars, at the prices of budget.prices or else of the operator's table. A run
+	// with a model whose price is not known is refused.
 	// +kubebuilder:validation:Minimum=0.01
 	// +kubebuilder:validation:XValidation:rule="self >= 0.01",message="should be greater than or equal to 0.01: raise it, or remove it"
 	// +kubebuilder:validation:Maximum=1000000000
@@ -59,7 +59,7 @@ type ModelPrice struct {
 	// +kubebuilder:validation:Maximum=1000000
 	// +required
 	SampledUSDPerMillion float64 `json:"sampledUSDPerMillion"`
-	// trainedUSDPerMillion is the price of a million tokens that are trained on, in dollars; 0 for a model that only
+	// trainedUSDPerMillion is the price of a million tokens that are trained on, in dollars. Write 0 for a model that only
 	// judges.
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=1000000

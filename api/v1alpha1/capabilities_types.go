@@ -36,8 +36,7 @@ type Capabilities struct {
 	// +kubebuilder:validation:items:MaxLength=64
 	// +optional
 	Unsupported []string `json:"unsupported,omitempty"`
-	// checkedAt is the time at which the run's own check ended, the first if there were several; absent if all results
-	// were shared.
+	// checkedAt is the time at which the first check by the run itself ended. It is absent if all results were shared.
 	// +optional
 	CheckedAt *metav1.Time `json:"checkedAt,omitempty"`
 	// clientVersion is the version of the learner that checked.
@@ -49,8 +48,8 @@ type Capabilities struct {
 	// +kubebuilder:validation:MaxLength=64
 	// +optional
 	Connection string `json:"connection,omitempty"`
-	// sharedFrom is the check that found what this run did not check itself: that of another run of the namespace or, in a
-	// run with tinker.endpointRef, that of the broker.
+	// sharedFrom is the check with the results that this run did not find itself: the check of another run of the
+	// namespace or, with tinker.endpointRef, the check of the broker.
 	// +optional
 	SharedFrom *SharedCheck `json:"sharedFrom,omitempty"`
 }

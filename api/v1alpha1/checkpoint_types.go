@@ -78,33 +78,34 @@ const (
 // suspend, are kept forever.
 // +kubebuilder:validation:XValidation:rule="!has(self.everySteps) || self.everySteps > 0 || !has(self.rolling) || !has(self.rolling.everySteps) || self.rolling.everySteps > 0",message="everySteps and rolling.everySteps are both 0, so that a lost pod would lose the run: set one above 0"
 type Checkpoints struct {
-	// everySteps is the number of steps between lasting checkpoints; 0 saves only the last one.
+	// everySteps is the number of steps between lasting checkpoints. With 0, only the last state is a lasting checkpoint.
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:default=20
 	// +optional
 	EverySteps *int64 `json:"everySteps,omitempty"`
-	// ttlSeconds is the time for which lasting checkpoints are kept; 0 keeps them forever.
+	// ttlSeconds is the time for which lasting checkpoints are kept. With 0, they are kept forever.
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:default=604800
 	// +optional
 	TTLSeconds *int64 `json:"ttlSeconds,omitempty"`
-	// rolling states are for recovery: newer states replace older ones.
+	// rolling has the settings of states for recovery, which newer states replace.
 	// +kubebuilder:default={}
 	// +optional
 	Rolling RollingCheckpoints `json:"rolling,omitzero"`
-	// keepLast limits the number of lasting checkpoints; older ones are deleted. If it is absent, all are kept.
+	// keepLast limits the number of lasting checkpoints. Older checkpoints are deleted. If it is absent, all are kept.
 	// +kubebuilder:validation:Minimum=1
 	// +optional
 	KeepLast *int32 `json:"keepLast,omitempty"`
-	// keepBest is the number of checkpoints with the highest bestMetric that are kept; 0 keeps none.
+	// keepBest is the number of checkpoints that are kept because their bestMetric is the best. With 0, none is kept for
+	// that reason.
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=8
 	// +kubebuilder:default=1
 	// +optional
 	KeepBest *int32 `json:"keepBest,omitempty"`
-	// bestMetric names the metric that ranks checkpoints; the highest value is the best, or the lowest of a negative
-	// log-likelihood (test/nll). test/ENVIRONMENT/pass@1 ranks them by one environment. If mode is Supervise and nothing
-	// is evaluated on environments, test/pass@1 means test/nll.
+	// bestMetric names the metric that ranks checkpoints. The highest value is the best, or the lowest value of a negative
+	// log-likelihood, such as test/nll. test/ENVIRONMENT/pass@1 ranks checkpoints by one environment. If mode is Supervise
+	// and nothing is evaluated on environments, test/pass@1 means test/nll.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=128
 	// +kubebuilder:default="test/pass@1"
@@ -114,7 +115,7 @@ type Checkpoints struct {
 
 // RollingCheckpoints are states for recovery.
 type RollingCheckpoints struct {
-	// everySteps is the number of steps between rolling states; 0 saves none.
+	// everySteps is the number of steps between rolling states. With 0, none is saved.
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:default=1
 	// +optional

@@ -48,16 +48,16 @@ type ExecutionPods struct {
 	// +kubebuilder:default=1
 	// +optional
 	Replicas int32 `json:"replicas,omitempty"`
-	// warmPoolRef has the pods come from a SandboxWarmPool of kubernetes-sigs/agent-sandbox in the namespace, by as many
-	// SandboxClaims as there are replicas, which last from the start of the run to its end, and not while it is suspended.
-	// The pods run the image, the resources and the scheduling of the pool's SandboxTemplate, which has to have the
-	// runner. The chart's value environmentServers.warmPools lets the operator make claims.
+	// warmPoolRef takes the pods from a SandboxWarmPool of kubernetes-sigs/agent-sandbox in the namespace. The run has a
+	// SandboxClaim for each replica, except while it is suspended or over. The pods have the image, the resources and the
+	// scheduling of the pool's SandboxTemplate, which must contain the runner. The chart's value
+	// environmentServers.warmPools lets the operator make claims.
 	// +optional
 	WarmPoolRef *WarmPoolRef `json:"warmPoolRef,omitempty"`
 	// network limits the connections of the pods. None adds a NetworkPolicy that permits no connection, not even to a name
-	// service; Open adds none, so that the policies of the cluster apply. The network of the cluster has to enforce
-	// NetworkPolicies. In both cases workers of the run connect to the pods, and nothing else does. Pods of a warm pool
-	// may also connect to the destinations that the network policy of its SandboxTemplate permits.
+	// service. Open adds no such policy. The network of the cluster has to enforce NetworkPolicies. In both cases only
+	// workers of the run may connect to the pods. Pods of a warm pool may also connect to the destinations that the
+	// network policy of its SandboxTemplate permits.
 	// +kubebuilder:default=None
 	// +optional
 	Network environment.PodNetwork `json:"network,omitempty"`
@@ -88,7 +88,7 @@ type WarmPoolRef struct {
 	Name string `json:"name"`
 }
 
-// Container has the settings of the container of an environment that are the same for servers and functions.
+// Container has the settings that the containers of servers and of functions share.
 type Container struct {
 	// env are environment variables of the container.
 	// +listType=map
@@ -96,8 +96,8 @@ type Container struct {
 	// +kubebuilder:validation:MaxItems=64
 	// +optional
 	Env []corev1.EnvVar `json:"env,omitempty"`
-	// resources are the resources of the container. The processes of all functions share its limit of memory, which
-	// defaults to 1Gi for functions.
+	// resources are the resources of the container. All functions share the container's memory limit, which defaults to
+	// 1Gi for functions.
 	// +kubebuilder:validation:XValidation:rule="!has(self.claims)",message="claims refers to resourceClaims, which containers of environments do not have: remove it, and request devices by limits"
 	// +optional
 	Resources corev1.ResourceRequirements `json:"resources,omitzero"`

@@ -24,8 +24,8 @@ type Split struct {
 	// +kubebuilder:validation:MaxLength=63
 	// +required
 	Name string `json:"name"`
-	// shuffle draws tasks in a random order that algorithm.seed decides, another one for each epoch; false draws them in
-	// the split's own order. Defaults to true.
+	// shuffle draws tasks in a random order, which algorithm.seed decides and which changes with each epoch. With false,
+	// tasks are drawn in the split's own order. Defaults to true.
 	// +optional
 	Shuffle *bool `json:"shuffle,omitempty"`
 	// take limits the split to its first tasks, before shuffling. Defaults to all tasks. (OpenReward: num_samples.)
@@ -34,8 +34,8 @@ type Split struct {
 	Take *int64 `json:"take,omitempty"`
 }
 
-// EvaluationSplit selects the tasks of one split of an environment, always in the split's own order, so that runs with
-// other seeds are evaluated on the same tasks.
+// EvaluationSplit selects the tasks of one split of an environment, always in the split's own order: runs with other
+// seeds are evaluated on the same tasks.
 type EvaluationSplit struct {
 	// name is the name of the split.
 	// +kubebuilder:validation:MinLength=1
@@ -56,8 +56,8 @@ type EnvironmentUse struct {
 	// +kubebuilder:validation:XValidation:rule="self.matches('^[a-z0-9]([-a-z0-9]*[a-z0-9])?$')",message="name must be of a-z, 0-9 and '-', beginning and ending with a letter or digit: it keys metrics; give the RewardEnvironment's name, and a hosted environment's name in that object's ors.name"
 	// +required
 	Name string `json:"name"`
-	// environmentRef is the RewardEnvironment. Defaults to the one with the name of the entry of environments, which
-	// evaluation.environments[].inheritFrom names in an evaluation.
+	// environmentRef names the RewardEnvironment. Defaults to name or, with evaluation.environments[].inheritFrom, to the
+	// RewardEnvironment of that entry.
 	// +optional
 	EnvironmentRef *EnvironmentRef `json:"environmentRef,omitempty"`
 	// retries is the number of times a failed episode is repeated, each in a fresh session. Defaults to 3, or to the value
@@ -112,11 +112,11 @@ type TrainingEnvironment struct {
 	// +kubebuilder:validation:Minimum=1
 	// +optional
 	MinMembers *int32 `json:"minMembers,omitempty"`
-	// teacher is a model from which the policy learns, in addition to the rewards or, with reward none, instead of them.
+	// teacher is a model from which the policy learns, in addition to the rewards, or instead of rewards with reward none.
 	// +optional
 	Teacher *algorithm.Teacher `json:"teacher,omitempty"`
-	// onUnavailable selects the reaction to a server that no worker reaches: Wait for it, or Skip its
-	// tasks after 30 seconds and train on the other environments. Defaults to Wait.
+	// onUnavailable selects the reaction to a server that no worker reaches. Wait waits for the server. Skip leaves its
+	// tasks out after 30 seconds and trains on the other environments. Defaults to Wait.
 	// +kubebuilder:validation:Enum=Wait;Skip
 	// +optional
 	OnUnavailable OnUnavailable `json:"onUnavailable,omitempty"`

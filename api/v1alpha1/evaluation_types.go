@@ -18,9 +18,9 @@ type Evaluation struct {
 	// +kubebuilder:default=true
 	// +optional
 	After *bool `json:"after,omitempty"`
-	// samplingShare is the share of evaluations in the episodes that are sampled while training has episodes to sample as
-	// well. The share decides the number of steps in which an evaluation ends, at any speed of the endpoint; weights do
-	// not depend on it. With 0, evaluations use only idle capacity. With 1, training waits for evaluations.
+	// samplingShare is the share of evaluations in new episodes while training also has episodes to sample. It decides how
+	// many steps an evaluation lasts, at any speed of the endpoint, and does not change weights. With 0, evaluations use
+	// only idle capacity. With 1, training waits for evaluations.
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=1
 	// +kubebuilder:default=0.2

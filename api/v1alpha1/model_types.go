@@ -41,8 +41,8 @@ type Model struct {
 	// +kubebuilder:default=0
 	// +optional
 	Seed *int64 `json:"seed,omitempty"`
-	// renderer turns conversations into tokens and back. Defaults to the renderer of a known model, or to the chat
-	// template of any other.
+	// renderer turns conversations into tokens and back. Defaults to the renderer of the model if the operator knows the
+	// model, or else to the chat template of the model.
 	// +optional
 	Renderer *Renderer `json:"renderer,omitempty"`
 	// date is the day, as YEAR-MONTH-DAY, in prompts of formats with a date, such as gpt-oss. Defaults to the day of
@@ -51,8 +51,8 @@ type Model struct {
 	// +kubebuilder:validation:MaxLength=10
 	// +optional
 	Date string `json:"date,omitempty"`
-	// tokenizer is the source of the tokenizer. Defaults to the tokenizer of a known model, or to the repository with the
-	// name of any other.
+	// tokenizer is the source of the tokenizer. Defaults to the tokenizer of the model if the operator knows the model, or
+	// else to the repository that model.name names.
 	// +optional
 	Tokenizer *Tokenizer `json:"tokenizer,omitempty"`
 }
@@ -85,8 +85,8 @@ type Tokenizer struct {
 	// +optional
 	SHA256 string `json:"sha256,omitempty"`
 	// tokenSecretKeyRef is the Secret key that holds a token for a private or gated repository. Only the learner and the
-	// workers of the run receive it, which download the tokenizer and the chat template with it. It may be changed at any
-	// time; the learner is restarted at a saved state.
+	// workers of the run receive the token, to download the tokenizer and the chat template. A change restarts the learner
+	// at a saved state.
 	// +optional
 	TokenSecretKeyRef *ref.SecretKey `json:"tokenSecretKeyRef,omitempty"`
 }
@@ -107,8 +107,8 @@ type Tinker struct {
 	// +kubebuilder:validation:Maximum=100
 	// +optional
 	Weight *int32 `json:"weight,omitempty"`
-	// baseURL is the address of the endpoint. If it is absent, the endpoint is the operator's, which is hosted Tinker
-	// unless the chart names another. Fixed once a step is committed.
+	// baseURL is the address of the endpoint. If it is absent, the address is the chart's defaultBaseURL, which is hosted
+	// Tinker unless the chart names another. Fixed once a step is committed.
 	// +kubebuilder:validation:MaxLength=2048
 	// +kubebuilder:validation:XValidation:rule="self.matches('^https?://[^/]')",message="must begin with http:// or https://, followed by a host"
 	// +optional

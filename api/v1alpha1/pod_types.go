@@ -69,8 +69,8 @@ type PodOverrides struct {
 	// +kubebuilder:validation:MaxItems=16
 	// +optional
 	ImagePullSecrets []corev1.LocalObjectReference `json:"imagePullSecrets,omitempty"`
-	// serviceAccountName is the pod's service account, for a cloud's workload identity; its API-server token is never
-	// mounted.
+	// serviceAccountName is the pod's service account, for a cloud's workload identity. The token for the API server is
+	// never mounted.
 	// +kubebuilder:validation:MaxLength=253
 	// +optional
 	ServiceAccountName string `json:"serviceAccountName,omitempty"`
@@ -109,15 +109,15 @@ type PodOverrides struct {
 	// +kubebuilder:validation:MaxItems=8
 	// +optional
 	InitContainers []InitContainer `json:"initContainers,omitempty"`
-	// resourceClaims are claims of devices for the pod, to which resources.claims of its containers refer; Kubernetes has
-	// them since 1.34.
+	// resourceClaims are claims of devices for the pod, to which resources.claims of its containers refer. They need
+	// Kubernetes 1.34 or later.
 	// +listType=map
 	// +listMapKey=name
 	// +kubebuilder:validation:MaxItems=8
 	// +optional
 	ResourceClaims []corev1.PodResourceClaim `json:"resourceClaims,omitempty"`
-	// terminationGracePeriodSeconds is the time that the pod has to end when it is deleted. Defaults to 180 for a learner,
-	// 60 for a worker and 5 for a probe.
+	// terminationGracePeriodSeconds is the time within which a deleted pod may end by itself. Defaults to 180 for a
+	// learner, 60 for a worker and 5 for a probe.
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=3600
 	// +optional
@@ -166,7 +166,7 @@ type PodOverrides struct {
 	SecurityContext PodSecurity `json:"securityContext,omitzero"`
 }
 
-// InitContainer is a container that runs before the main one, or beside it.
+// InitContainer is a container that runs before the main container, or beside it.
 type InitContainer struct {
 	// name is the name of the container.
 	// +kubebuilder:validation:MinLength=1
@@ -180,7 +180,7 @@ type InitContainer struct {
 	// +kubebuilder:validation:MaxLength=512
 	// +required
 	Image string `json:"image"`
-	// restartPolicy Always makes a sidecar of the container, which runs until the main one has ended.
+	// restartPolicy Always makes the container a sidecar, which runs until the main container has ended.
 	// +kubebuilder:validation:Enum=Always
 	// +optional
 	RestartPolicy *corev1.ContainerRestartPolicy `json:"restartPolicy,omitempty"`
@@ -275,7 +275,7 @@ type VolumeMount struct {
 	// +kubebuilder:validation:MaxLength=1024
 	// +optional
 	SubPath string `json:"subPath,omitempty"`
-	// readOnly mounts the volume so that it cannot be written.
+	// readOnly mounts the volume read-only.
 	// +optional
 	ReadOnly *bool `json:"readOnly,omitempty"`
 }

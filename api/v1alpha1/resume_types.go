@@ -5,8 +5,8 @@ package v1alpha1
 
 // ResumeFrom names the run that a run continues.
 type ResumeFrom struct {
-	// uid is the metadata.uid of the run to continue, which no longer exists. Its states are at the endpoint, and its rows
-	// are in the artifact store below a folder of this name. The settings that decide the weights have to be the same.
+	// uid is the metadata.uid of the deleted run to continue. Its states are at the endpoint, and its rows in the artifact
+	// store, in a folder of this name. The settings that decide the weights have to be the same.
 	// +kubebuilder:validation:Pattern=`^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$`
 	// +kubebuilder:validation:MaxLength=36
 	// +required
@@ -22,8 +22,8 @@ type ResumedFrom struct {
 	// step is the step of the former run's state that was loaded.
 	// +required
 	Step int64 `json:"step"`
-	// uncountedSteps is the number of these steps that status.usage does not contain, because the artifact store has no
-	// rows for them.
+	// uncountedSteps is the number of the former run's steps that status.usage does not contain, because the artifact
+	// store has no rows of these steps.
 	// +optional
 	UncountedSteps *int64 `json:"uncountedSteps,omitempty"`
 }
@@ -37,7 +37,8 @@ type EarlierRun struct {
 	// step is the newest step of the earlier run that the endpoint or the artifact store knows.
 	// +required
 	Step int64 `json:"step"`
-	// sameSettings says whether the earlier run had the settings of this run, so that spec.resumeFrom can continue it.
+	// sameSettings says whether the earlier run had the settings of this run. If so, spec.resumeFrom can continue the
+	// earlier run.
 	// +optional
 	SameSettings *bool `json:"sameSettings,omitempty"`
 }

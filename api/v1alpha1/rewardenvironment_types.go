@@ -88,8 +88,8 @@ type RewardEnvironmentStatus struct {
 	// +kubebuilder:validation:MaxItems=16
 	// +optional
 	Codes []ConditionCode `json:"codes,omitempty"`
-	// observedGeneration is the generation of the newest spec that was acted upon: with Ready Unknown its probe is in
-	// progress.
+	// observedGeneration is the generation of the newest spec that was acted upon. While Ready is Unknown, the probe of
+	// this spec is in progress.
 	// +optional
 	ObservedGeneration *int64 `json:"observedGeneration,omitempty"`
 	// probedGeneration is the generation of the spec to which digest, tasks, splits, canaryReward and probeTime belong.
@@ -107,7 +107,7 @@ type RewardEnvironmentStatus struct {
 	// +kubebuilder:validation:MaxItems=32
 	// +optional
 	Splits []SplitStatus `json:"splits,omitempty"`
-	// dataset is the data that the probe read; absent for generated tasks.
+	// dataset is the data that the probe read. It is absent for generated tasks.
 	// +optional
 	Dataset *DatasetStatus `json:"dataset,omitempty"`
 	// code are the digests of the code that the probe read from configMapKeyRef. Runs pin it.
@@ -116,25 +116,24 @@ type RewardEnvironmentStatus struct {
 	// +kubebuilder:validation:MaxItems=32
 	// +optional
 	Code []CodeStatus `json:"code,omitempty"`
-	// image is the image of execution by its digest, as the pod of the probe had it, if it has a module that is a
-	// function of the spec. Runs pin it. An image that was not pulled from a registry has no such digest, and is only
-	// compared.
+	// image is the image of execution in the pod of the probe, by its digest, if a function of the spec is a module of the
+	// image. Runs pin it. An image that was not pulled from a registry has no such digest, and is only compared.
 	// +kubebuilder:validation:MaxLength=1024
 	// +optional
 	Image string `json:"image,omitempty"`
 	// packages are the wheels that the probe has pinned for execution.requirements: name, version and SHA-256 of each
-	// wheel, including dependencies. Pods of runs install these and no others.
+	// wheel, including dependencies. Pods of runs install these wheels and no others.
 	// +listType=set
 	// +kubebuilder:validation:MaxItems=64
 	// +kubebuilder:validation:items:MaxLength=512
 	// +optional
 	Packages []string `json:"packages,omitempty"`
-	// canaryReward is the reward of the episode that the probe played with the right answer; absent if the answers are not
-	// known.
+	// canaryReward is the reward of the episode that the probe played with the right answer. It is absent if the answers
+	// are not known.
 	// +optional
 	CanaryReward *float64 `json:"canaryReward,omitempty"`
-	// deterministic says whether one reply earned the same reward twice; absent if no reply was played twice. If it is
-	// false, a resumed run may differ from one that was never interrupted.
+	// deterministic says whether one reply earned the same reward twice. It is absent if no reply was played twice. If it
+	// is false, a resumed run may differ from an uninterrupted run.
 	// +optional
 	Deterministic *bool `json:"deterministic,omitempty"`
 	// declaresTools says that the tools of the probe's episode have to be declared by the format of a run's model.
@@ -151,7 +150,7 @@ type SplitStatus struct {
 	// +kubebuilder:validation:MaxLength=63
 	// +required
 	Name string `json:"name"`
-	// tasks is the number of its tasks.
+	// tasks is the number of tasks in the split.
 	// +optional
 	Tasks *int64 `json:"tasks,omitempty"`
 }
@@ -170,7 +169,7 @@ type CodeStatus struct {
 
 // DatasetStatus is the data that the probe read. Runs pin it.
 type DatasetStatus struct {
-	// revision is the commit that hub.revision named.
+	// revision is the commit to which hub.revision resolved.
 	// +kubebuilder:validation:MaxLength=64
 	// +optional
 	Revision string `json:"revision,omitempty"`
@@ -183,15 +182,15 @@ type DatasetStatus struct {
 
 // DataSourceStatus is a source that was read.
 type DataSourceStatus struct {
-	// name is spelled as in splits[].source.
+	// name is the name of the source, as splits[].source spells it.
 	// +kubebuilder:validation:MaxLength=253
 	// +required
 	Name string `json:"name"`
-	// sha256 is the SHA-256 digest of the file; for a split of the hub, of the list of its files with their digests.
+	// sha256 is the SHA-256 digest of the file or, for a split of the hub, of the list of its files with their digests.
 	// +kubebuilder:validation:MaxLength=64
 	// +required
 	SHA256 string `json:"sha256"`
-	// rows is the number of its rows.
+	// rows is the number of rows of the source.
 	// +optional
 	Rows *int64 `json:"rows,omitempty"`
 }

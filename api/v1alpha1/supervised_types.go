@@ -27,15 +27,17 @@ const (
 	NormalizationPerToken   Normalization = "PerToken"
 )
 
-// Supervised has the rows of a run of mode Supervise, with the columns messages, prompt and completion, or text.
+// Supervised has the rows of a run of mode Supervise. A row has the column messages, the columns prompt and completion,
+// or the column text.
 type Supervised struct {
-	// dataset is the source of the rows. The run trains on the split train; prompt, systemPrompt and examples make prompts
-	// for policies and are not used here.
+	// dataset is the source of the rows. The run trains on the split train. prompt, systemPrompt and examples are refused,
+	// because rows are trained on as they are.
 	// +kubebuilder:validation:XValidation:rule="!has(self.prompt) && !has(self.systemPrompt) && !has(self.examples)",message="prompt, systemPrompt and examples make prompts of rows, which a supervised run trains on as they are: remove them, and map columns with fields, as in fields: {prompt: question, completion: answer}"
 	// +required
 	Dataset environment.Dataset `json:"dataset"`
-	// trainOn selects the messages with weight: the last message if it is the assistant's, all messages of the assistant,
-	// all messages, or the messages that the row marks with weight or trainable. Rows of text are trained on as a whole.
+	// trainOn selects the messages with weight. LastAssistant selects the last message, if it is the assistant's.
+	// AllAssistant selects all messages of the assistant. All selects all messages. Marked selects the messages that the
+	// row marks with weight or trainable. Rows of text are trained on as a whole.
 	// +kubebuilder:default=AllAssistant
 	// +optional
 	TrainOn TrainOn `json:"trainOn,omitempty"`
@@ -45,14 +47,14 @@ type Supervised struct {
 	// +kubebuilder:default=128
 	// +optional
 	BatchSize *int32 `json:"batchSize,omitempty"`
-	// maxTokens is the length to which rows are cut at their end. If it is absent, rows that are longer than the model's
-	// context are left out and counted. (tinker-cookbook: max_length.)
+	// maxTokens cuts longer rows at their end. If it is absent, rows that are longer than the model's context are left out
+	// and counted. (tinker-cookbook: max_length.)
 	// +kubebuilder:validation:Minimum=2
 	// +kubebuilder:validation:Maximum=10000000
 	// +optional
 	MaxTokens *int32 `json:"maxTokens,omitempty"`
-	// normalization selects the sum of the weights of a row: PerExample 1, whatever its length, PerToken the number
-	// of its tokens. (tinker-cookbook: reduction mean and none.)
+	// normalization selects the sum of the weights of a row. PerExample makes the sum 1. PerToken makes the sum the number
+	// of tokens. (tinker-cookbook: reduction mean and none.)
 	// +kubebuilder:default=PerExample
 	// +optional
 	Normalization Normalization `json:"normalization,omitempty"`
@@ -72,14 +74,15 @@ const (
 	SelectBestOfTask EpisodeSelection = "BestOfTask"
 )
 
-// EpisodeRows leaves records of episodes out: by their reward (rejection sampling), or all but the best of each task
-// (best of n).
+// EpisodeRows selects records of episodes: by their reward (rejection sampling), or the best episode of each task (best
+// of n).
 // +kubebuilder:validation:MinProperties=1
 type EpisodeRows struct {
 	// minReward is the least reward of an episode.
 	// +optional
 	MinReward *float64 `json:"minReward,omitempty"`
-	// select selects the episodes of a task that are trained on: All, or the first one with the highest reward.
+	// select selects the episodes of a task that are trained on. All selects all episodes. BestOfTask selects the first
+	// episode with the highest reward.
 	// +kubebuilder:default=All
 	// +optional
 	Select EpisodeSelection `json:"select,omitempty"`

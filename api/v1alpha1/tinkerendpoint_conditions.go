@@ -3,8 +3,7 @@
 
 package v1alpha1
 
-// ConditionChecked says whether the broker of a TinkerEndpoint knows what the server supports, as far as runs
-// have asked.
+// ConditionChecked says whether the broker of a TinkerEndpoint has checked the features that runs have asked for.
 const ConditionChecked = "Checked"
 
 // Reasons of the condition Checked of a TinkerEndpoint.

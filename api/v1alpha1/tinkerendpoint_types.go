@@ -198,8 +198,8 @@ type EndpointBudget struct {
 	// namespaceSelector selects the namespaces whose runs count. Defaults to all namespaces.
 	// +optional
 	NamespaceSelector *metav1.LabelSelector `json:"namespaceSelector,omitempty"`
-	// labelSelector selects the runs that count by their labels. Defaults to all runs of the namespaces. Each label must
-	// be listed in the chart's value endpoints.labels: the author of a run chooses all other labels, and the endpoint is
+	// labelSelector selects, by labels, the runs that count. Defaults to all runs of the namespaces. The chart's value
+	// endpoints.labels must list each label, since the author of a run chooses all other labels. Otherwise the endpoint is
 	// not Ready.
 	// +optional
 	LabelSelector *metav1.LabelSelector `json:"labelSelector,omitempty"`
@@ -238,7 +238,7 @@ type NamespaceWeight struct {
 // TinkerEndpointStatus is the observed state of an endpoint.
 type TinkerEndpointStatus struct {
 	// conditions are Ready, which says that the broker serves runs, Stalled, which says that a person has to act, and
-	// Checked, which says whether the broker knows what the server supports.
+	// Checked, which says whether the broker has checked the features of the server.
 	// +listType=map
 	// +listMapKey=type
 	// +kubebuilder:validation:MaxItems=16
@@ -257,12 +257,12 @@ type TinkerEndpointStatus struct {
 	// +kubebuilder:validation:MaxLength=63
 	// +optional
 	Namespace string `json:"namespace,omitempty"`
-	// renewTime is when the manager of that namespace last said that it serves the endpoint. Another release of the
-	// operator takes the endpoint over if the time does not change for two minutes.
+	// renewTime is the time at which the manager of this namespace last renewed its claim to the endpoint. Another release
+	// of the operator takes the endpoint over if the time does not change for two minutes.
 	// +optional
 	RenewTime *metav1.Time `json:"renewTime,omitempty"`
-	// takeoverTime is when that manager took the endpoint over from another release. It makes its broker 30 seconds later,
-	// when the broker of the other release serves no more.
+	// takeoverTime is the time at which this manager took the endpoint over from another release. The manager makes its
+	// broker 30 seconds later, once the broker of the other release has stopped serving.
 	// +optional
 	TakeoverTime *metav1.Time `json:"takeoverTime,omitempty"`
 	// runs is the number of unfinished runs that name the endpoint and may use it.
@@ -274,8 +274,8 @@ type TinkerEndpointStatus struct {
 	// +kubebuilder:validation:MaxItems=64
 	// +optional
 	Usage []EndpointBudgetUsage `json:"usage,omitempty"`
-	// capabilities are what the server supports, by base model and by the parts of the network that are trained. The
-	// broker checks what a run asks for once a day, for all runs.
+	// capabilities are the features that the server supports, by base model and by the parts of the network that are
+	// trained. The broker checks the features that runs ask for, once a day for all runs.
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=64
 	// +optional
@@ -283,7 +283,8 @@ type TinkerEndpointStatus struct {
 }
 
 // EndpointCapabilities are the operations that the server of an endpoint supports with a base model, found by a check
-// of the broker. The names are those of a run's status.capabilities. What is in none of the lists was not checked.
+// of the broker. The names are the names in a run's status.capabilities. An operation in none of the lists was not
+// checked.
 type EndpointCapabilities struct {
 	// model is the base model that was tried.
 	// +kubebuilder:validation:MaxLength=256
@@ -312,25 +313,26 @@ type EndpointCapabilities struct {
 	// +kubebuilder:validation:items:MaxLength=64
 	// +optional
 	Unsupported []string `json:"unsupported,omitempty"`
-	// undecided lists what was checked without a result. Runs that need it check it themselves.
+	// undecided lists the operations whose check had no result. Runs that need such an operation check it themselves.
 	// +listType=set
 	// +kubebuilder:validation:MaxItems=64
 	// +kubebuilder:validation:items:MaxLength=64
 	// +optional
 	Undecided []string `json:"undecided,omitempty"`
-	// checkedAt is when the oldest of the findings was made; absent if there are none.
+	// checkedAt is the time of the oldest finding. It is absent if there are no findings.
 	// +optional
 	CheckedAt *metav1.Time `json:"checkedAt,omitempty"`
-	// clientVersion is the version of the broker that checked. Servers do not say which version they have.
+	// clientVersion is the version of the broker that checked. Servers do not tell their own version.
 	// +kubebuilder:validation:MaxLength=64
 	// +optional
 	ClientVersion string `json:"clientVersion,omitempty"`
-	// connection is a digest of what else decides a check: the fields of the spec about the server, and the annotation
+	// connection is a digest of the other inputs of a check: the fields of the spec about the server, and the annotation
 	// rl.tinker-operator.dev/check-again.
 	// +kubebuilder:validation:MaxLength=64
 	// +optional
 	Connection string `json:"connection,omitempty"`
-	// refused is the message with which the server refused the last check; absent if it did not.
+	// refused is the message with which the server refused the last check. It is absent if the server did not refuse the
+	// check.
 	// +kubebuilder:validation:MaxLength=512
 	// +optional
 	Refused string `json:"refused,omitempty"`
@@ -342,13 +344,13 @@ type EndpointBudgetUsage struct {
 	// +kubebuilder:validation:MaxLength=63
 	// +required
 	Name string `json:"name"`
-	// since is the time at which the period began; absent for a budget without end.
+	// since is the time at which the period began. It is absent if the period is Forever.
 	// +optional
 	Since *metav1.Time `json:"since,omitempty"`
 	// tokens is the number of used tokens.
 	// +optional
 	Tokens *int64 `json:"tokens,omitempty"`
-	// usd is their cost in dollars.
+	// usd is the cost of the used tokens, in dollars.
 	// +optional
 	USD *float64 `json:"usd,omitempty"`
 }

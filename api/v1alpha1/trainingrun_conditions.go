@@ -97,7 +97,7 @@ const (
 	ReasonQueued = "Queued"
 	// ReasonEvicted says that Kueue has evicted the run: it stops at a saved state and waits in its queue again.
 	ReasonEvicted = "Evicted"
-	// ReasonBackingOff says that the next attempt waits after one that failed.
+	// ReasonBackingOff says that the next attempt waits, because the attempt before failed.
 	ReasonBackingOff = "BackingOff"
 	// ReasonKeyRefused says that the endpoint refuses the API key.
 	ReasonKeyRefused = "KeyRefused"

@@ -44,9 +44,9 @@ type TrainingRunStatus struct {
 	// startTime is the time at which the first attempt began.
 	// +optional
 	StartTime *metav1.Time `json:"startTime,omitempty"`
-	// settingsFixed says whether model, tinker.baseURL, environments, algorithm and initFrom can no longer be changed,
-	// since a step was committed with them, or an evaluation completed; algorithm.steps and epochs may still be raised.
-	// Until then the next attempt starts with changed settings.
+	// settingsFixed says that a step was committed, or an evaluation completed: fields that are fixed once a step is
+	// committed can no longer be changed, but algorithm.steps and epochs may be raised. While it is false, the next
+	// attempt starts with changed settings.
 	// +optional
 	SettingsFixed *bool `json:"settingsFixed,omitempty"`
 	// completionTime is the time at which the run became Complete or Failed.
@@ -55,7 +55,7 @@ type TrainingRunStatus struct {
 	// step is the number of committed steps.
 	// +optional
 	Step *int64 `json:"step,omitempty"`
-	// steps is the number of steps of the run, as the newest attempt was started or has counted them.
+	// steps is the number of steps that the newest attempt is to reach.
 	// +optional
 	Steps *int64 `json:"steps,omitempty"`
 	// epochs is the algorithm.epochs that the newest attempt was started with.
@@ -65,7 +65,8 @@ type TrainingRunStatus struct {
 	// pod before it ran, and refused Jobs do not count.
 	// +optional
 	Restarts *int32 `json:"restarts,omitempty"`
-	// failuresSinceCheckpoint counts the failures by failurePolicy.maxRestarts since a step's checkpoint was last saved.
+	// failuresSinceCheckpoint counts the failures since the last checkpoint of a step. failurePolicy.maxRestarts limits
+	// them.
 	// +optional
 	FailuresSinceCheckpoint *int32 `json:"failuresSinceCheckpoint,omitempty"`
 	// metrics are the main metrics of the newest step and of the newest evaluation.
@@ -84,16 +85,16 @@ type TrainingRunStatus struct {
 	// evaluation is the newest evaluation, which has the metrics that begin with test/.
 	// +optional
 	Evaluation *EvaluationStatus `json:"evaluation,omitempty"`
-	// latestCheckpoint is the name of the newest of checkpoints.
+	// latestCheckpoint is the name of the newest checkpoint.
 	// +kubebuilder:validation:MaxLength=1024
 	// +optional
 	LatestCheckpoint string `json:"latestCheckpoint,omitempty"`
-	// bestCheckpoint is the name of the best of checkpoints by spec.checkpoints.bestMetric.
+	// bestCheckpoint is the name of the best checkpoint by spec.checkpoints.bestMetric.
 	// +kubebuilder:validation:MaxLength=1024
 	// +optional
 	BestCheckpoint string `json:"bestCheckpoint,omitempty"`
-	// checkpoints are the newest checkpoints, the newest first, and the best one, each with a name of its own. The newest
-	// and the best have all fields.
+	// checkpoints are the newest checkpoints, the newest first, and the best checkpoint. The newest and the best have all
+	// fields.
 	// +listType=map
 	// +listMapKey=name
 	// +kubebuilder:validation:MaxItems=16
@@ -115,12 +116,12 @@ type TrainingRunStatus struct {
 	// same endpoint.
 	// +optional
 	Capabilities *Capabilities `json:"capabilities,omitempty"`
-	// tokenizerSHA256 is the digest of the tokenizer's file that the run began with; another file is refused.
+	// tokenizerSHA256 is the digest of the tokenizer's file with which the run began. Another file is refused.
 	// +kubebuilder:validation:MaxLength=64
 	// +optional
 	TokenizerSHA256 string `json:"tokenizerSHA256,omitempty"`
-	// templateSHA256 is the digest of the chat template that the run began with, and of the names of its special tokens;
-	// another template is refused.
+	// templateSHA256 is the digest of the chat template with which the run began, and of the names of its special tokens.
+	// Another template is refused.
 	// +kubebuilder:validation:MaxLength=64
 	// +optional
 	TemplateSHA256 string `json:"templateSHA256,omitempty"`
@@ -139,7 +140,7 @@ type TrainingRunStatus struct {
 	// earlier learners and lost workers: after a restart, each counter grows again once the new attempt has used more.
 	// +optional
 	Usage *Usage `json:"usage,omitempty"`
-	// effectiveTrainingRatio is the time spent on steps that count over the time since the start.
+	// effectiveTrainingRatio is the time spent on steps that count, divided by the time since the start.
 	// +optional
 	EffectiveTrainingRatio *float64 `json:"effectiveTrainingRatio,omitempty"`
 	// environments are the environments that the run uses, as it pinned them.
@@ -275,12 +276,13 @@ type Attempt struct {
 	// +kubebuilder:validation:MaxLength=32
 	// +optional
 	Cause string `json:"cause,omitempty"`
-	// reason is the code of the problem that ended it, as in the troubleshooting page; empty if none did.
+	// reason is the code of the problem that ended the attempt, which docs/troubleshooting.md describes. It is empty if no
+	// problem ended the attempt.
 	// +kubebuilder:validation:MaxLength=64
 	// +optional
 	Reason string `json:"reason,omitempty"`
-	// count is the number of consecutive attempts that ended for this reason and share this entry, whose number is the
-	// newest attempt's. It is absent for a single attempt.
+	// count is the number of consecutive attempts that ended for this reason and share this entry. number is the number of
+	// the newest of these attempts. count is absent for a single attempt.
 	// +optional
 	Count int32 `json:"count,omitempty"`
 	// message describes the attempt's end.
@@ -306,12 +308,12 @@ type Attempt struct {
 	// +optional
 	ColdOptimizer *bool `json:"coldOptimizer,omitempty"`
 	// lostVersions is the number of versions of the policy within algorithm.lag that the attempt could no longer sample.
-	// It sampled a newer version instead, so that another run of the spec would have other weights.
+	// It sampled a newer version instead: another run of the spec would have other weights.
 	// +optional
 	LostVersions *int32 `json:"lostVersions,omitempty"`
 }
 
-// Usage over all attempts: the tokens of every answered request, once, even if the answer was not used. They include
+// Usage has the tokens of every answered request of all attempts, once, even if the answer was not used. They include
 // the checks before a run begins, and discarded steps, samples and evaluations.
 type Usage struct {
 	// promptTokens is the number of prompt tokens that were read. The prompt of a request counts once, whatever the number
@@ -360,7 +362,7 @@ type Usage struct {
 
 // EnvironmentStatus is one environment as the run pinned it.
 type EnvironmentStatus struct {
-	// name is spelled as in the spec.
+	// name is the name of the environment in the spec.
 	// +kubebuilder:validation:MaxLength=63
 	// +required
 	Name string `json:"name"`
@@ -368,8 +370,8 @@ type EnvironmentStatus struct {
 	// +kubebuilder:validation:MaxLength=64
 	// +optional
 	Digest string `json:"digest,omitempty"`
-	// outdated says that the spec of the RewardEnvironment has changed since. The run keeps the spec with which it began;
-	// a fork of the run uses the new one.
+	// outdated says that the spec of the RewardEnvironment has changed since. The run keeps the spec with which it began.
+	// A fork of the run uses the new spec.
 	// +optional
 	Outdated *bool `json:"outdated,omitempty"`
 	// tasks is the number of tasks in the chosen splits.
@@ -409,7 +411,7 @@ type Estimate struct {
 	// low is the lower end of the confidence interval of 95%.
 	// +optional
 	Low *float64 `json:"low,omitempty"`
-	// high is the upper end of that interval.
+	// high is the upper end of the confidence interval of 95%.
 	// +optional
 	High *float64 `json:"high,omitempty"`
 }

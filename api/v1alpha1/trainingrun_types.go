@@ -10,9 +10,9 @@ import (
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1/tracking"
 )
 
-// TrainingRun is one run against the Tinker API: of reinforcement learning, on given rows, or of evaluations. It names
-// the model, the data and the settings. The operator continues it until its last step is committed, whatever happens to
-// its pods.
+// TrainingRun is one run against the Tinker API: reinforcement learning, supervised training, or an evaluation. It
+// names the model, the data and the settings. The operator continues it until its last step is committed, whatever
+// happens to its pods.
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
 // +kubebuilder:subresource:scale:specpath=.spec.rollouts.workers,statuspath=.status.workers,selectorpath=.status.workerSelector
@@ -98,7 +98,7 @@ const (
 // +kubebuilder:validation:XValidation:rule="!has(self.tracking) || !has(self.tracking.tensorboard) || has(self.artifacts)",message="tracking.tensorboard needs artifacts, which keep the event files: give artifacts, or remove tracking.tensorboard"
 type TrainingRunSpec struct {
 	// mode selects the kind of the run. Train trains on environments by algorithm. Supervise trains on the rows of
-	// supervised.dataset. Evaluate samples evaluation.environments once, and is complete. Fixed once a step is committed.
+	// supervised.dataset. Evaluate samples evaluation.environments once. Fixed once a step is committed.
 	// +kubebuilder:default=Train
 	// +optional
 	Mode Mode `json:"mode,omitempty"`
@@ -109,7 +109,7 @@ type TrainingRunSpec struct {
 	// tinker is the endpoint that samples and trains.
 	// +required
 	Tinker Tinker `json:"tinker"`
-	// environments are the environments to train on, keyed by name; their order has no meaning. Without weights all tasks
+	// environments are the environments to train on, keyed by name. Their order has no meaning. Without weights all tasks
 	// form one pool. Fixed once a step is committed.
 	// +listType=map
 	// +listMapKey=name
@@ -131,8 +131,8 @@ type TrainingRunSpec struct {
 	// committed.
 	// +optional
 	InitFrom *InitFrom `json:"initFrom,omitempty"`
-	// resumeFrom names a deleted run that this run continues, at the step and with the lineage that the deleted run had
-	// reached. Fixed once a step is committed.
+	// resumeFrom names a deleted run that this run continues, from the last saved state of the deleted run. Fixed once a
+	// step is committed.
 	// +optional
 	ResumeFrom *ResumeFrom `json:"resumeFrom,omitempty"`
 	// checkpoints says when states are saved and how long they are kept. A change takes effect with the learner's next
@@ -167,8 +167,8 @@ type TrainingRunSpec struct {
 	// +kubebuilder:default=120
 	// +optional
 	StalledAfterSeconds *int32 `json:"stalledAfterSeconds,omitempty"`
-	// artifacts is the store of the run's files, such as the rows of steps and metrics.jsonl. If it is absent, metrics are
-	// only in the learner's log, and are lost with it.
+	// artifacts is the store of the run's files, such as the rows of steps and metrics.jsonl. If it is absent, only the
+	// learner's log has all metrics, and they are lost with the log.
 	// +optional
 	Artifacts *Artifacts `json:"artifacts,omitempty"`
 	// tracking names services that show the run's curves, such as Weights & Biases. A change takes effect with the

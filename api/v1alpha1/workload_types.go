@@ -8,7 +8,7 @@ import "github.com/tinker-operator/tinker-operator/api/v1alpha1/ref"
 // Rollouts are the worker pods.
 // +kubebuilder:validation:XValidation:rule="!has(self.minWorkers) || self.minWorkers <= self.workers",message="minWorkers must not be greater than workers"
 type Rollouts struct {
-	// workers is the number of worker pods; kubectl scale and autoscalers set it as well. With 0 the run waits.
+	// workers is the number of worker pods, which kubectl scale and autoscalers also set. With 0 the run waits.
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=1000
 	// +kubebuilder:default=2
@@ -40,7 +40,7 @@ type FailurePolicy struct {
 	// +kubebuilder:default=true
 	// +optional
 	RequireOptimizerState *bool `json:"requireOptimizerState,omitempty"`
-	// startDeadlineSeconds is the time within which the learner's container must be running; after it, the next attempt
+	// startDeadlineSeconds is the time within which the learner's container must be running. Otherwise the next attempt
 	// begins.
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:default=900
@@ -63,25 +63,25 @@ type Artifacts struct {
 	// +kubebuilder:validation:MaxLength=253
 	// +optional
 	ClaimName string `json:"claimName,omitempty"`
-	// url is the address of a store: s3://BUCKET/PREFIX, with ?endpoint=https://HOST&region=REGION for a compatible
-	// server; azblob://CONTAINER/PREFIX; gs://BUCKET/PREFIX; or file:///FOLDER, on a volume of podOverrides.
+	// url is the address of a store: s3://BUCKET/PREFIX, azblob://CONTAINER/PREFIX, gs://BUCKET/PREFIX, or file:///FOLDER
+	// on a volume of podOverrides. A server that is compatible with S3 needs ?endpoint=https://HOST&region=REGION.
 	// +kubebuilder:validation:MaxLength=2048
 	// +kubebuilder:validation:XValidation:rule="self.matches('^(s3://[a-z0-9][-.a-z0-9]*|azblob://[a-z0-9][-a-z0-9]*)(/[^?#]*)?([?][^#]*)?$') || self.matches('^gs://[a-z0-9][-._a-z0-9]*(/[^?#]*)?$') || self.matches('^file:///[^?#]+$')",message="url must be s3://BUCKET/PREFIX or azblob://CONTAINER/PREFIX, with settings as ?NAME=VALUE, or gs://BUCKET/PREFIX or file:///FOLDER without them"
 	// +optional
 	URL string `json:"url,omitempty"`
 	// secretRef names a Secret whose keys become variables of the learner alone: AWS_ACCESS_KEY_ID and
-	// AWS_SECRET_ACCESS_KEY, AZURE_STORAGE_ACCOUNT and AZURE_STORAGE_KEY, or GOOGLE_CREDENTIALS. Defaults to the service
-	// account of podOverrides.
+	// AWS_SECRET_ACCESS_KEY, AZURE_STORAGE_ACCOUNT and AZURE_STORAGE_KEY, or GOOGLE_CREDENTIALS. If it is absent, the
+	// service account of podOverrides gives access.
 	// +optional
 	SecretRef *ref.Secret `json:"secretRef,omitempty"`
-	// episodes selects the episodes of steps and evaluations that are recorded with their conversations and tokens: Groups
-	// for the episodes of the first groups, All for all episodes. The results of the other episodes are recorded. None
-	// records no episodes. A change takes effect with the next attempt.
+	// episodes selects the records of steps and evaluations. All records all episodes with their conversations and tokens.
+	// Groups records the first groups in this way, and only the results of other episodes. None records no episodes. A
+	// change takes effect with the next attempt.
 	// +kubebuilder:default=Groups
 	// +optional
 	Episodes EpisodeRecords `json:"episodes,omitempty"`
-	// groupsPerStep is the number of groups of each step, and of each evaluation, that Groups records: the first in the
-	// order of slots.
+	// groupsPerStep is the number of groups of each step, and of each evaluation, that Groups records with conversations:
+	// the first groups in the order of slots.
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=64
 	// +kubebuilder:default=4

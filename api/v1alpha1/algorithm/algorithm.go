@@ -33,12 +33,12 @@ type Advantage struct {
 	// +kubebuilder:default=GroupMean
 	// +optional
 	Baseline Baseline `json:"baseline,omitempty"`
-	// scale divides the difference.
+	// scale divides the difference of reward and baseline.
 	// +kubebuilder:default=None
 	// +optional
 	Scale Scale `json:"scale,omitempty"`
-	// ddof is the delta degrees of freedom of the standard deviation: the divisor is members less ddof (0 population, 1
-	// sample).
+	// ddof is the delta degrees of freedom of the standard deviation, whose divisor is the number of rewards minus ddof: 0
+	// for a population, 1 for a sample.
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=1
 	// +kubebuilder:default=0
@@ -52,11 +52,10 @@ type RoleAdvantage struct {
 	// baseline is subtracted from rewards. Defaults to algorithm.advantage.baseline.
 	// +optional
 	Baseline Baseline `json:"baseline,omitempty"`
-	// scale divides the difference. Defaults to algorithm.advantage.scale.
+	// scale divides the difference of reward and baseline. Defaults to algorithm.advantage.scale.
 	// +optional
 	Scale Scale `json:"scale,omitempty"`
-	// ddof is subtracted from the number of rewards in the standard deviation (0 population, 1 sample). Defaults to
-	// algorithm.advantage.ddof.
+	// ddof is the delta degrees of freedom of the standard deviation. Defaults to algorithm.advantage.ddof.
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=1
 	// +optional
@@ -71,14 +70,13 @@ type RoleName string
 // Role has the settings for training on the trajectories of one role.
 // +kubebuilder:validation:XValidation:rule="has(self.advantage) || has(self.loss)",message="a role of algorithm.roles changes nothing: give advantage or loss, or remove the entry"
 type Role struct {
-	// name is the name of the role, as the environment's workflow has it.
+	// name is the name of the role in the environment.
 	// +required
 	Name RoleName `json:"name"`
 	// advantage turns the rewards of the role into advantages. Defaults to algorithm.advantage.
 	// +optional
 	Advantage *RoleAdvantage `json:"advantage,omitempty"`
-	// loss is the loss of the role's data. Defaults to algorithm.loss. The data of all losses are trained on before one
-	// optimizer step.
+	// loss is the loss of the role's data. Defaults to algorithm.loss. One optimizer step follows the data of all roles.
 	// +optional
 	Loss *Loss `json:"loss,omitempty"`
 }
@@ -152,21 +150,21 @@ const (
 // +kubebuilder:validation:XValidation:rule="!has(self.lag) || self.lag == 0 || !has(self.roles) || self.roles.all(r, !has(r.loss) || r.loss.name in ['PPO', 'CISPO', 'GSPO'])",message="lag above 0 trains on samples of older policies, which needs clipped losses: set the loss.name of every entry of roles to PPO, CISPO or GSPO, or lag to 0"
 // +kubebuilder:validation:XValidation:rule="!has(self.roles) || self.roles.all(r, !has(r.advantage) || (has(r.advantage.baseline) ? r.advantage.baseline : self.advantage.baseline) != 'LeaveOneOut' || (has(r.advantage.scale) ? r.advantage.scale : self.advantage.scale) == 'None')",message="an entry of roles has baseline LeaveOneOut with scale GroupStd or BatchStd, given there or in advantage: LeaveOneOut is GroupMean times n/(n-1) for a group of n, a factor that scale divides out again: set the entry's baseline to GroupMean, or its scale to None"
 type Algorithm struct {
-	// tasksPerStep is the number of groups in one batch, of different tasks if there are that many. Required in mode
-	// Train.
+	// tasksPerStep is the number of groups in one batch. The groups have different tasks, if there are enough tasks.
+	// Required in mode Train.
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=1000000
 	// +optional
 	TasksPerStep int32 `json:"tasksPerStep,omitempty"`
-	// steps is the number of steps to train for. Once a step is committed it can only be raised, and only if
+	// steps is the number of steps of the run. Once a step is committed, steps can only be raised, and only if
 	// optimizer.schedule is Constant. In a run in progress the new number takes effect with the learner's next attempt, at
 	// the latest after the former number of steps. A complete run continues.
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=1000000000
 	// +optional
 	Steps int64 `json:"steps,omitempty"`
-	// epochs is the number of passes over all tasks to train for: epochs x tasks / tasksPerStep steps, rounded down, and
-	// at least one. In mode Supervise there are epochs x rows / supervised.batchSize steps. It may be raised like steps.
+	// epochs is the number of passes over all tasks. The run has epochs x tasks / tasksPerStep steps, rounded down, but at
+	// least one. In mode Supervise it has epochs x rows / supervised.batchSize steps. epochs may be raised like steps.
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=1000000
 	// +optional
@@ -185,9 +183,9 @@ type Algorithm struct {
 	// +optional
 	Loss Loss `json:"loss,omitzero"`
 	// grouping selects the trajectories that are compared with each other for advantages. Each conversation of an episode
-	// is a trajectory with rewards of its own. Trajectory compares the rewards of one role in all episodes of a task; Step
-	// compares their replies with the same index, each with its own reward; Episode compares the trajectories of one
-	// episode. It is grouping_level of rLLM.
+	// is a trajectory with rewards of its own. Trajectory compares the rewards of one role in all episodes of a task. Step
+	// compares the replies of one role with the same index, each with its own reward. Episode compares the trajectories of
+	// one episode. (rLLM: grouping_level.)
 	// +kubebuilder:default=Trajectory
 	// +optional
 	Grouping Grouping `json:"grouping,omitempty"`
@@ -198,7 +196,7 @@ type Algorithm struct {
 	// +listMapKey=name
 	// +optional
 	Roles []Role `json:"roles,omitempty"`
-	// kl is a penalty for tokens that the policy prefers more than a reference does. Defaults to no penalty.
+	// kl is a penalty for tokens that are more likely under the policy than under a reference. Defaults to no penalty.
 	// +optional
 	KL *KL `json:"kl,omitempty"`
 	// substeps is the number of optimizer steps into which one batch is split.
@@ -213,23 +211,24 @@ type Algorithm struct {
 	// +kubebuilder:default=0
 	// +optional
 	Lag int32 `json:"lag,omitempty"`
-	// constantGroups selects the treatment of a group whose rewards are all equal. A kept group costs tokens and has no
-	// advantage. Groups are formed by grouping; a task is dropped if all its groups are constant.
+	// constantGroups selects the treatment of trajectories that grouping compares if their rewards are all equal. Keep
+	// trains on them; their advantages are 0 with the baselines GroupMean and LeaveOneOut. Drop leaves them out, and
+	// leaves out the task if nothing else is left of it.
 	// +kubebuilder:default=Keep
 	// +optional
 	ConstantGroups ConstantGroupPolicy `json:"constantGroups,omitempty"`
-	// onDroppedGroup selects a batch's reaction to a group that was dropped: take further tasks until the batch is full,
-	// or train on a smaller batch.
+	// onDroppedGroup selects a batch's reaction to a group that was dropped. Refill takes further tasks until the batch is
+	// full. Shrink trains on a smaller batch.
 	// +kubebuilder:default=Refill
 	// +optional
 	OnDroppedGroup DroppedGroupPolicy `json:"onDroppedGroup,omitempty"`
-	// optimizer is AdamW and its learning rate.
+	// optimizer has the settings of AdamW.
 	// +required
 	Optimizer Optimizer `json:"optimizer"`
 }
 
 // KL is a penalty on advantages, as in tinker-cookbook. A token's advantage changes by coefficient times m - d, where d
-// is the token's log-probability under the policy less its log-probability under the reference, and m is the mean of d
+// is the token's log-probability under the policy minus its log-probability under the reference, and m is the mean of d
 // over all sampled tokens of the batch.
 type KL struct {
 	// coefficient is the factor of the penalty. (tinker-cookbook: kl_penalty_coef; rLLM: kl_beta.)
@@ -238,7 +237,7 @@ type KL struct {
 	// +kubebuilder:validation:Maximum=100
 	// +required
 	Coefficient float64 `json:"coefficient"`
-	// discount is the weight of the penalties of later tokens, which are added to a token's own; 0 adds none.
+	// discount weights the penalties of later tokens, which are added to the token's own penalty. With 0, none is added.
 	// (tinker-cookbook: kl_discount_factor.)
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=1
@@ -258,14 +257,14 @@ type Reference struct {
 	// +kubebuilder:validation:MaxLength=256
 	// +optional
 	Model string `json:"model,omitempty"`
-	// checkpoint is tinker://RUN/sampler_weights/NAME.
+	// checkpoint is the path of sampler weights, tinker://RUN/sampler_weights/NAME.
 	// +kubebuilder:validation:MaxLength=1024
 	// +kubebuilder:validation:XValidation:rule="self.matches('^tinker://.+/sampler_weights/.+$')",message="checkpoint must name sampler weights, tinker://RUN/sampler_weights/NAME, since a training state cannot be sampled"
 	// +optional
 	Checkpoint string `json:"checkpoint,omitempty"`
 }
 
-// Schedule of the learning rate.
+// Schedule selects how the learning rate falls after the warm-up.
 // +kubebuilder:validation:Enum=Constant;Linear;Cosine
 type Schedule string
 
@@ -288,7 +287,7 @@ type Optimizer struct {
 	// +kubebuilder:validation:Maximum=1
 	// +required
 	LearningRate float64 `json:"learningRate"`
-	// schedule selects how the learning rate falls after the warm-up; Linear and Cosine end at 0.
+	// schedule selects how the learning rate falls after the warm-up. Constant does not fall. Linear and Cosine end at 0.
 	// +kubebuilder:default=Constant
 	// +optional
 	Schedule Schedule `json:"schedule,omitempty"`
@@ -322,7 +321,7 @@ type Optimizer struct {
 	// +kubebuilder:default=0.0
 	// +optional
 	WeightDecay float64 `json:"weightDecay,omitempty"`
-	// gradClipNorm is the maximum norm of the gradient; 0 means no clipping.
+	// gradClipNorm is the maximum norm of the gradient. With 0, the gradient is not clipped.
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:default=0.0
 	// +optional

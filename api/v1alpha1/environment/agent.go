@@ -5,7 +5,7 @@ package environment
 
 import "cmp"
 
-// Agent is a program that others wrote: it asks a service of language models, which is the policy.
+// Agent is a program that others wrote, which calls the policy as a service of language models.
 // +kubebuilder:validation:XValidation:rule="has(self.python) != has(self.command)",message="give exactly one of python and command"
 // +kubebuilder:validation:XValidation:rule="!has(self.python) || self.reward.from != 'File'",message="only a command has a file: give reward.from LastMessage, Output or Agent"
 // +kubebuilder:validation:XValidation:rule="(self.reward.from == 'File') == has(self.reward.file)",message="give reward.file, the name of a file, with reward.from File, and only then"
@@ -14,8 +14,8 @@ type Agent struct {
 	// python is code that defines async def agent(task, base_url), which plays an episode. Many episodes share a process.
 	// +optional
 	Python *AgentFunction `json:"python,omitempty"`
-	// command is a program and its arguments, which is started for each episode. It has OPENAI_BASE_URL,
-	// ANTHROPIC_BASE_URL and their keys, and TASK_FILE, the name of a file with the task as JSON.
+	// command is a program with its arguments. It is started for each episode, with the variables OPENAI_BASE_URL,
+	// ANTHROPIC_BASE_URL, OPENAI_API_KEY, ANTHROPIC_API_KEY, and TASK_FILE, the name of a file with the task as JSON.
 	// +listType=atomic
 	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=64
@@ -34,16 +34,16 @@ type Agent struct {
 	// +kubebuilder:validation:Maximum=1024
 	// +optional
 	Concurrency int32 `json:"concurrency,omitempty"`
-	// roles are the names of the models that the agent may ask, each of which is a role of the policy. Defaults to one
-	// role, which every name of a model selects.
+	// roles are the roles of the policy. A request of the agent names a role as its model. Defaults to one role, which
+	// every name of a model selects.
 	// +listType=set
 	// +kubebuilder:validation:MaxItems=16
 	// +kubebuilder:validation:items:MaxLength=63
 	// +kubebuilder:validation:XValidation:rule="self.all(role, role.matches('^[a-z][a-z0-9_-]*$'))",message="a role has at most 63 lower-case letters, digits, hyphens and underscores, and begins with a letter"
 	// +optional
 	Roles []string `json:"roles,omitempty"`
-	// frozen are models other than the policy that the agent may ask, by the names frozen/NAME: a judge, or a teacher.
-	// They are not trained, and their tokens count as tokens of judges.
+	// frozen are models that are not trained, such as a judge. The agent asks them by the names frozen/NAME. Their tokens
+	// count as tokens of judges.
 	// +listType=map
 	// +listMapKey=name
 	// +kubebuilder:validation:MaxItems=8
@@ -57,9 +57,10 @@ type Agent struct {
 	// +kubebuilder:validation:items:MaxLength=256
 	// +optional
 	Fields []string `json:"fields,omitempty"`
-	// network limits the connections of the agent's processes: Gateway to the models alone, Open to the connections of the
-	// pod. Gateway needs isolation, by default Landlock (execution.isolation.minimum); with Process, it uses the isolation
-	// that the kernel has. Without the minimum no agent starts, and the condition Ready names the missing isolation.
+	// network limits the connections of the agent's processes. Gateway permits connections to the models alone, Open all
+	// connections of the pod. Gateway needs the isolation of execution.isolation.minimum, by default Landlock. With the
+	// minimum Process, it uses the isolation that the kernel has. If the kernel has less than the minimum, no agent
+	// starts, and the condition Ready names the missing isolation.
 	// +kubebuilder:default=Gateway
 	// +optional
 	Network AgentNetwork `json:"network,omitempty"`
@@ -67,13 +68,13 @@ type Agent struct {
 	// +kubebuilder:default={}
 	// +optional
 	Reward AgentReward `json:"reward,omitzero"`
-	// unsupported selects the answer to requests with an option that the gateway does not have, such as response_format:
-	// Ignore counts it and answers, Refuse is an error for the agent.
+	// unsupported selects the answer to requests with an option that the gateway does not have, such as response_format.
+	// Ignore counts the option and answers without it. Refuse answers with an error.
 	// +kubebuilder:default=Ignore
 	// +optional
 	Unsupported UnsupportedOptions `json:"unsupported,omitempty"`
-	// branches selects the conversations of an episode that are trained on: Train for all of them, LastOnly for the one
-	// with the last reply.
+	// branches selects the conversations of an episode that are trained on. Train trains on all. LastOnly trains on the
+	// conversation with the last reply.
 	// +kubebuilder:default=Train
 	// +optional
 	Branches Branches `json:"branches,omitempty"`
@@ -98,8 +99,9 @@ type AgentFunction struct {
 
 // AgentReward selects the part of an agent's episode that is rewarded.
 type AgentReward struct {
-	// from is LastMessage, the policy's last reply; Output, the return value of the function or the output of the command;
-	// File, a file that the command has written; or Agent: the agent returns its reward, and there is no other reward.
+	// from selects the part of the episode. LastMessage is the policy's last reply. Output is the return value of the
+	// function, or the output of the command. File is a file that the command has written. With Agent, the agent returns
+	// the reward itself, and there is no other reward.
 	// +kubebuilder:default=LastMessage
 	// +optional
 	From RewardSource `json:"from,omitempty"`

@@ -5,7 +5,7 @@ package environment
 
 import "github.com/tinker-operator/tinker-operator/api/v1alpha1/ref"
 
-// Dataset of tasks.
+// Dataset is a source of tasks.
 // +kubebuilder:validation:XValidation:rule="(has(self.arithmetic)?1:0)+(has(self.countdown)?1:0)+(has(self.hub)?1:0)+(has(self.jsonl)?1:0)==1",message="give exactly one of arithmetic, countdown, hub and jsonl"
 // +kubebuilder:validation:XValidation:rule="!has(self.splits) || self.splits.all(s, !has(s.from) || self.splits.exists(t, t.name == s.from && t.name != s.name && !has(t.from)))",message="splits[].from must name another split of this list that has no 'from' itself: correct the name, or use source for the data's own split or file"
 // +kubebuilder:validation:XValidation:rule="!has(self.jsonl) || has(self.splits)",message="jsonl needs splits: list them, each with its source, a file or key"
@@ -17,13 +17,13 @@ type Dataset struct {
 	// arithmetic generates sums.
 	// +optional
 	Arithmetic *ArithmeticData `json:"arithmetic,omitempty"`
-	// countdown generates tasks of the game: to reach a target with given numbers.
+	// countdown generates tasks of the game Countdown: make a target from given numbers.
 	// +optional
 	Countdown *CountdownData `json:"countdown,omitempty"`
 	// hub is a data set of a Hugging Face hub, in Parquet or JSONL.
 	// +optional
 	Hub *Hub `json:"hub,omitempty"`
-	// jsonl is files with one JSON object a line.
+	// jsonl names files with one JSON object on each line.
 	// +optional
 	JSONL *JSONL `json:"jsonl,omitempty"`
 	// fields maps names that prompt and reward use to columns of the data, if the names differ. Reserved names are id,
@@ -43,7 +43,7 @@ type Dataset struct {
 	// +kubebuilder:validation:MaxLength=32768
 	// +optional
 	SystemPrompt string `json:"systemPrompt,omitempty"`
-	// examples are exchanges that stand before the prompt, the same for every task.
+	// examples are prompts with replies, which every task has before its own prompt.
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=32
 	// +optional
@@ -59,7 +59,7 @@ type Dataset struct {
 
 // ArithmeticData generates sums; a hash of the operands decides whether a sum is in train or in test.
 type ArithmeticData struct {
-	// maxOperand is the greatest operand of a sum; the least is 0.
+	// maxOperand is the greatest operand of a sum. The least operand is 0.
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=9999
 	// +kubebuilder:default=99
@@ -83,13 +83,13 @@ type CountdownData struct {
 	// +kubebuilder:default=4
 	// +optional
 	MaxNumbers int32 `json:"maxNumbers,omitempty"`
-	// maxNumber is the greatest number; the least is 1.
+	// maxNumber is the greatest number of a task. The least number is 1.
 	// +kubebuilder:validation:Minimum=5
 	// +kubebuilder:validation:Maximum=999
 	// +kubebuilder:default=99
 	// +optional
 	MaxNumber int32 `json:"maxNumber,omitempty"`
-	// tasks is the number of tasks in the split train; test has a fifth as many.
+	// tasks is the number of tasks in the split train. The split test has a fifth as many tasks.
 	// +kubebuilder:validation:Minimum=5
 	// +kubebuilder:validation:Maximum=10000000
 	// +kubebuilder:default=10000
@@ -105,8 +105,8 @@ type Hub struct {
 	// +kubebuilder:validation:XValidation:rule="self.matches('^[A-Za-z0-9][-A-Za-z0-9_.]*(/[A-Za-z0-9][-A-Za-z0-9_.]*)?$')",message="must be OWNER/NAME, as the hub has it"
 	// +required
 	Repository string `json:"repository"`
-	// config is the configuration, also called subset. If it is absent, the configuration is the only one, or the one
-	// named default.
+	// config is the configuration, also called subset. If it is absent, the only configuration is read, or the
+	// configuration named default.
 	// +kubebuilder:validation:MaxLength=128
 	// +optional
 	Config string `json:"config,omitempty"`
@@ -125,19 +125,19 @@ type Hub struct {
 	TokenSecretKeyRef *ref.SecretKey `json:"tokenSecretKeyRef,omitempty"`
 }
 
-// JSONL is files with one JSON object a line, also compressed (.gz, .zst). A file whose name ends in .parquet is read
-// as Parquet.
+// JSONL names files with one JSON object on each line. A file may be compressed (.gz, .zst). A file whose name ends in
+// .parquet is read as Parquet.
 // +kubebuilder:validation:XValidation:rule="(has(self.claimName)?1:0)+(has(self.configMapRef)?1:0)+(has(self.url)?1:0)==1",message="give exactly one of claimName, configMapRef and url"
 type JSONL struct {
-	// claimName is a PersistentVolumeClaim; a split's source is a path in it.
+	// claimName names a PersistentVolumeClaim. The source of a split is a path on its volume.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
 	// +optional
 	ClaimName string `json:"claimName,omitempty"`
-	// configMapRef is a ConfigMap; a split's source is a key of it.
+	// configMapRef names a ConfigMap. The source of a split is a key of the ConfigMap.
 	// +optional
 	ConfigMapRef *ref.ConfigMap `json:"configMapRef,omitempty"`
-	// url is the address of a folder; a split's source is a file in it and needs sha256.
+	// url is the address of a folder. The source of a split is a file in the folder, and the split needs sha256.
 	// +kubebuilder:validation:MaxLength=2048
 	// +kubebuilder:validation:XValidation:rule="self.matches('^https?://[^/]')",message="must begin with http:// or https://, followed by a host"
 	// +optional
@@ -162,7 +162,7 @@ type PromptExample struct {
 // +kubebuilder:validation:XValidation:rule="!has(self.from) || !has(self.source)",message="give source (the data's own split or file) or from (another split of this list), not both"
 // +kubebuilder:validation:XValidation:rule="!has(self.from) || !has(self.sha256)",message="sha256 belongs to the split that has the source: remove it here"
 type DataSplit struct {
-	// name is the name by which runs choose it.
+	// name is the name of the split, by which runs select it.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=63
 	// +required
@@ -173,7 +173,7 @@ type DataSplit struct {
 	// +kubebuilder:validation:XValidation:rule="!self.startsWith('/') && !self.matches('(^|/)[.][.]?(/|$)')",message="source must be a path within the data, without '.' and '..'"
 	// +optional
 	Source string `json:"source,omitempty"`
-	// from is the split of this list of which this one is a part.
+	// from names the split of this list from which this split is cut.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=63
 	// +optional

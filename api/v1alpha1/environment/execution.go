@@ -24,8 +24,8 @@ type FunctionImage struct {
 	// index is the package index of requirements. Defaults to the chart's packageIndex, or to pip's own default.
 	// +optional
 	Index *PackageIndex `json:"index,omitempty"`
-	// placement selects where the container runs: Worker for beside each worker, Pods for pods of its own, which all
-	// workers of a run call. The chart's value environmentServers.shared lets the operator make such pods.
+	// placement selects where the container runs. Worker runs it beside each worker. Pods runs it in pods of its own,
+	// which all workers of a run call. The chart's value environmentServers.shared lets the operator make such pods.
 	// +kubebuilder:default=Worker
 	// +optional
 	Placement Placement `json:"placement,omitempty"`
@@ -66,7 +66,7 @@ type Requirement string
 // PackageIndex is an index of Python packages.
 // +kubebuilder:validation:MinProperties=1
 type PackageIndex struct {
-	// url is the address of the index, as pip's --index-url has it. It must not contain a password.
+	// url is the address of the index, in the form of pip's --index-url. It must not contain a password.
 	// +kubebuilder:validation:MaxLength=2048
 	// +kubebuilder:validation:XValidation:rule="self.matches('^https?://[^/@]+(/.*)?$')",message="must begin with http:// or https://, followed by a host, without a user name and a password: give these with secretRef"
 	// +optional

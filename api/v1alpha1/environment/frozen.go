@@ -19,7 +19,7 @@ type FrozenModel struct {
 	// +kubebuilder:validation:MaxLength=256
 	// +optional
 	Model string `json:"model,omitempty"`
-	// checkpoint is the path of sampler weights. Its base model is the endpoint's answer.
+	// checkpoint is the path of sampler weights. The endpoint tells their base model.
 	// +kubebuilder:validation:MaxLength=1024
 	// +kubebuilder:validation:XValidation:rule="self.matches('^tinker://[^/]+/sampler_weights/[^/]+$')",message="must be sampler weights, tinker://RUN/sampler_weights/NAME"
 	// +optional

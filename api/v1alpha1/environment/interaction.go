@@ -6,15 +6,15 @@ package environment
 // Interaction is the course of an episode.
 // +kubebuilder:validation:XValidation:rule="[has(self.toolUse), has(self.solverJudge), has(self.selfRefine), has(self.python), has(self.agent)].filter(x, x).size() == 1",message="give exactly one of toolUse, solverJudge, selfRefine, python and agent"
 type Interaction struct {
-	// toolUse is turns of one model that calls the dataset's tools until it answers. A sum's tool is a
-	// calculator.
+	// toolUse is a conversation in which the policy calls tools until it answers. The dataset arithmetic has a calculator.
 	// +optional
 	ToolUse *ToolUse `json:"toolUse,omitempty"`
-	// solverJudge is several solvers that answer, each for itself, and a judge that chooses one of the answers. The
-	// roles of the policy are solver and judge. (rLLM: the solver-judge workflow.)
+	// solverJudge has several solvers answer the prompt, each for itself, and a judge choose one of the answers. The roles
+	// of the policy are solver and judge. (rLLM: the solver-judge workflow.)
 	// +optional
 	SolverJudge *SolverJudge `json:"solverJudge,omitempty"`
-	// selfRefine is a draft, a critique of it, and a revision. The roles of the policy have these names.
+	// selfRefine has the policy write a draft, a critique of the draft, and a revision. The roles of the policy are draft,
+	// critique and revision.
 	// +optional
 	SelfRefine *SelfRefine `json:"selfRefine,omitempty"`
 	// python is code of yours that plays episodes and returns their rewards: several turns, several roles, games of a
@@ -35,10 +35,10 @@ func (i *Interaction) Dialect() ToolDialect {
 	return i.ToolUse.Dialect
 }
 
-// ToolUse is turns of one model that calls tools.
+// ToolUse is a conversation in which the policy calls tools.
 type ToolUse struct {
-	// systemPrompt is the first message; $(tools) in it is replaced by the list of tools, which the model's
-	// own format then does not declare.
+	// systemPrompt is the first message. $(tools) in systemPrompt is replaced by the list of tools, which the model's own
+	// format then does not declare.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=32768
 	// +optional
@@ -83,13 +83,13 @@ const (
 
 // ParseErrors selects the treatment of replies that break the model's format.
 type ParseErrors struct {
-	// maxConsecutive in a row are answered with the error; one more ends the episode.
+	// maxConsecutive limits such replies in a row. Each is answered with the error. One more ends the episode.
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=1000
 	// +kubebuilder:default=2
 	// +optional
 	MaxConsecutive *int32 `json:"maxConsecutive,omitempty"`
-	// train is Keep or Mask: Keep trains on such a reply, Mask leaves its tokens out.
+	// train selects how training uses such a reply. Keep trains on the reply. Mask leaves the tokens of the reply out.
 	// +kubebuilder:default=Keep
 	// +optional
 	Train TrainParseErrors `json:"train,omitempty"`
@@ -103,22 +103,22 @@ type SolverJudge struct {
 	// +kubebuilder:default=2
 	// +optional
 	Solvers int32 `json:"solvers,omitempty"`
-	// solverPrompt is a template in which $(prompt) is replaced; Defaults to the prompt and a request for an answer within
+	// solverPrompt is a template in which $(prompt) is replaced. Defaults to the prompt and a request for an answer within
 	// <answer> tags.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=32768
 	// +kubebuilder:validation:XValidation:rule="self.contains('$(prompt)')",message="solverPrompt must contain $(prompt), which is replaced by the task's prompt"
 	// +optional
 	SolverPrompt string `json:"solverPrompt,omitempty"`
-	// judgePrompt is a template in which $(prompt) and $(solutions) are replaced; Defaults to rLLM's criteria for
+	// judgePrompt is a template in which $(prompt) and $(solutions) are replaced. Defaults to rLLM's criteria for
 	// Countdown.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=32768
 	// +kubebuilder:validation:XValidation:rule="self.contains('$(solutions)')",message="judgePrompt must contain $(solutions), which is replaced by the solvers' answers"
 	// +optional
 	JudgePrompt string `json:"judgePrompt,omitempty"`
-	// answerPattern is a regular expression (RE2) whose first group is a solver's answer, or the judge's index from 1; its
-	// first match counts. Defaults to the text between <answer> tags.
+	// answerPattern is a regular expression (RE2). The first group of its first match is the answer of a solver, or the
+	// number, from 1, of the answer that the judge chooses. Defaults to the text between <answer> tags.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=1024
 	// +kubebuilder:validation:XValidation:rule="''.matches(self) in [true, false]",message="does not compile: correct the regular expression; it has the syntax of RE2"

@@ -15,7 +15,7 @@ type ORS struct {
 	// +kubebuilder:validation:XValidation:rule="self.matches('^[^/@]+/[^/@]+(@[^/@]+)?$')",message="name must be OWNER/NAME or OWNER/NAME@VARIANT, as the hosting service spells it"
 	// +optional
 	Name string `json:"name,omitempty"`
-	// baseURL is the address of a hosting service other than OpenReward's.
+	// baseURL is the address of the hosting service. If it is absent, the service is https://openreward.ai.
 	// +kubebuilder:validation:MaxLength=2048
 	// +kubebuilder:validation:XValidation:rule="self.matches('^https?://[^/?#@]+(/[^?#]*)?$')",message="baseURL must begin with http:// or https://, followed by a host, without user, query or fragment"
 	// +optional
@@ -35,8 +35,8 @@ type ORS struct {
 	// +kubebuilder:validation:MaxLength=128
 	// +optional
 	Toolset string `json:"toolset,omitempty"`
-	// answerTool is called with a reply that calls no tool, and is not shown to the policy. If it is absent, such a reply
-	// is answered with a request for a call, unless the server names a tool for answers.
+	// answerTool names the tool that is called with a reply without a call, unless the server names a tool for answers.
+	// The policy does not see the tool. Without either tool, the policy is asked for a call.
 	// +optional
 	AnswerTool *AnswerTool `json:"answerTool,omitempty"`
 	// apiKeySecretKeyRef is the Secret key with the API key of requests.
@@ -48,8 +48,8 @@ type ORS struct {
 	// +kubebuilder:validation:MaxItems=32
 	// +optional
 	Secrets []SessionSecret `json:"secrets,omitempty"`
-	// secretDelivery selects the part of a request that carries secrets: Header for servers of the Python package
-	// openreward, Body for servers of ors-sdk.
+	// secretDelivery selects the part of a request that carries secrets. Servers of the Python package openreward read the
+	// header. Servers of ors-sdk read the body. Both fills both parts.
 	// +kubebuilder:default=Header
 	// +optional
 	SecretDelivery SecretDelivery `json:"secretDelivery,omitempty"`
@@ -57,7 +57,7 @@ type ORS struct {
 	// +kubebuilder:default={}
 	// +optional
 	Timeouts ORSTimeouts `json:"timeouts,omitzero"`
-	// maxSessions limits the open sessions of a worker. Defaults to its number of episodes.
+	// maxSessions limits the open sessions of a worker. Defaults to the number of episodes that the worker plays at once.
 	// +kubebuilder:validation:Minimum=1
 	// +optional
 	MaxSessions int32 `json:"maxSessions,omitempty"`
@@ -70,7 +70,7 @@ type AnswerTool struct {
 	// +kubebuilder:validation:MaxLength=128
 	// +required
 	Name string `json:"name"`
-	// argument is the argument that is the reply's text; If it is absent, the tool is called without arguments.
+	// argument names the argument that gets the text of the reply. If it is absent, the tool is called without arguments.
 	// +kubebuilder:validation:MaxLength=128
 	// +optional
 	Argument string `json:"argument,omitempty"`
@@ -94,8 +94,8 @@ type ServerImage struct {
 	// +kubebuilder:validation:MaxLength=512
 	// +required
 	Image string `json:"image"`
-	// port is the port on which the server listens; it is also in the container's variable PORT. The servers of one run
-	// need different ports.
+	// port is the port on which the server listens. The container's variable PORT has the same number. The servers of one
+	// run need different ports.
 	// +kubebuilder:validation:Minimum=1024
 	// +kubebuilder:validation:XValidation:rule="self != 8081",message="port 8081 belongs to the worker, which runs in the same pod: choose another"
 	// +kubebuilder:validation:Maximum=65535
@@ -116,7 +116,7 @@ type ServerImage struct {
 
 // SessionSecret is a secret that sessions get.
 type SessionSecret struct {
-	// name is the name by which the environment reads it.
+	// name is the name by which the environment reads the secret.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=128
 	// +kubebuilder:validation:XValidation:rule="self.matches('^[A-Za-z0-9_.-]*[A-Za-z0-9_-][A-Za-z0-9_.-]*$')",message="name must be of letters, digits, '_', '-' and '.'"
@@ -125,7 +125,7 @@ type SessionSecret struct {
 	// secretKeyRef is the Secret key with its value.
 	// +required
 	SecretKeyRef ref.SecretKey `json:"secretKeyRef"`
-	// allowedHosts are the hosts to which the hosted service may send the value. Only the header carries them.
+	// allowedHosts are the hosts to which the hosted service may send the value. They need secretDelivery Header or Both.
 	// +listType=set
 	// +kubebuilder:validation:MaxItems=16
 	// +kubebuilder:validation:items:MaxLength=253
@@ -135,13 +135,13 @@ type SessionSecret struct {
 
 // ORSTimeouts bound requests.
 type ORSTimeouts struct {
-	// createSeconds bounds everything before the first turn: session, set-up, prompt and tools.
+	// createSeconds limits the time before the first turn: session, set-up, prompt and tools.
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=3600
 	// +kubebuilder:default=120
 	// +optional
 	CreateSeconds int32 `json:"createSeconds,omitempty"`
-	// callSeconds bounds a call of a tool.
+	// callSeconds limits the time of a call of a tool.
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=3600
 	// +kubebuilder:default=300

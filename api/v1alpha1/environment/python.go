@@ -28,8 +28,8 @@ type Python struct {
 	// +kubebuilder:validation:Maximum=3600
 	// +optional
 	TimeoutSeconds int32 `json:"timeoutSeconds,omitempty"`
-	// onError is the reward of an episode whose function raises, or returns no reward. If it is absent, this is a fault,
-	// and the member is left out.
+	// onError is the reward of an episode whose function raises, or returns no reward. If it is absent, such an episode is
+	// a fault and is left out.
 	// +optional
 	OnError *float64 `json:"onError,omitempty"`
 }

@@ -13,8 +13,8 @@ import (
 // +kubebuilder:validation:XValidation:rule="[has(self.exactMatch), has(self.regex), has(self.jsonSchema), has(self.countdown), has(self.math), has(self.gsm8k), has(self.rubric), has(self.python), has(self.tests), has(self.expression), has(self.weighted), has(self.none)].filter(x, x).size() == 1",message="give exactly one of exactMatch, regex, jsonSchema, countdown, math, gsm8k, rubric, python, tests, expression, weighted (a sum of several) and none (a teacher alone decides)"
 type Reward struct {
 	RewardRule `json:",inline"`
-	// weighted is the sum of several rewards, each multiplied by its weight. The metric of a reward's name is its value
-	// before the weight.
+	// weighted is the sum of several rewards, each multiplied by its weight. Each reward, before its weight, is also a
+	// metric with its name.
 	// +listType=map
 	// +listMapKey=name
 	// +kubebuilder:validation:MinItems=1
@@ -22,7 +22,7 @@ type Reward struct {
 	// +kubebuilder:validation:XValidation:rule="self.exists(r, r.weight != 0.0)",message="every weight is 0, so that all replies earn the same: give at least one entry another weight"
 	// +optional
 	Weighted []WeightedReward `json:"weighted,omitempty"`
-	// none gives no reward: only the teacher of environments[].teacher teaches. A run cannot be evaluated by it.
+	// none gives no reward: the policy learns only from environments[].teacher. An evaluation cannot use the environment.
 	// +optional
 	None *None `json:"none,omitempty"`
 }
@@ -94,7 +94,7 @@ type RewardRule struct {
 	// jsonSchema asks for JSON that a schema accepts.
 	// +optional
 	JSONSchema *JSONSchema `json:"jsonSchema,omitempty"`
-	// countdown asks for an expression that makes the field target of all numbers of the field nums.
+	// countdown asks for an expression that uses each number of the field nums once and equals the field target.
 	// +optional
 	Countdown *Countdown `json:"countdown,omitempty"`
 	// math compares the content of the reply's last \boxed{} with the row's answer: numbers, fractions and expressions.
@@ -174,7 +174,8 @@ type Regex struct {
 
 // JSONSchema asks for JSON that a schema accepts.
 type JSONSchema struct {
-	// Schema is a JSON Schema, of draft 2020-12 unless its $schema names another one. It may only refer to its own parts.
+	// schema is a JSON Schema, of draft 2020-12 unless its $schema names another draft. It may refer only to its own
+	// parts.
 	// +kubebuilder:pruning:PreserveUnknownFields
 	// +kubebuilder:validation:Schemaless
 	// +kubebuilder:validation:Type=object
@@ -184,7 +185,7 @@ type JSONSchema struct {
 
 // Countdown asks for an expression in <answer>...</answer>.
 type Countdown struct {
-	// strict allows whole numbers, + - * / and parentheses. With false, replies earn the rewards of rLLM, which also
+	// strict allows only whole numbers, + - * / and parentheses. With false, replies earn the rewards of rLLM, which also
 	// allows **, // and decimals. Defaults to true.
 	// +optional
 	Strict *bool `json:"strict,omitempty"`
@@ -192,8 +193,8 @@ type Countdown struct {
 
 // Math compares the boxed text with the row's answer.
 type Math struct {
-	// grader is Builtin, or MathVerify, the Python package math-verify, which the image of execution has; it runs in the
-	// container of programs that a policy wrote. Defaults to Builtin.
+	// grader selects the program that compares. MathVerify is the Python package math-verify in the image of execution,
+	// and runs in the container of programs that a policy wrote. Defaults to Builtin.
 	// +optional
 	Grader MathGrader `json:"grader,omitempty"`
 }

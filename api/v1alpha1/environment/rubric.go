@@ -15,7 +15,8 @@ type Rubric struct {
 	// Defaults to PassRate.
 	// +optional
 	Scoring RubricScoring `json:"scoring,omitempty"`
-	// minCoverage is the share of criteria that must be rated, else the judgement is a fault. Defaults to 1.
+	// minCoverage is the share of the criteria that a judgement must rate. A judgement that rates fewer is a fault.
+	// Defaults to 1.
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=1
 	// +optional
@@ -45,8 +46,8 @@ type Judge struct {
 	// sampling has the settings by which judgements are drawn.
 	// +optional
 	Sampling JudgeSampling `json:"sampling,omitzero"`
-	// retries is the number of times to repeat a judgement that failed or could not be read. A judge that is down is
-	// awaited. Defaults to 3.
+	// retries is the number of times to repeat a judgement that failed or could not be read. While a judge is down, the
+	// run waits. Defaults to 3.
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=63
 	// +optional
@@ -66,7 +67,7 @@ type TinkerJudge struct {
 	// +kubebuilder:validation:MaxLength=256
 	// +optional
 	Model string `json:"model,omitempty"`
-	// checkpoint is the path of sampler weights. Its base model is the endpoint's answer.
+	// checkpoint is the path of sampler weights. The endpoint tells their base model.
 	// +kubebuilder:validation:MaxLength=1024
 	// +kubebuilder:validation:XValidation:rule="self.matches('^tinker://[^/]+/sampler_weights/[^/]+$')",message="must be sampler weights, tinker://RUN/sampler_weights/NAME"
 	// +optional
@@ -90,7 +91,7 @@ type OpenAIJudge struct {
 	// +kubebuilder:validation:MaxLength=256
 	// +required
 	Model string `json:"model"`
-	// apiKeySecretKeyRef is the Secret key with the API key; If it is absent, no key is sent.
+	// apiKeySecretKeyRef is the Secret key with the API key. If it is absent, no key is sent.
 	// +optional
 	APIKeySecretKeyRef *ref.SecretKey `json:"apiKeySecretKeyRef,omitempty"`
 }

@@ -12,8 +12,8 @@ type Tests struct {
 	// language is the language of the programs: Python.
 	// +optional
 	Language TestLanguage `json:"language,omitempty"`
-	// command runs a program, which is the file program in its directory, for example ["node", "program"]. Tests are then
-	// pairs of input and output.
+	// command runs the file program of the current directory, for example ["node", "program"]. Tests are then pairs of
+	// input and output.
 	// +listType=atomic
 	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=32
@@ -25,8 +25,8 @@ type Tests struct {
 	// +kubebuilder:validation:MaxLength=128
 	// +optional
 	Field string `json:"field,omitempty"`
-	// score is All or Fraction: All rewards a program that passes all tests with 1, Fraction rewards the share of the
-	// tests that it passes. Defaults to All.
+	// score selects the reward. All rewards a program that passes all tests with 1. Fraction rewards the share of the
+	// tests that the program passes. Defaults to All.
 	// +optional
 	Score TestScore `json:"score,omitempty"`
 	// timeoutSeconds is the processor time that a test may take. Defaults to 6.
@@ -68,9 +68,9 @@ func (t *Tests) setDefaults() {
 
 // Isolation is the least isolation of programs of a policy.
 type Isolation struct {
-	// minimum is Process, Landlock or RuntimeClass. Process is limits and no sockets. Landlock also bounds the files that
-	// a program reads and writes; it needs Linux 5.13 or later. RuntimeClass is gVisor. If the pod has less isolation,
-	// nothing runs, and the condition Ready says which isolation it has. Defaults to Landlock.
+	// minimum is Process, Landlock or RuntimeClass. Process means limits, and no sockets. Landlock also limits the files
+	// that a program reads and writes, and needs Linux 5.13 or later. RuntimeClass means gVisor. If the pod has less
+	// isolation, nothing runs, and the condition Ready says which isolation it has. Defaults to Landlock.
 	// +optional
 	Minimum IsolationLevel `json:"minimum,omitempty"`
 }

@@ -33,8 +33,7 @@ type Sampling struct {
 	// +kubebuilder:validation:items:MaxLength=64
 	// +optional
 	Stop []string `json:"stop,omitempty"`
-	// allowBiased accepts, in training, settings under which the sampled distribution is not
-	// the trained one.
+	// allowBiased permits training with settings by which the sampled distribution differs from the trained distribution.
 	// +optional
 	AllowBiased *bool `json:"allowBiased,omitempty"`
 	// sharedPrompt buys the first prompt of a task once for all episodes of its group, by one request for all samples,
@@ -71,7 +70,7 @@ type Limits struct {
 	// +kubebuilder:validation:Maximum=1048576
 	// +optional
 	Requests int32 `json:"requests,omitempty"`
-	// toolCalls limits the tool calls of an episode. If a reply has more calls than are left, only as many run.
+	// toolCalls limits the tool calls of an episode. If a reply has more calls than remain, its last calls do not run.
 	// +kubebuilder:validation:Minimum=1
 	// +optional
 	ToolCalls int32 `json:"toolCalls,omitempty"`
@@ -83,12 +82,13 @@ type Limits struct {
 	// +kubebuilder:validation:Minimum=1
 	// +optional
 	TrajectoryTokens int32 `json:"trajectoryTokens,omitempty"`
-	// episodeSeconds limits the time of an episode from its first sample request, without queueing.
+	// episodeSeconds limits the time of an episode from its first sample request. Time in queues does not count.
 	// +kubebuilder:validation:Minimum=1
 	// +optional
 	EpisodeSeconds int32 `json:"episodeSeconds,omitempty"`
-	// onLimit selects the result of an episode that a limit ended: graded as it is, given a reward of at most 0, or left
-	// out of the group. Defaults to Grade, or to the value of the entry of evaluation.environments[].inheritFrom.
+	// onLimit selects the result of an episode that a limit ended. Grade rewards it as it is. Zero gives it a reward of at
+	// most 0. Exclude leaves it out of the group. Defaults to Grade, or to the value of the entry of
+	// evaluation.environments[].inheritFrom.
 	// +optional
 	OnLimit LimitPolicy `json:"onLimit,omitempty"`
 }
@@ -109,7 +109,7 @@ const (
 // EpisodeReward combines the rewards of an episode into one number.
 // +kubebuilder:validation:XValidation:rule="!has(self.min) || !has(self.max) || self.min < self.max",message="min must be below max"
 type EpisodeReward struct {
-	// reduction combines the rewards into one; a null reward does not count. Defaults to Sum, or to the value of the entry
+	// reduction combines the rewards into one. A null reward does not count. Defaults to Sum, or to the value of the entry
 	// of evaluation.environments[].inheritFrom.
 	// +optional
 	Reduction Reduction `json:"reduction,omitempty"`

@@ -8,7 +8,7 @@
 // Package ref has the references from the API's objects to Secrets and ConfigMaps of their namespace.
 package ref
 
-// ConfigMap names a ConfigMap in the environment's own namespace.
+// ConfigMap names a ConfigMap in the object's own namespace.
 type ConfigMap struct {
 	// name is the name of the ConfigMap.
 	// +kubebuilder:validation:MinLength=1

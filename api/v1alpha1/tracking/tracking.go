@@ -10,7 +10,7 @@ package tracking
 
 import "github.com/tinker-operator/tinker-operator/api/v1alpha1/ref"
 
-// Tracking names services that show the run's curves or rollouts. They receive the committed steps, each once, over all
+// Tracking names services that show the run's curves or rollouts. They receive each committed step once, over all
 // attempts. A service that does not answer or refuses a key never stops the run: the condition Recording names the
 // repair, and missed steps are sent once the service works again.
 // +kubebuilder:validation:XValidation:rule="has(self.wandb) || has(self.mlflow) || has(self.tensorboard) || has(self.openreward)",message="tracking names no service: give wandb, mlflow, tensorboard or openreward, or remove tracking"
@@ -29,16 +29,16 @@ type Tracking struct {
 	OpenReward *OpenReward `json:"openreward,omitempty"`
 }
 
-// OpenReward is the service that shows rollouts. Rollouts that it has not received when a learner ends are kept in the
-// run's artifacts.
+// OpenReward is the service that shows rollouts. The run's artifacts keep rollouts that the service has not received
+// when a learner ends.
 type OpenReward struct {
 	// runName is the name of the run there. Defaults to metadata.name.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=128
 	// +optional
 	RunName string `json:"runName,omitempty"`
-	// baseURL is the address of a service other than OpenReward's; its REST interface is at the host with the prefix
-	// "api.".
+	// baseURL is the address of a service other than OpenReward's. The REST interface of the service is at the host with
+	// the prefix "api.".
 	// +kubebuilder:validation:MaxLength=2048
 	// +kubebuilder:validation:XValidation:rule="self.matches('^https?://[^/@?#]+(/[^?#]*)?$')",message="baseURL must be http:// or https:// with a host, without a user, ? or #: the key belongs into apiKeySecretKeyRef's Secret"
 	// +optional
@@ -58,7 +58,7 @@ type MLflow struct {
 	// +kubebuilder:validation:XValidation:rule="self.matches('^https?://[^/@?#]+(/[^?#]*)?$')",message="baseURL must be http:// or https:// with a host, without a user, ? or #: a password belongs into passwordSecretKeyRef's Secret"
 	// +required
 	BaseURL string `json:"baseURL"`
-	// experiment is the name of the experiment that the run belongs to; it is created if it does not exist.
+	// experiment is the name of the run's experiment, which is created if it does not exist.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=256
 	// +required
@@ -107,7 +107,7 @@ type TensorBoard struct {
 
 // WandB is Weights & Biases, or a server that speaks its HTTP interface. The run's id there is the object's uid.
 type WandB struct {
-	// project is the project of the run; it is created if it does not exist.
+	// project is the project of the run, which is created if it does not exist.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=128
 	// +kubebuilder:validation:XValidation:rule="!self.matches('[/\\\\\\\\#?%:]')",message="project must not contain any of / \\ # ? % : (the team belongs into entity)"
