@@ -24,8 +24,7 @@ var ofRewards = []Description{
 		"env/ENV/reward/total", "reward",
 		"Mean reward of the episodes that count.",
 		"Rises.",
-		"Stays flat: see by_group/frac_mixed. Rises while pass@1 of held-out tasks falls: the policy games the " +
-			"reward.",
+		"Stays flat: see by_group/frac_mixed. Rises while test/pass@1 falls: the policy games the reward.",
 	},
 	{
 		"env/ENV/reward/PART", "reward",
@@ -61,8 +60,8 @@ var ofRewards = []Description{
 	},
 	{
 		"env/ENV/teacher_kl", nats,
-		"Mean of log p_policy - log p_teacher over the environment's sampled tokens.",
-		"Falls towards 0.", "Rises: lower the learning rate or raise the teacher's coefficient.",
+		"teacher_kl of one environment.",
+		"Falls towards 0.", "",
 	},
 	{
 		"teacher_kl", nats,
@@ -74,7 +73,7 @@ var ofRewards = []Description{
 var ofGroups = []Description{
 	{
 		"env/ENV/by_group/frac_mixed", share,
-		"Share of groups whose episodes have different rewards. Only these have a gradient.",
+		"Share of groups whose episodes have different rewards, and so a gradient.",
 		"0.3 to 0.9.", "Near 0: tasks are too hard or too easy, or the reward does not tell replies apart.",
 	},
 	{
@@ -90,7 +89,7 @@ var ofGroups = []Description{
 	{
 		"env/ENV/ROLE/by_group/frac_mixed", share,
 		"by_group/frac_mixed of the trajectories of one role.",
-		"0.3 to 0.9.", "Near 0.",
+		"0.3 to 0.9.", "",
 	},
 	{"env/ENV/ROLE/by_group/frac_all_good", share, "by_group/frac_all_good of the trajectories of one role.", "", ""},
 	{"env/ENV/ROLE/by_group/frac_all_bad", share, "by_group/frac_all_bad of the trajectories of one role.", "", ""},
@@ -135,7 +134,7 @@ var ofEpisodes = []Description{
 	{"env/ENV/turns_per_episode", count, "Mean turns of an episode.", "", ""},
 	{
 		"env/ENV/segments_per_episode", count,
-		"Mean segments of an episode. A segment is a sequence that is trained on as one.",
+		"Mean segments of an episode, which are each trained on as one sequence.",
 		"1 for each conversation.",
 		"As many as turns: the chat template rewrites earlier turns.",
 	},
@@ -152,14 +151,14 @@ var ofEvaluations = []Description{
 			"this K. The unbiased estimator of Chen et al., 2021.",
 		"Rises.", "Falls while the training reward rises: the run overfits or games the reward.",
 	},
-	{"test/ENV/pass@K", share, "pass@K of one environment.", "Rises.", "Falls while the training reward rises."},
+	{"test/ENV/pass@K", share, "pass@K of one environment.", "Rises.", ""},
 	{"test/solved@K", share, "Share of held-out tasks that at least one of all K samples solved.", "Rises.", ""},
 	{"test/ENV/solved@K", share, "solved@K of one environment.", "Rises.", ""},
 	{"test/tasks", count, "Tasks of the evaluation.", "", ""},
 	{
 		"test/tasks_left_out", count,
 		"Tasks without a usable sample.",
-		"0.", "Above 0: the evaluation says less than it seems to.",
+		"0.", "",
 	},
 	{"test/ENV/tasks", count, "Tasks of one environment.", "", ""},
 	{"test/ENV/tasks_left_out", count, "Tasks of one environment without a usable sample.", "0.", ""},
@@ -168,7 +167,7 @@ var ofEvaluations = []Description{
 		"Mean negative log-likelihood of the weighted tokens of all held-out rows.",
 		"Falls.", "Rises while train_mean_nll falls: the run overfits.",
 	},
-	{"test/SPLIT/nll", nats, "Mean negative log-likelihood of the weighted tokens of one held-out split.", "Falls.", ""},
+	{"test/SPLIT/nll", nats, "test/nll of one held-out split.", "Falls.", ""},
 	{"test/rows", count, "Held-out rows that were measured.", "", ""},
 	{"test/rows_left_out", count, "Held-out rows that cannot be rendered or have no weighted token.", "0.", ""},
 }
@@ -182,7 +181,7 @@ var ofUpdates = []Description{
 	{
 		"train_mean_nll", nats,
 		"Mean negative log-likelihood of the weighted tokens of a supervised step, before its update.",
-		"Falls.", "Rises.",
+		"Falls.", "",
 	},
 	{
 		"unclipped_grad_l2:REDUCTION", "norm",

@@ -12,15 +12,15 @@ import (
 	"testing"
 )
 
-// TestDocumentedTreatments checks that docs/dialects.md has the table of options of each endpoint.
+// TestDocumentedTreatments checks that docs/dialects.md has the list of options of each endpoint.
 func TestDocumentedTreatments(t *testing.T) {
 	const page = "../../../docs/dialects.md"
 	text := string(mustRead(t, page))
-	begin, end := strings.Index(text, "\n| endpoint | treatment |"), strings.Index(text, "\n`temperature`, `top_p` and")
+	begin, end := strings.Index(text, "\n- chat/completions:\n"), strings.Index(text, "\n`temperature`, `top_p` and")
 	if begin < 0 || end < begin {
-		t.Fatalf("the table of options begins at %d and ends at %d of the page, want both in order", begin, end)
+		t.Fatalf("the list of options begins at %d and ends at %d of the page, want both in order", begin, end)
 	}
-	want := optionTable()
+	want := optionList()
 	if *update {
 		if err := os.WriteFile(page, []byte(text[:begin+1]+want+text[end:]), 0o644); err != nil {
 			t.Fatal(err)
@@ -28,16 +28,16 @@ func TestDocumentedTreatments(t *testing.T) {
 		return
 	}
 	if got := text[begin+1 : end]; got != want {
-		t.Errorf("got the table\n%s\nwant\n%s\n-update writes it", got, want)
+		t.Errorf("got the list\n%s\nwant\n%s\n-update writes it", got, want)
 	}
 }
 
-func optionTable() string {
-	var table strings.Builder
-	table.WriteString("| endpoint | treatment | options |\n|---|---|---|\n")
+func optionList() string {
+	var list strings.Builder
 	for _, path := range slices.SortedFunc(maps.Keys(paths),
 		func(a, b string) int { return int(paths[a]) - int(paths[b]) }) {
 		treatments := TreatmentOf(paths[path])
+		fmt.Fprintf(&list, "- %s:\n", path)
 		for _, treatment := range []Treatment{Honoured, Accepted, Overruled, Unsupported, ByField, Refused} {
 			var names []string
 			for _, name := range slices.Sorted(maps.Keys(treatments)) {
@@ -46,9 +46,9 @@ func optionTable() string {
 				}
 			}
 			if len(names) > 0 {
-				fmt.Fprintf(&table, "| %s | %s | %s |\n", path, treatment, strings.Join(names, ", "))
+				fmt.Fprintf(&list, "  - %s: %s\n", treatment, strings.Join(names, ", "))
 			}
 		}
 	}
-	return table.String()
+	return list.String()
 }

@@ -7,6 +7,7 @@ package main
 import (
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 
 	"github.com/tinker-operator/tinker-operator/internal/contract"
@@ -23,8 +24,8 @@ In evaluations, metrics of environments have the prefix ` + "`test/`" + `, such 
 interval have the suffixes ` + "`/ci95_low`" + ` and ` + "`/ci95_high`" + `. ` + "`kubectl tinker metrics`" + ` and ` + "`compare`" + ` take the short names.
 [monitoring.md](monitoring.md) has the metrics in Prometheus.
 
-| metric, short name | unit | meaning | good | bad |
-|---|---|---|---|---|
+| metric, short name (unit) | meaning | good | bad |
+|---|---|---|---|
 `
 
 func main() {
@@ -36,9 +37,20 @@ func main() {
 	}
 	fmt.Fprint(os.Stdout, head)
 	for _, d := range metric.Descriptions {
-		fmt.Fprintf(os.Stdout, "| `%s`%s | %s | %s | %s | %s |\n", d.Name, short[d.Name], d.Unit, cell(d.Meaning),
+		fmt.Fprintf(os.Stdout, "| `%s`%s%s | %s | %s | %s |\n", d.Name, short[d.Name], unit(d.Unit), cell(d.Meaning),
 			cell(d.Good), cell(d.Bad))
 	}
+}
+
+// told are the units that the meanings of metrics tell.
+var told = []string{"count", "share", "tokens", "seconds", "tokens a second", "reward", "norm", "rate"}
+
+// unit returns a unit in parentheses, or nothing if the meaning tells the unit.
+func unit(name string) string {
+	if slices.Contains(told, name) {
+		return ""
+	}
+	return " (" + name + ")"
 }
 
 // cell escapes a text for a table.

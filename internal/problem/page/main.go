@@ -15,11 +15,10 @@ import (
 const head = `<!-- Generated from internal/problem by make manifests. Do not edit. -->
 # Troubleshooting
 
-` + "`kubectl tinker why RUN`" + ` shows the problem of a run with evidence and repair. This page has all problems: the reason of the
-condition, the code, the meaning, the repair. Unless the text says otherwise, a waiting run loses nothing, continues by
-itself once the problem is repaired, and the wait does not count against failurePolicy.maxRestarts. A run that needs a
-person becomes [Stalled](trainingrun.md#waits) after stalledAfterSeconds. A field of tinker in a run is a field of spec
-in a TinkerEndpoint: tinker.baseURL is spec.baseURL.
+` + "`kubectl tinker why RUN`" + ` shows the problem of a run with evidence and repair. Unless the text says otherwise, a
+waiting run loses nothing, continues by itself after the repair, and its wait does not count against
+failurePolicy.maxRestarts. A run that needs a person becomes [Stalled](trainingrun.md#waits) after stalledAfterSeconds. A
+field of tinker in a run is a field of spec in a TinkerEndpoint: tinker.baseURL is spec.baseURL.
 `
 
 func main() {
