@@ -17,8 +17,8 @@ const head = `<!-- Generated from internal/problem by make manifests. Do not edi
 
 ` + "`kubectl tinker why RUN`" + ` shows the problem of a run with evidence and repair. Unless the text says otherwise, a
 waiting run loses nothing, continues by itself after the repair, and its wait does not count against
-failurePolicy.maxRestarts. A run that needs a person becomes [Stalled](trainingrun.md#waits) after stalledAfterSeconds. A
-field of tinker in a run is a field of spec in a TinkerEndpoint: tinker.baseURL is spec.baseURL.
+failurePolicy.maxRestarts. A run that needs a person becomes [Stalled](trainingrun.md#waits) after stalledAfterSeconds.
+A field of tinker in a run is a field of spec in a TinkerEndpoint: tinker.baseURL is spec.baseURL.
 `
 
 func main() {
