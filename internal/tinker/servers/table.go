@@ -24,9 +24,9 @@ var tested = []Server{
 	},
 	{
 		Name: NameSkyRL, Version: "0.4.0", SDK: "0.25", features: "skyrl-0.4.0.txt",
-		Tested: "JAX, CPU, Python 3.12, on 2026-11-27: every feature, and three steps of a learner that died while it " +
-			"saved and while it loaded a state",
-		Known: "the steps complete, [restricted](#skyrl-040); no TrainingRun of a cluster was trained",
+		Tested: "JAX, CPU, Python 3.12, on 2026-11-27 and 2026-11-28: every feature, three steps of a learner that died " +
+			"while it saved and while it loaded a state, and six steps on a cluster, the learner killed after the third",
+		Known: "the steps complete, [restricted](#skyrl-040)",
 	},
 }
 
