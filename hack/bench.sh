@@ -61,7 +61,7 @@ echo "== what an endpoint with hosted latencies, divided by ten, supports of wha
 bench '^BenchmarkHosted$' 1x ./internal/tinker/capability
 echo "== from the start of a learner to its first lease at such an endpoint, against the goals of 10 s, and of 5 s where another run has checked it"
 bench '^BenchmarkFirstLease$' 1x ./test/survival
-echo "== a broker beside the direct way: 2,000 samples a second (goal: 1 ms more, 0.25 ms of CPU), forward_backward (10 ms of CPU a MB), 10,000 idle polls (512 MiB)"
+echo "== a broker beside the direct way and a bare reverse proxy: 2,000 samples a second (goal: 1 ms more, 0.25 ms of CPU), forward_backward (10 ms of CPU a MB), 10,000 idle polls (512 MiB)"
 bench '^BenchmarkBroker' 1x ./internal/broker
 echo "== a row of a data set by its index, against the goal of 5 ms"
 bench '^BenchmarkRow$' 1s ./internal/environment/dataset/source

@@ -13,6 +13,8 @@ import (
 	"math/rand/v2"
 	"net/http"
 	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
 	"os"
 	"os/exec"
 	"runtime/pprof"
@@ -35,6 +37,10 @@ import (
 
 // upstreamVariable names the variable with the server's address for a process of the tests that is a broker.
 const upstreamVariable = "BROKER_BENCH_UPSTREAM"
+
+// plainVariable names the variable that has such a process pass all on with httputil.ReverseProxy, which records, counts
+// and checks nothing.
+const plainVariable = "BROKER_BENCH_PLAIN"
 
 // profileVariable names the variable with the file of such a process's CPU profile; it may be unset.
 const profileVariable = "BROKER_BENCH_CPUPROFILE"
@@ -60,6 +66,10 @@ func serveBench(upstream string) {
 		panic(err)
 	}
 	sender := secureClient()
+	if os.Getenv(plainVariable) != "" {
+		servePlain(upstream, sender)
+		return
+	}
 	passing, err := broker.Open(broker.Config{BaseURL: upstream, APIKey: apiKey, TokenKey: tokenKey, Dir: dir,
 		HTTP: sender, Meter: counter, Gate: share.New(share.Config{})})
 	if err != nil {
@@ -83,6 +93,17 @@ func serveBench(upstream string) {
 		defer pprof.StopCPUProfile()
 	}
 	_, _ = fmt.Fprintln(os.Stdout, server.URL)
+	_, _ = io.Copy(io.Discard, os.Stdin)
+}
+
+// servePlain is the process of a reverse proxy of the standard library until its standard input ends.
+func servePlain(upstream string, sender *http.Client) {
+	base, err := url.Parse(upstream)
+	if err != nil {
+		panic(err)
+	}
+	proxy := &httputil.ReverseProxy{Transport: sender.Transport, Rewrite: func(r *httputil.ProxyRequest) { r.SetURL(base) }}
+	_, _ = fmt.Fprintln(os.Stdout, secureServer(proxy).URL)
 	_, _ = io.Copy(io.Discard, os.Stdin)
 }
 
@@ -112,6 +133,7 @@ func secureClient() *http.Client {
 type bench struct {
 	*testing.B
 	direct, brokered string
+	// pid is the broker's process.
 	pid              int
 	client           *http.Client
 	numbers, waiting atomic.Int64
@@ -126,32 +148,37 @@ func newBench(b *testing.B) *bench {
 		upstream.Close()
 	})
 	n.direct = upstream.URL
-	command := exec.Command(os.Args[0])
-	command.Env = append(os.Environ(), upstreamVariable+"="+upstream.URL)
-	command.Stderr = os.Stderr
-	input, err := command.StdinPipe()
-	if err != nil {
-		b.Fatal(err)
-	}
-	output, err := command.StdoutPipe()
-	if err != nil {
-		b.Fatal(err)
-	}
-	if err := command.Start(); err != nil {
-		b.Fatal(err)
-	}
-	b.Cleanup(func() {
-		_ = input.Close()
-		_ = command.Wait()
-	})
-	if _, err := fmt.Fscanln(output, &n.brokered); err != nil {
-		b.Fatal(err)
-	}
-	n.pid = command.Process.Pid
+	n.brokered, n.pid = n.start(upstreamVariable + "=" + upstream.URL)
 	n.send(b.Context(), n.brokered, "create_session", tinker.ContentJSON, "", []byte(`{}`))
 	n.send(b.Context(), n.brokered, "create_sampling_session", tinker.ContentJSON, "", []byte(`{"session_id":"session"}`))
 	n.send(b.Context(), n.brokered, "create_model", tinker.ContentJSON, "", []byte(`{"session_id":"session"}`))
 	return n
+}
+
+// start starts a process of the tests with variables, and returns its address and its ID.
+func (n *bench) start(env ...string) (address string, pid int) {
+	n.Helper()
+	command := exec.Command(os.Args[0])
+	command.Env, command.Stderr = append(os.Environ(), env...), os.Stderr
+	input, err := command.StdinPipe()
+	if err != nil {
+		n.Fatal(err)
+	}
+	output, err := command.StdoutPipe()
+	if err != nil {
+		n.Fatal(err)
+	}
+	if err := command.Start(); err != nil {
+		n.Fatal(err)
+	}
+	n.Cleanup(func() {
+		_ = input.Close()
+		_ = command.Wait()
+	})
+	if _, err := fmt.Fscanln(output, &address); err != nil {
+		n.Fatal(err)
+	}
+	return address, command.Process.Pid
 }
 
 // ServeHTTP is the server.
@@ -196,9 +223,11 @@ func (n *bench) send(ctx context.Context, base, path, media, encoding string, bo
 }
 
 // cpu returns the processor time of the broker's process.
-func (n *bench) cpu() time.Duration {
+func (n *bench) cpu() time.Duration { return n.cpuOf(n.pid) }
+
+func (n *bench) cpuOf(pid int) time.Duration {
 	n.Helper()
-	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", n.pid))
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {
 		n.Fatal(err)
 	}
@@ -265,9 +294,10 @@ func (n *bench) syncs() (took []time.Duration) {
 	return took
 }
 
-// BenchmarkBrokerSubmit sends 2,000 samples a second with prompts of 1,000 tokens, in turn directly and by a broker,
-// which stores the owner of each result before it passes the reply. The goal is 1 ms more by the median, and 0.25 ms of
-// the broker's CPU. sync-ms is how long the disk takes for one record when it has nothing else to do.
+// BenchmarkBrokerSubmit sends 2,000 samples a second with prompts of 1,000 tokens, in turn directly, by a broker, which
+// stores the owner of each result before it passes the reply, and by a reverse proxy of the standard library. The goal
+// is 1 ms more by the median, and 0.25 ms of the broker's CPU. sync-ms is how long the disk takes for one record when it
+// has nothing else to do.
 func BenchmarkBrokerSubmit(b *testing.B) {
 	const slice, slices = 500 * time.Millisecond, 10
 	rate, err := strconv.Atoi(cmp.Or(os.Getenv(rateVariable), "2000"))
@@ -279,20 +309,26 @@ func BenchmarkBrokerSubmit(b *testing.B) {
 		`"tokens":[` + strings.Repeat("12345,", 999) + `1]}]},"sampling_params":{"max_tokens":2}}`)
 	n.load(n.direct, rate, slice, body)
 	n.load(n.brokered, rate, slice, body)
+	plain, pid := n.start(upstreamVariable+"="+n.direct, plainVariable+"=1")
+	n.load(plain, rate, slice, body)
 	for b.Loop() {
-		var direct, brokered, syncs []time.Duration
-		used, busy := time.Duration(0), time.Duration(0)
+		var direct, brokered, proxied, syncs []time.Duration
+		used, usedByPlain := time.Duration(0), time.Duration(0)
 		for range slices {
 			direct = append(direct, n.load(n.direct, rate, slice, body)...)
 			syncs = append(syncs, n.syncs()...)
-			before, began := n.cpu(), time.Now()
+			before := n.cpu()
 			brokered = append(brokered, n.load(n.brokered, rate, slice, body)...)
-			used, busy = used+n.cpu()-before, busy+time.Since(began)
+			used += n.cpu() - before
+			before = n.cpuOf(pid)
+			proxied = append(proxied, n.load(plain, rate, slice, body)...)
+			usedByPlain += n.cpuOf(pid) - before
 		}
 		b.ReportMetric(median(direct), "direct-ms")
 		b.ReportMetric(median(brokered)-median(direct), "added-ms")
+		b.ReportMetric(median(proxied)-median(direct), "added-plain-ms")
 		b.ReportMetric(used.Seconds()*1000/float64(len(brokered)), "cpu-ms/request")
-		b.ReportMetric(float64(len(brokered))/busy.Seconds(), "requests/s")
+		b.ReportMetric(usedByPlain.Seconds()*1000/float64(len(proxied)), "cpu-plain-ms/request")
 		b.ReportMetric(median(syncs), "sync-ms")
 	}
 	b.ReportMetric(0, "ns/op")
