@@ -38,8 +38,8 @@ import (
 // upstreamVariable names the variable with the server's address for a process of the tests that is a broker.
 const upstreamVariable = "BROKER_BENCH_UPSTREAM"
 
-// plainVariable names the variable that has such a process pass all on with httputil.ReverseProxy, which records, counts
-// and checks nothing.
+// plainVariable names the variable that has such a process pass all on with httputil.ReverseProxy, which records,
+// counts and checks nothing.
 const plainVariable = "BROKER_BENCH_PLAIN"
 
 // profileVariable names the variable with the file of such a process's CPU profile; it may be unset.
@@ -102,7 +102,8 @@ func servePlain(upstream string, sender *http.Client) {
 	if err != nil {
 		panic(err)
 	}
-	proxy := &httputil.ReverseProxy{Transport: sender.Transport, Rewrite: func(r *httputil.ProxyRequest) { r.SetURL(base) }}
+	proxy := &httputil.ReverseProxy{Transport: sender.Transport,
+		Rewrite: func(r *httputil.ProxyRequest) { r.SetURL(base) }}
 	_, _ = fmt.Fprintln(os.Stdout, secureServer(proxy).URL)
 	_, _ = io.Copy(io.Discard, os.Stdin)
 }
@@ -295,9 +296,9 @@ func (n *bench) syncs() (took []time.Duration) {
 }
 
 // BenchmarkBrokerSubmit sends 2,000 samples a second with prompts of 1,000 tokens, in turn directly, by a broker, which
-// stores the owner of each result before it passes the reply, and by a reverse proxy of the standard library. The goal
-// is 1 ms more by the median, and 0.25 ms of the broker's CPU. sync-ms is how long the disk takes for one record when it
-// has nothing else to do.
+// stores the owner of each result before it passes the reply, and by a reverse proxy of the standard library. The
+// goal is 1 ms more by the median, and 0.25 ms of the broker's CPU. sync-ms is how long the disk takes for one record
+// when it has nothing else to do.
 func BenchmarkBrokerSubmit(b *testing.B) {
 	const slice, slices = 500 * time.Millisecond, 10
 	rate, err := strconv.Atoi(cmp.Or(os.Getenv(rateVariable), "2000"))
