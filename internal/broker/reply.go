@@ -129,15 +129,10 @@ func (b *Broker) record(ctx context.Context, records []record) error {
 		err = b.owners.add(ctx, records...)
 	}
 	if err != nil {
-		return recordsBlocked("an object of the run", err)
+		return &refusal{status: http.StatusServiceUnavailable, code: problem.RecordsBlocked, forwarded: true,
+			retryAfter: drainSeconds, detail: "the broker cannot record an object of the run: " + err.Error()}
 	}
 	return nil
-}
-
-// recordsBlocked answers for a request that was forwarded and cannot be recorded.
-func recordsBlocked(what string, err error) *refusal {
-	return &refusal{status: http.StatusServiceUnavailable, code: problem.RecordsBlocked, forwarded: true,
-		retryAfter: drainSeconds, detail: "the broker cannot record " + what + ": " + err.Error()}
 }
 
 // makers are the operations whose results name new objects.

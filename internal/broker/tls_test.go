@@ -6,8 +6,6 @@ package broker_test
 import (
 	"context"
 	"fmt"
-	"io"
-	"log"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -17,24 +15,15 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/contract"
 	"github.com/tinker-operator/tinker-operator/internal/problem"
 	"github.com/tinker-operator/tinker-operator/internal/tinker/client"
+	"github.com/tinker-operator/tinker-operator/internal/tinker/transport/transporttest"
 )
-
-// private starts a server whose certificate is signed by an authority that nobody trusts.
-func private(t *testing.T) *httptest.Server {
-	t.Helper()
-	server := httptest.NewUnstartedServer(http.NotFoundHandler())
-	server.Config.ErrorLog = log.New(io.Discard, "", 0)
-	server.StartTLS()
-	t.Cleanup(server.Close)
-	return server
-}
 
 // TestServersThatTheBrokerCannotUse connects the broker to servers that are not the Tinker API, or that it does not
 // trust: the report and the answers for runs have the code, and runs wait.
 func TestServersThatTheBrokerCannotUse(t *testing.T) {
 	other := httptest.NewServer(http.NotFoundHandler())
 	defer other.Close()
-	secure := private(t).URL
+	secure := transporttest.PrivateServer(t).URL
 	for name, tc := range map[string]struct {
 		url  string
 		want problem.Code
@@ -80,7 +69,7 @@ func TestCertificateThatTheBrokerNoLongerTrusts(t *testing.T) {
 	mine := f.make(first)
 	f.broker.Close()
 	connected := f.config.HTTP
-	f.config.HTTP = &http.Client{Transport: switchTo(private(t).URL)}
+	f.config.HTTP = &http.Client{Transport: switchTo(transporttest.PrivateServer(t).URL)}
 	f.open()
 	f.config.HTTP = connected
 	got := f.callAs(first, http.MethodPost, "/api/v1/session_heartbeat", fmt.Sprintf(`{"session_id":%q}`, mine.session))

@@ -4,10 +4,6 @@
 package rollout
 
 import (
-	"io"
-	"log"
-	"net/http"
-	"net/http/httptest"
 	"strings"
 	"testing"
 
@@ -21,22 +17,13 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/exchange"
 	"github.com/tinker-operator/tinker-operator/internal/problem"
 	"github.com/tinker-operator/tinker-operator/internal/tinker/client"
+	"github.com/tinker-operator/tinker-operator/internal/tinker/transport/transporttest"
 	"github.com/tinker-operator/tinker-operator/internal/tokenizer/fetch"
 )
 
-// private starts a server whose certificate is signed by an authority that nobody trusts.
-func private(t *testing.T) *httptest.Server {
-	t.Helper()
-	server := httptest.NewUnstartedServer(http.NotFoundHandler())
-	server.Config.ErrorLog = log.New(io.Discard, "", 0)
-	server.StartTLS()
-	t.Cleanup(server.Close)
-	return server
-}
-
 // TestDataOfAPrivateAuthority reports data and a tokenizer at a server whose authority is not trusted.
 func TestDataOfAPrivateAuthority(t *testing.T) {
-	server := private(t)
+	server := transporttest.PrivateServer(t)
 	rows, err := source.New(source.Config{Dir: t.TempDir(), Space: 1 << 20, Client: &download.Client{Tries: 1}}).Open(
 		t.Context(), contract.Dataset{Dataset: settings.Dataset{JSONL: &settings.JSONL{URL: server.URL},
 			Splits: []settings.DataSplit{{Name: "train", Source: "a.jsonl", SHA256: strings.Repeat("a", 64)}}}})
@@ -61,7 +48,7 @@ func TestDataOfAPrivateAuthority(t *testing.T) {
 // TestJudgeOfAPrivateAuthority reports a judge at a server whose authority is not trusted. The endpoint's server is no
 // such judge: its authority is given by other fields.
 func TestJudgeOfAPrivateAuthority(t *testing.T) {
-	server := private(t)
+	server := transporttest.PrivateServer(t)
 	judge := openaijudge.New(openaijudge.Config{BaseURL: server.URL, Model: "m"})
 	_, _, ofJudge := judge.Complete(t.Context(), rubric.Request{Messages: []chat.Message{{Role: "user", Content: "a"}}})
 	endpoint, err := client.New(client.Config{BaseURL: server.URL, APIKey: "tml-key"})

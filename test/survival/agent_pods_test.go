@@ -168,7 +168,8 @@ func TestAgentsInPodsSurvive(t *testing.T) {
 			}
 			verdict := w.waitFor(w.startLearner(int32(len(tc.learner)+1), nil), contract.CauseCompleted)
 			d.expect(len(tc.pods) + len(tc.cut) + len(tc.worker) + len(tc.pod))
-			undisturbed.compareWith(w, verdict, len(tc.learner) > 0, len(tc.worker)+len(tc.pod) > 0)
+			learnerDied := len(tc.learner) > 0
+			undisturbed.compareWith(w, verdict, learnerDied, learnerDied && len(tc.worker)+len(tc.pod) > 0)
 			if made := pods.made.Load(); made < int64(2+len(tc.pods)) {
 				t.Errorf("%d pods were made, want more: none was killed", made)
 			}

@@ -4,10 +4,6 @@
 package trainingrun
 
 import (
-	"io"
-	"log"
-	"net/http"
-	"net/http/httptest"
 	"strings"
 	"testing"
 	"time"
@@ -21,6 +17,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/problem"
 	"github.com/tinker-operator/tinker-operator/internal/status"
 	"github.com/tinker-operator/tinker-operator/internal/tinker/client"
+	"github.com/tinker-operator/tinker-operator/internal/tinker/transport/transporttest"
 )
 
 func TestEndpointThatIsNotTinkerAPI(t *testing.T) {
@@ -172,10 +169,7 @@ func TestAuthorityOfAnEnvironmentServer(t *testing.T) {
 // TestWalkFromAPrivateAuthority walks the failure of a client at a server with a private authority to the conditions
 // and the advice of kubectl tinker why, while the learner runs and after its end.
 func TestWalkFromAPrivateAuthority(t *testing.T) {
-	server := httptest.NewUnstartedServer(http.NotFoundHandler())
-	server.Config.ErrorLog = log.New(io.Discard, "", 0)
-	server.StartTLS()
-	defer server.Close()
+	server := transporttest.PrivateServer(t)
 	c, err := client.New(client.Config{BaseURL: server.URL, APIKey: "tml-key"})
 	if err != nil {
 		t.Fatal(err)

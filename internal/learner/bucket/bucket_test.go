@@ -5,11 +5,8 @@ package bucket_test
 
 import (
 	"errors"
-	"io"
 	"io/fs"
-	"log"
 	"net/http"
-	"net/http/httptest"
 	"net/url"
 	"os"
 	"strings"
@@ -22,6 +19,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/learner/bucket/buckettest"
 	"github.com/tinker-operator/tinker-operator/internal/problem"
 	"github.com/tinker-operator/tinker-operator/internal/tinker/transport"
+	"github.com/tinker-operator/tinker-operator/internal/tinker/transport/transporttest"
 )
 
 func open(t *testing.T, address string) *bucket.Bucket {
@@ -154,10 +152,7 @@ func TestErrorsNameTheRepair(t *testing.T) {
 
 // TestAuthorityThatIsNotTrusted checks that the error of a store with a private authority tells its code.
 func TestAuthorityThatIsNotTrusted(t *testing.T) {
-	server := httptest.NewUnstartedServer(http.NotFoundHandler())
-	server.Config.ErrorLog = log.New(io.Discard, "", 0)
-	server.StartTLS()
-	defer server.Close()
+	server := transporttest.PrivateServer(t)
 	plain := buckettest.Start(t, nil).URL("p")
 	address, err := url.Parse(plain)
 	if err != nil {

@@ -7,8 +7,6 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
-	"io"
-	"log"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -21,6 +19,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/problem"
 	"github.com/tinker-operator/tinker-operator/internal/tinker"
 	"github.com/tinker-operator/tinker-operator/internal/tinker/client"
+	"github.com/tinker-operator/tinker-operator/internal/tinker/transport/transporttest"
 )
 
 func TestMetrics(t *testing.T) {
@@ -190,10 +189,7 @@ func TestOrderOfProblems(t *testing.T) {
 
 // TestStoreOfAPrivateAuthority reports a store whose authority is not trusted until the store answers.
 func TestStoreOfAPrivateAuthority(t *testing.T) {
-	server := httptest.NewUnstartedServer(http.NotFoundHandler())
-	server.Config.ErrorLog = log.New(io.Discard, "", 0)
-	server.StartTLS()
-	defer server.Close()
+	server := transporttest.PrivateServer(t)
 	_, refused := tls.Dial("tcp", server.Listener.Addr().String(), nil)
 	s := NewStatus("uid", 1, time.Now)
 	for want, err := range map[problem.Code]error{problem.ArtifactsAuthorityUnknown: fmt.Errorf("writing: %w", refused),

@@ -7,11 +7,7 @@ import (
 	"context"
 	"crypto/tls"
 	"errors"
-	"io"
-	"log"
 	"log/slog"
-	"net/http"
-	"net/http/httptest"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -22,6 +18,7 @@ import (
 
 	"github.com/tinker-operator/tinker-operator/internal/environment"
 	"github.com/tinker-operator/tinker-operator/internal/problem"
+	"github.com/tinker-operator/tinker-operator/internal/tinker/transport/transporttest"
 )
 
 // served is an environment of a server that may be down.
@@ -91,10 +88,7 @@ func TestEpisodesWaitUntilTheServerIsAvailable(t *testing.T) {
 // TestServerOfAPrivateAuthority reports the code of a server whose authority is not trusted, until the server fails in
 // another way.
 func TestServerOfAPrivateAuthority(t *testing.T) {
-	server := httptest.NewUnstartedServer(http.NotFoundHandler())
-	server.Config.ErrorLog = log.New(io.Discard, "", 0)
-	server.StartTLS()
-	defer server.Close()
+	server := transporttest.PrivateServer(t)
 	_, refused := tls.Dial("tcp", server.Listener.Addr().String(), nil)
 	run(t, func(t *testing.T, m *Monitor, s *served) {
 		s.down.Store(true)

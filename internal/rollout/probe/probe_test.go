@@ -6,11 +6,7 @@ package probe
 import (
 	"context"
 	"errors"
-	"io"
-	"log"
 	"log/slog"
-	"net/http"
-	"net/http/httptest"
 	"strings"
 	"testing"
 	"time"
@@ -26,6 +22,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/environment/dataset/source"
 	"github.com/tinker-operator/tinker-operator/internal/environment/registry"
 	"github.com/tinker-operator/tinker-operator/internal/problem"
+	"github.com/tinker-operator/tinker-operator/internal/tinker/transport/transporttest"
 )
 
 func TestProbeArithmetic(t *testing.T) {
@@ -125,10 +122,7 @@ func (j judged) Row(ctx context.Context, split string, index int64) (dataset.Row
 
 // TestProbeOfAPrivateAuthority probes environments whose servers have certificates of an authority that is not trusted.
 func TestProbeOfAPrivateAuthority(t *testing.T) {
-	server := httptest.NewUnstartedServer(http.NotFoundHandler())
-	server.Config.ErrorLog = log.New(io.Discard, "", 0)
-	server.StartTLS()
-	defer server.Close()
+	server := transporttest.PrivateServer(t)
 	loader := source.New(source.Config{Dir: t.TempDir(), Space: 1 << 20, Client: &download.Client{Tries: 1}})
 	open := func(ctx context.Context, definition contract.Dataset) (dataset.Dataset, error) {
 		if definition.JSONL.URL == "" {
