@@ -218,6 +218,32 @@ func TestErrorsOfForkedCommands(t *testing.T) {
 	}
 }
 
+// TestSlowImports checks that calls begin afresh if the imports take longer than the config allows, and not otherwise.
+func TestSlowImports(t *testing.T) {
+	needPython(t)
+	dir := writeModules(t, map[string]string{"shared.py": sharedModule, "slow.py": "import time\ntime.sleep(2)\n",
+		"agent.py": "import shared, slow, os\nprint(shared.IMPORTED_BY != os.getpid())\n"})
+	c := startRunner(t).dial(t)
+	for name, tc := range map[string]struct {
+		seconds          float64
+		afresh, isForked string
+	}{
+		"too slow":  {0.5, "its imports take more than 500ms", "False\n"},
+		"permitted": {50, "", "True\n"},
+	} {
+		p, said := startCommand(t, c, name, spawn.Config{Command: []string{python3, filepath.Join(dir, "agent.py")},
+			ImportSeconds: tc.seconds}, nil)
+		got, err := runCommand(t, p, nil)
+		if err != nil {
+			t.Fatal(name, describe(err))
+		}
+		if said.Afresh != tc.afresh || got.Output != tc.isForked {
+			t.Errorf("%s: the program says %+v and its call prints %q, want %q and %q", name, said, got.Output, tc.afresh,
+				tc.isForked)
+		}
+	}
+}
+
 // TestImportsThatAreNotShared checks that each call imports a module itself if the module would differ between calls.
 func TestImportsThatAreNotShared(t *testing.T) {
 	needPython(t)

@@ -54,14 +54,16 @@ func NewAgent(host *Host, o AgentOptions) (*Agent, error) {
 	spec := protocol.Spec{
 		Env: map[string]string{}, InheritEnv: host.InheritEnv, Processes: o.Processes, Concurrency: o.Concurrency,
 		Network: o.Network,
-		Limits: protocol.Limits{CallSeconds: longestEpisode.Seconds(), MemoryBytes: o.MemoryBytes, OutputBytes: agentOutput,
-			AddressSpaceBytes: agentAddresses, Processes: agentProcesses, OpenFiles: 4096},
+		Limits: protocol.Limits{StartSeconds: startSeconds, CallSeconds: longestEpisode.Seconds(),
+			MemoryBytes: o.MemoryBytes, OutputBytes: agentOutput, AddressSpaceBytes: agentAddresses,
+			Processes: agentProcesses, OpenFiles: 4096},
 	}
 	for name, value := range host.Env {
 		spec.Env[name] = value
 	}
 	if len(o.Command) > 0 {
-		config, err := json.Marshal(spawn.Config{Command: o.Command, Variables: o.Variables})
+		config, err := json.Marshal(spawn.Config{Command: o.Command, Variables: o.Variables,
+			ImportSeconds: startSeconds - 30})
 		if err != nil {
 			return nil, fmt.Errorf("encoding a command: %w", err)
 		}

@@ -23,8 +23,12 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/wait"
 )
 
-// startTimeout bounds a start: the runner's own limit and the time to end a program.
-const startTimeout = 2 * time.Minute
+// The bounds of a start, whose time is mostly that of imports: the runner's own limit, and with the time to end a
+// program. Packages such as torch take a minute and more from a cold disk.
+const (
+	startSeconds = 180
+	startTimeout = (startSeconds + 60) * time.Second
+)
 
 // podPause is the least time between two starts in one pod: other pods are called meanwhile.
 const podPause = 2 * time.Second
@@ -68,7 +72,7 @@ type start struct {
 func newFunction(host *Host, o Options, wanted string, entries ...string) (*function, error) {
 	base := protocol.Spec{
 		Env: host.Env, InheritEnv: host.InheritEnv, Processes: o.Processes, Concurrency: o.Concurrency,
-		Limits: protocol.Limits{CallSeconds: o.Timeout.Seconds(), MemoryBytes: o.MemoryBytes},
+		Limits: protocol.Limits{StartSeconds: startSeconds, CallSeconds: o.Timeout.Seconds(), MemoryBytes: o.MemoryBytes},
 	}
 	spec, err := python.Spec(cmp.Or(host.Interpreter, "python3"), python.Function{Code: o.Code, Module: o.Module,
 		Name: o.Function, Entry: o.entry}, base)

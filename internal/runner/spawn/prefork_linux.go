@@ -4,6 +4,7 @@
 package spawn
 
 import (
+	"cmp"
 	_ "embed" // for the text of the program
 	"encoding/json"
 	"errors"
@@ -25,11 +26,11 @@ import (
 //go:embed prefork.py
 var preforkText string
 
-// The bounds of imports before the first call: their time, which the start of a program has to leave room for, and how
-// many rounds may find modules that no fork may have. All processes of a program import at once.
+// The bounds of imports before the first call: the default of Config.ImportSeconds, and how many rounds may find modules
+// that no fork may have. All processes of a program import at once.
 const (
-	preforkPatience = 40 * time.Second
-	preforkRounds   = 3
+	importSeconds = 40
+	preforkRounds = 3
 )
 
 // forks is a process that has imported the modules of a command, and forks for each call. It has the confinement and
@@ -55,7 +56,8 @@ func prefork(c Config) (*forks, Start) {
 	if !isPython {
 		return nil, start
 	}
-	deadline := time.Now().Add(preforkPatience)
+	patience := time.Duration(cmp.Or(c.ImportSeconds, importSeconds) * float64(time.Second))
+	deadline := time.Now().Add(patience)
 	for range preforkRounds {
 		f, said, err := begin(config, deadline)
 		if f != nil {
@@ -63,6 +65,9 @@ func prefork(c Config) (*forks, Start) {
 			return f, start
 		}
 		switch {
+		case errors.Is(err, os.ErrDeadlineExceeded):
+			start.Afresh = fmt.Sprintf("its imports take more than %v", patience)
+			return nil, start
 		case err != nil:
 			start.Afresh = err.Error()
 			return nil, start
@@ -125,7 +130,7 @@ func (f *forks) imported(deadline time.Time) (saying, error) {
 	n, err := f.control.Read(buffer)
 	switch {
 	case errors.Is(err, os.ErrDeadlineExceeded):
-		return said, fmt.Errorf("its imports take more than %v", preforkPatience)
+		return said, err
 	case err != nil || n == 0:
 		return said, errors.New("an import has ended the interpreter, or the interpreter cannot fork")
 	}

@@ -44,6 +44,9 @@ type Config struct {
 	// Variables are the names of the variables that calls have of their own. A module that reads one of them as it is
 	// imported is imported by each call.
 	Variables []string `json:"variables,omitempty"`
+	// ImportSeconds is how long the imports of a command in Python may take before the first call, less than the limit
+	// of the program's start. Defaults to 40.
+	ImportSeconds float64 `json:"importSeconds,omitempty"`
 }
 
 // Params are the parameters of a call.
