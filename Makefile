@@ -154,12 +154,12 @@ endef
 test-unit: $(GOTESTSUM) ## Run the unit tests with the race detector, of packages that changed since they passed.
 	@hack/need-compiler.sh
 	@hack/need-python.sh
-	$(call suite,-race -timeout 20m $(UNIT))
+	$(call suite,-race -timeout $(or $(SUITE_TIMEOUT),20m) $(UNIT))
 
 .PHONY: test-survival
 test-survival: $(GOTESTSUM) ## Run whole trainings with a fault at every fault point, in one process and in several.
 	@hack/need-python.sh
-	$(call suite,-shuffle=on -timeout 40m ./test/survival/... ./internal/tinkersim/model/... ./internal/tinker/capability/... \
+	$(call suite,-shuffle=on -timeout $(or $(SUITE_TIMEOUT),40m) ./test/survival/... ./internal/tinkersim/model/... ./internal/tinker/capability/... \
 		./internal/environment/dataset/source ./internal/environment/verify,CGO_ENABLED=0)
 
 .PHONY: conformance
@@ -257,7 +257,7 @@ test-ui: $(GOTESTSUM) ## Open the pages of kubectl tinker ui in headless Chromiu
 .PHONY: test-integration
 test-integration: $(GOTESTSUM) ## Run the controllers against a real API server and controller manager.
 	@$(CLUSTER_SCRIPT) binaries >/dev/null
-	$(call suite,-tags integration -count=1 -timeout 20m ./test/integration/...,CGO_ENABLED=0 KUBE_BINARIES=$(KUBE_BINARIES))
+	$(call suite,-tags integration -count=1 -timeout $(or $(SUITE_TIMEOUT),20m) ./test/integration/...,CGO_ENABLED=0 KUBE_BINARIES=$(KUBE_BINARIES))
 
 .PHONY: test-python-module
 test-python-module: $(GOTESTSUM) ## Create, follow and plot runs with the Python module against a real API server (1 minute; installs 500 MB; not in `make test`).
@@ -301,12 +301,13 @@ test-e2e-gvisor: $(GOTESTSUM) ## Run programs of the policy in pods of gVisor on
 	$(call suite,-tags e2e$(comma)gvisor -count=1 -timeout 60m -run '^TestGVisor$$' ./test/e2e/...,CGO_ENABLED=0 GVISOR=1)
 
 .PHONY: test-busy
-test-busy: ## Run unit, survival and integration suites once each beside BUSY (8) processes that spin (hours; not in `make test`).
+test-busy: ## Run unit, survival and integration suites at once beside BUSY (8) processes that spin (two hours; not in `make test`).
 	@hack/need-compiler.sh
 	@hack/need-python.sh
-	@for suite in test-unit test-survival test-integration; do \
-		hack/busy.sh $(BUSY) $(MAKE) "GOFLAGS=-trimpath -count=1" $$suite; \
-	done
+	@rm -f $(CACHE)/tests/summary
+	@status=0; hack/busy.sh $(BUSY) $(MAKE) -k -j 3 --output-sync=target "GOFLAGS=-trimpath -count=1" SUITE_TIMEOUT=3h SUM=1 \
+		test-unit test-survival test-integration || status=1; \
+	hack/test.sh --total || status=1; exit $$status
 
 .PHONY: model-check
 model-check: ## Explore the model of the protocol in full (under 4 GB, some minutes).
