@@ -65,7 +65,7 @@ build_cluster_binaries() {
 
 # announce_build warns once, before the first build of all.
 announce_build() {
-	[[ -d $bin ]] || say "building Kubernetes $(kubernetes_version) from source; five minutes or more, once"
+	[[ -d $bin ]] || say "building Kubernetes $(kubernetes_version) from source; 5 to 10 minutes, once"
 }
 
 # pack_image NAME UID makes the image cluster.local/NAME:1 of the program NAME. The program is
