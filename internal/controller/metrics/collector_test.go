@@ -114,66 +114,6 @@ func TestCollectNamedEndpoints(t *testing.T) {
 	}
 }
 
-// description is the help of a metric, and its labels beside the namespace and the name of a run.
-type description struct {
-	help   string
-	labels []string
-}
-
-// describedMetrics returns the descriptions of the metrics in the source, by name.
-func describedMetrics(t *testing.T) map[string]description {
-	t.Helper()
-	var source []byte
-	for _, file := range []string{"samples.go", "endpoints.go"} {
-		text, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
-		source = append(source, text...)
-	}
-	found := map[string]description{}
-	described := regexp.MustCompile(`describe(Run)?\("(\w+)",\s+"([^"]+)"((?:,\s+"\w+")*)\)`)
-	label := regexp.MustCompile(`\w+`)
-	for _, m := range described.FindAllStringSubmatch(string(source), -1) {
-		name := prefix + m[2]
-		if m[1] != "" {
-			name = prefix + "run_" + m[2]
-		}
-		found[name] = description{m[3], label.FindAllString(m[4], -1)}
-	}
-	for _, m := range contract.Metrics {
-		if m.Gauge != "" {
-			found[prefix+"run_"+m.Gauge] = description{help: m.Help}
-		}
-	}
-	if len(found) < 20 {
-		t.Fatalf("found %d metrics in the source", len(found))
-	}
-	return found
-}
-
-// TestDocumentedMetrics makes sure that docs/monitoring.md has each metric with its labels and help. Metrics with the
-// labels namespace and run alone have a table without labels.
-func TestDocumentedMetrics(t *testing.T) {
-	docs, err := os.ReadFile("../../../docs/monitoring.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for name, described := range describedMetrics(t) {
-		labels := described.labels
-		if len(labels) > 0 && strings.HasPrefix(name, prefix+"run_") {
-			labels = append([]string{"namespace", "run"}, labels...)
-		}
-		row := "| `" + name + "` | "
-		if len(labels) > 0 {
-			row += "`" + strings.Join(labels, "`, `") + "` | "
-		}
-		if row += described.help + " |\n"; !strings.Contains(string(docs), row) {
-			t.Errorf("docs/monitoring.md has no row %s", row)
-		}
-	}
-}
-
 // TestDashboardNamesMetrics makes sure that the dashboard names no metric that the manager does not have. A test of
 // cmd/broker does so for the metrics of brokers.
 func TestDashboardNamesMetrics(t *testing.T) {
@@ -181,12 +121,15 @@ func TestDashboardNamesMetrics(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	described, named := describedMetrics(t), map[string]bool{}
+	described, named := map[string]bool{}, map[string]bool{}
+	for _, d := range Descriptions {
+		described[d.Name] = true
+	}
 	for _, name := range regexp.MustCompile(prefix+`\w+`).FindAllString(string(text), -1) {
 		if strings.HasPrefix(name, prefix+"broker_") {
 			continue
 		}
-		if named[name] = true; described[name].help == "" {
+		if named[name] = true; !described[name] {
 			t.Errorf("the dashboard names %s, which the manager does not have", name)
 		}
 	}

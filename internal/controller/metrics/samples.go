@@ -16,7 +16,18 @@ import (
 
 const prefix = "tinker_operator_"
 
+// Description describes a metric of the manager.
+type Description struct {
+	Name, Help string
+	Labels     []string
+}
+
+// Descriptions describe all metrics of the manager. docs/metrics.md is made from them.
+var Descriptions []Description
+
+// describe describes a metric, also in Descriptions.
 func describe(name, help string, labels ...string) *prometheus.Desc {
+	Descriptions = append(Descriptions, Description{Name: prefix + name, Help: help, Labels: labels})
 	return prometheus.NewDesc(prefix+name, help, labels, nil)
 }
 

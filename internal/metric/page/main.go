@@ -11,10 +11,11 @@ import (
 	"strings"
 
 	"github.com/tinker-operator/tinker-operator/internal/contract"
+	"github.com/tinker-operator/tinker-operator/internal/controller/metrics"
 	"github.com/tinker-operator/tinker-operator/internal/metric"
 )
 
-const head = `<!-- Generated from internal/metric by make manifests. Do not edit. -->
+const head = `<!-- Generated from internal/metric and internal/controller/metrics by make manifests. Do not edit. -->
 # Metrics
 
 Keys of metrics.jsonl and evaluations.jsonl, which ` + "`kubectl tinker metrics RUN --all`" + ` and the trackers show. ENV is the name of
@@ -22,10 +23,18 @@ an environment, or ` + "`all`" + ` for all together; ROLE is a role, PART a part
 
 In evaluations, metrics of environments have the prefix ` + "`test/`" + `, such as ` + "`test/env/all/reward/total`" + `. The ends of a 95% confidence
 interval have the suffixes ` + "`/ci95_low`" + ` and ` + "`/ci95_high`" + `. ` + "`kubectl tinker metrics`" + ` and ` + "`compare`" + ` take the short names.
-[monitoring.md](monitoring.md) has the metrics in Prometheus.
 
 | metric, short name (unit) | meaning | good | bad |
 |---|---|---|---|
+`
+
+const prometheus = `
+## In Prometheus
+
+The manager serves these metrics ([monitoring.md](monitoring.md)).
+
+| metric | labels | content |
+|---|---|---|
 `
 
 func main() {
@@ -39,6 +48,10 @@ func main() {
 	for _, d := range metric.Descriptions {
 		fmt.Fprintf(os.Stdout, "| `%s`%s%s | %s | %s | %s |\n", d.Name, short[d.Name], unit(d.Unit), cell(d.Meaning),
 			cell(d.Good), cell(d.Bad))
+	}
+	fmt.Fprint(os.Stdout, prometheus)
+	for _, d := range metrics.Descriptions {
+		fmt.Fprintf(os.Stdout, "| `%s` | `%s` | %s |\n", d.Name, strings.Join(d.Labels, "`, `"), cell(d.Help))
 	}
 }
 
