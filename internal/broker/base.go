@@ -10,11 +10,11 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/tinker"
 )
 
-// infoPatience is how long the server may take to say which base model a checkpoint is of.
+// infoPatience is how long the server may take to name the base model of a checkpoint.
 const infoPatience = 10 * time.Second
 
-// baseOf returns the base model of the object that a request names, or "" if it is not known: the meter then takes the
-// run's.
+// baseOf returns the base model of the object that a request names, or "" if it is not known: the meter then uses the
+// base model of the run.
 func (b *Broker) baseOf(ctx context.Context, of body) string {
 	for _, name := range []string{"sampling_session_id", "model_id"} {
 		if id, _ := of.text(name); id != "" {

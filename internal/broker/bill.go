@@ -12,14 +12,15 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/tinker"
 )
 
-// Bill is the server's bill for an hour, beside the broker's count. Train has the tokens of forward,
-// which bills do not tell apart.
+// Bill is the server's bill for an hour, beside the broker's count. Train includes the tokens of forward, because
+// bills do not distinguish the two.
 type Bill struct {
 	Billed, Counted endpoint.Tokens
 }
 
-// Bill asks the server for the bill of an hour, and returns nil where the hour was not counted from its beginning. Rows
-// of sessions that no run made are left out: the account may have other users. Rows without a session count.
+// Bill asks the server for the bill of an hour, and returns nil if the broker did not count from the beginning of the
+// hour. Rows of sessions that no run made are left out: the account may have other users. Rows without a session are
+// included.
 func (b *Broker) Bill(ctx context.Context, hour time.Time) (*Bill, error) {
 	if b.config.Meter == nil {
 		return nil, nil

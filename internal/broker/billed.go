@@ -29,15 +29,15 @@ const (
 )
 
 const (
-	// budgetSeconds is when a request is repeated whose budget is reached: somebody may raise the budget.
+	// budgetSeconds is the Retry-After of a request that a reached budget refuses: the budget may be raised meanwhile.
 	budgetSeconds = 60
-	// unknownLength is how many tokens a sample may have that names no maximum.
+	// unknownLength is the maximum number of tokens that is assumed for a sample without max_tokens.
 	unknownLength = 1 << 15
 )
 
 func isBilled(op string) bool { return op == opSample || op == opForwardBackward || op == opForward }
 
-// charge has the turn and the ticket of a submit on its way. It may have neither.
+// charge has the turn and the ticket of a submit in progress. Either may be nil.
 type charge struct {
 	turn *share.Turn
 
@@ -186,7 +186,7 @@ func readSampling(c *call, request *meter.Request) error {
 	return nil
 }
 
-// polling notes that a run asks for a result, until the function that it returns is called.
+// polling notes that a result is being asked for, until the caller calls done.
 func (b *Broker) polling(c *call) (done func()) {
 	if b.config.Meter == nil || c.route.reply != replyResult {
 		return func() {}
@@ -211,7 +211,8 @@ func (b *Broker) delivered(c *call, outcome meter.Outcome, result *tokencount.Re
 	}
 }
 
-// counted returns a reader that counts the tokens of a result while it passes, and the counter: nil where it has none.
+// counted returns a reader that counts the tokens of a result while it passes, and the counter. The counter is nil if
+// the result is not one of asample.
 func counted(c *call, media string, from io.Reader) (io.Reader, *tokencount.Result) {
 	if c.future.Op != opSample {
 		return from, nil
@@ -220,8 +221,8 @@ func counted(c *call, media string, from io.Reader) (io.Reader, *tokencount.Resu
 	return io.TeeReader(from, result), result
 }
 
-// ended notes the status of an answer after which a future has no result any more. A run may cause a 400 by the content
-// of its poll, so that only the broker's own poll decides that a future has failed.
+// ended notes an answer whose status shows that a future has no result any more. A 400 does not show it: a run may
+// cause a 400 by the content of its poll, so only the broker's own poll decides that a future has failed.
 func (b *Broker) ended(c *call, status int) {
 	switch {
 	case c.route.op == cancel && status < http.StatusBadRequest && b.config.Gate != nil:

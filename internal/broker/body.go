@@ -20,7 +20,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/tinker"
 )
 
-// body is a JSON object whose values are as they came, in their order.
+// body is a JSON object that keeps its values as they were received, in their order.
 type body struct {
 	names  []string
 	values map[string]json.RawMessage
@@ -34,7 +34,7 @@ func readObject(data []byte) (body, error) {
 	return (&scanner{data: data}).object(len(data))
 }
 
-// isForeignLetter reports whether the API has no name with a letter.
+// isForeignLetter reports whether a character occurs in no name of the API.
 func isForeignLetter(r rune) bool { return r != '_' && (r < 'a' || r > 'z') && (r < '0' || r > '9') }
 
 // notString is the error of a value that is not a string. Its value is the name.
@@ -110,7 +110,7 @@ const modelField protowire.Number = 1
 const maxWindow = 8 << 20
 
 // readModelID returns the model that a protobuf body of forward_backward names, without holding the decompressed body.
-// A body that names two is refused: of two frames of zstd, the server may read the first alone.
+// A body that names two models is refused: the server may read only the first of several zstd frames.
 func readModelID(encoding string, from io.Reader, plain io.Writer) (string, error) {
 	reader := bufio.NewReader(io.TeeReader(from, plain))
 	switch encoding {

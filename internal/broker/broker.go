@@ -46,13 +46,13 @@ type Config struct {
 	Project string
 	// HTTP sends the requests; nil means a client that holds thousands of idle long polls.
 	HTTP *http.Client
-	// Lease returns why the broker may not act any more, or nil. A broker acts while it admits requests and records
-	// owners. A nil Lease lasts for ever.
+	// Lease returns why the broker may no longer admit requests and record owners, or nil if it may. A nil Lease lasts
+	// for ever.
 	Lease func() error
-	// Meter counts the billed tokens, and Gate shares the server's limits; nil for none. The broker closes neither.
+	// Meter counts the billed tokens, and Gate shares the server's limits. Either may be nil. The broker closes neither.
 	Meter *meter.Meter
 	Gate  *share.Gate
-	// Observe receives each answer, and returns at once; nil for nobody.
+	// Observe is called with each answer, and must return at once. It may be nil.
 	Observe func(Answer)
 	// Logger receives the refusals of the server; nil discards them.
 	Logger *slog.Logger
@@ -67,7 +67,7 @@ type Readable struct {
 	Checkpoints []string
 }
 
-// Run is a run whose token counts.
+// Run is a run whose token the broker accepts.
 type Run struct {
 	Owner
 	// Former is the UID of a deleted run whose objects count as the run's own, or empty.
@@ -89,14 +89,14 @@ type Broker struct {
 	bodyBytes atomic.Int64
 	// patience is how long a client may take to send a body that is held: bodyPatience, or less in tests.
 	patience time.Duration
-	// drained ends with Drain.
+	// drained is canceled by Drain.
 	drained context.Context
 	drain   func()
-	// inForce is what Update replaces, and updating is held while it does.
+	// inForce has the settings that Update replaces, and updating is held while it replaces them.
 	inForce  atomic.Pointer[inForce]
 	updating sync.Mutex
 	runs     atomic.Pointer[map[[sha256.Size]byte]Run]
-	// refused and unreachable are the last failures at the server that no success followed, or nil.
+	// refused and unreachable are the last failures at the server; nil if there was none, or a success followed.
 	refused     atomic.Pointer[string]
 	unreachable atomic.Pointer[outage]
 	// checks has the supported features of the server. The requests of a check pass by loop.
@@ -104,7 +104,7 @@ type Broker struct {
 	loop   *loop
 }
 
-// Open returns a broker that knows the owners that its folder records, and as yet no run.
+// Open returns a broker that knows the owners recorded in its folder, but no run yet.
 func Open(config Config) (*Broker, error) {
 	if config.Logger == nil {
 		config.Logger = slog.New(slog.DiscardHandler)
@@ -140,15 +140,14 @@ func Open(config Config) (*Broker, error) {
 	return b, nil
 }
 
-// runOf returns the run that a token authorizes. Tokens are found by their digest, so that the time that it takes says
-// nothing of them.
+// runOf returns the run that a token authorizes. Tokens are looked up by their digest, so that the time of a lookup
+// reveals nothing about them.
 func (b *Broker) runOf(token string) (Run, bool) {
 	run, ok := (*b.runs.Load())[sha256.Sum256([]byte(token))]
 	return run, ok
 }
 
-// Sweep forgets results that nobody asked for within a day, and sessions of runs that are not named any more. It is
-// called now and then.
+// Sweep forgets futures after a day, and the sessions of runs that are not named any more. It is called now and then.
 func (b *Broker) Sweep() {
 	named := map[Owner]bool{}
 	for _, run := range *b.runs.Load() {
@@ -160,7 +159,7 @@ func (b *Broker) Sweep() {
 	b.owners.sweep(func(owner Owner) bool { return named[owner] })
 }
 
-// Drain answers long polls with try_again, and refuses all else, until the process ends.
+// Drain makes the broker answer long polls with try_again and refuse all other requests, until the process ends.
 func (b *Broker) Drain() { b.drain() }
 
 func (b *Broker) isDraining() bool { return b.drained.Err() != nil }
@@ -179,17 +178,17 @@ func (b *Broker) Failed() error {
 	return b.config.Meter.Err()
 }
 
-// The keys of the metadata of sessions and models that the broker writes, and no run.
+// The metadata keys of sessions and models that the broker alone writes, never a run.
 const (
 	MetadataRun       = "tinker-operator.dev/run"
 	MetadataNamespace = "tinker-operator.dev/namespace"
 )
 
-// IsEmpty reports whether nothing is recorded, as after the loss of the records.
+// IsEmpty reports whether no session and no model is recorded, as after the loss of the records.
 func (b *Broker) IsEmpty() bool { return b.owners.isEmpty() }
 
-// Restore records the owners of models by the metadata that an earlier broker wrote, and returns how many it found.
-// Sessions and results are not restored: runs open others.
+// Restore records the owners of models from the metadata that an earlier broker wrote, and returns how many it found.
+// Sessions and results are not restored: runs open new sessions.
 func (b *Broker) Restore(ctx context.Context) (int, error) {
 	var found []record
 	for made, err := range b.inForce.Load().client.TrainingRuns(ctx) {

@@ -21,8 +21,8 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/tinker/client"
 )
 
-// CheckUID is the UID, and the name in the usage, of the run in whose name the broker checks the server. What it uses
-// is the platform's, and counts in no budget.
+// CheckUID is the UID, and the name in the usage, of the run as which the broker checks the server. Its usage is
+// ascribed to the platform, and counts in no budget.
 const CheckUID = "capability-check"
 
 const (
@@ -30,11 +30,11 @@ const (
 	checkPatience = 5 * time.Second
 	// maxCheckRequest bounds a request for a check, in bytes.
 	maxCheckRequest = 64 << 10
-	// checkSeconds is when a request for a check is repeated that failed.
+	// checkSeconds is the Retry-After of a request for a check that failed.
 	checkSeconds = 10
 )
 
-// checkRun returns the run of checks, as settings have it.
+// checkRun returns the run of checks, in the form of the runs of endpoint.Settings.
 func (b *Broker) checkRun() endpoint.Run {
 	return endpoint.Run{UID: CheckUID, Namespace: b.config.Namespace, Name: CheckUID, Weight: 1}
 }
@@ -109,7 +109,7 @@ func (b *Broker) answerCheck(w http.ResponseWriter, r *http.Request, run Run) er
 		return b.uncheckable(err)
 	}
 	if !ended {
-		// The run says why the check takes long, as of its own requests.
+		// The run learns why the check takes long, as it does for its own requests.
 		if err := b.unavailable(); err != nil {
 			return err
 		}
@@ -134,7 +134,8 @@ func sendCheck(w http.ResponseWriter, name string, found endpoint.Check, ended b
 	return nil
 }
 
-// uncheckable answers for a check that failed. A run waits for a refusal as for an outage: the platform repairs either.
+// uncheckable answers for a check that failed. After a refusal a run waits, as it does during an outage: the platform
+// repairs both.
 func (b *Broker) uncheckable(err error) error {
 	if refused, ok := errors.AsType[*checks.RefusedError](err); ok {
 		return refuse(http.StatusBadRequest, problem.CheckRefused, "the Tinker endpoint refuses to be checked: %s",

@@ -46,7 +46,8 @@ func (b *Broker) unconnected(err error) error {
 		detail: "the broker cannot connect to the Tinker endpoint: " + found.message}
 }
 
-// checkKey answers for a refused API key: it is no fault of the run, and its repair lets the run go on.
+// checkKey returns an error if the server refuses the API key. This is no fault of the run, which goes on once the
+// key is repaired.
 func (b *Broker) checkKey(resp *http.Response, credential string) error {
 	if resp.StatusCode != http.StatusUnauthorized && resp.StatusCode != http.StatusForbidden {
 		settle(&b.refused)
@@ -74,7 +75,7 @@ func (b *Broker) keyRefused(message string) error {
 	}
 }
 
-// refusedSeconds is when a request is repeated for which the server refused the key.
+// refusedSeconds is the Retry-After of a request for which the server refused the key.
 const refusedSeconds = 10
 
 func redact(text string, secrets ...string) string {

@@ -24,7 +24,8 @@ const (
 	// countEvery is how often grants are corrected, and fetchEvery how often unpolled results are looked for.
 	countEvery = time.Second
 	fetchEvery = 10 * time.Second
-	// fetchPatience is how long a run may not ask for a result before the broker fetches it, because it is billed.
+	// fetchPatience is how long no run has to have asked for a result before the broker fetches it, because it is
+	// billed.
 	fetchPatience = 5 * time.Minute
 	// maxFetches is how many results are fetched at once.
 	maxFetches = 8
@@ -51,7 +52,8 @@ func (b *Broker) Count(ctx context.Context) {
 	}
 }
 
-// FetchUnpolled asks for the results for which no run has asked for five minutes, and counts those that there are.
+// FetchUnpolled asks for each result that no run has asked for within the last five minutes, and counts the result if
+// the server has it.
 func (b *Broker) FetchUnpolled(ctx context.Context) {
 	if b.config.Lease() != nil {
 		return
@@ -108,7 +110,7 @@ func (b *Broker) fetch(ctx context.Context, of meter.Unpolled) error {
 	return b.countFetched(c, resp)
 }
 
-// countFetched counts a result that was fetched, if it is one.
+// countFetched counts a fetched answer if it is a result.
 func (b *Broker) countFetched(c *call, resp *http.Response) error {
 	media, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type"))
 	start, err := io.ReadAll(io.LimitReader(resp.Body, maxEnvelope))

@@ -25,7 +25,7 @@ import (
 
 const (
 	// maxHeld limits a body that is held, and maxBodies all bodies together, in bytes. A larger body counts as one of
-	// maxHeld, and goes on while it is parsed; where that cannot be, the answer is 413.
+	// maxHeld, and goes on while it is parsed. If its route does not permit this, the answer is 413.
 	maxHeld   = 16 << 20
 	maxBodies = 256 << 20
 	// bodyPatience is how long a client may take to send a body.
@@ -34,12 +34,12 @@ const (
 	passPatience = 10 * time.Minute
 	// connectPatience is how long a request waits for its credential.
 	connectPatience = 20 * time.Second
-	// drainSeconds is when a request that a broker refused because it ends is repeated.
+	// drainSeconds is the Retry-After of a request that a broker refuses because it is ending.
 	drainSeconds = 1
 )
 
-// passedHeaders are the headers of requests that go on to the server. An idempotency key does not: with one, Go's
-// transport repeats a POST by itself.
+// passedHeaders are the headers of requests that go on to the server. Idempotency-Key is not one of them: with it,
+// Go's transport would repeat a POST by itself.
 var passedHeaders = []string{"Accept", "User-Agent"}
 
 // passedPrefixes begin the names of other headers that go on.
@@ -61,18 +61,18 @@ type call struct {
 	// path is below the prefix.
 	path   string
 	header http.Header
-	// body is the body of the request, and length its length; large takes its place for one that is not held.
+	// body is the body of the request, and length its length; large takes the place of body if the body is not held.
 	body        []byte
 	large       *passing
 	length      int64
 	contentType string
 	encoding    string
-	// future is the one that a poll asks for.
+	// future is the future that a poll asks for.
 	future record
 	// object is the body of a request in JSON, and base the base model of the object that the request names.
 	object body
 	base   string
-	// tokens counts the tokens of the body, and forward says that protobuf asks for no gradient.
+	// tokens counts the tokens of the body, and forward says that a protobuf body asks for no gradient.
 	tokens  int64
 	forward bool
 	charge  charge
@@ -159,8 +159,8 @@ func (b *Broker) serveItself(w http.ResponseWriter, r *http.Request, run Run, pa
 	return true, nil
 }
 
-// receive reads and checks the body of a request, or has a large one checked while it passes. The caller calls release
-// once the request has ended.
+// receive reads and checks the body of a request, or prepares the check of a large body, which runs while it passes.
+// The caller calls release once the request has ended.
 func (b *Broker) receive(w http.ResponseWriter, r *http.Request, c *call) (release func(), err error) {
 	if r.ContentLength == 0 {
 		return func() {}, b.readHeld(r.Context(), c)
@@ -228,8 +228,9 @@ func (b *Broker) read(w http.ResponseWriter, r *http.Request, c *call) error {
 }
 
 // limitReading ends the reading of a body after some time: a client that sends slowly must not hold the shared memory
-// for long. The caller calls inTime once it has read. The deadline is set once the time is over and not before: it is a
-// message to the connection, which a body that is here already does not need. Not every writer has deadlines.
+// for long. The caller calls inTime once it has read the body. The deadline is not set before the time is over:
+// setting it is a message to the connection, which a body that has already arrived does not need. Not every writer
+// has deadlines.
 func (b *Broker) limitReading(control *http.ResponseController) (inTime func() bool) {
 	over := make(chan struct{})
 	timer := time.AfterFunc(b.patience, func() {
@@ -245,7 +246,7 @@ func (b *Broker) limitReading(control *http.ResponseController) (inTime func() b
 	}
 }
 
-// passLarge has a body go on while it is parsed.
+// passLarge makes a body go on while it is parsed.
 func (b *Broker) passLarge(ctx context.Context, c *call, from io.Reader, length int64) error {
 	if !c.route.large {
 		return refuse(http.StatusRequestEntityTooLarge, problem.RequestTooLarge,
@@ -289,7 +290,7 @@ func (b *Broker) readHeld(ctx context.Context, c *call) error {
 	return b.readJSON(ctx, c)
 }
 
-// checkEncoding refuses JSON that is compressed: the server may not decompress what the broker did.
+// checkEncoding refuses compressed JSON: the server might not read the same body that the broker decompressed.
 func checkEncoding(encoding string) error {
 	if encoding != "" && encoding != "identity" {
 		return invalid(errors.New("content encoding " + encoding + " is not supported"))
@@ -297,7 +298,7 @@ func checkEncoding(encoding string) error {
 	return nil
 }
 
-// readJSON checks a JSON body, and has it name the run where it makes something.
+// readJSON checks a JSON body, and writes the run into it if the request makes a session or model.
 func (b *Broker) readJSON(ctx context.Context, c *call) error {
 	read, err := readObject(c.body)
 	if err != nil {
@@ -348,7 +349,7 @@ func (b *Broker) pass(ctx context.Context, w http.ResponseWriter, c *call) error
 		return err
 	}
 	defer resp.Body.Close()
-	// The server may forbid a publication to whoever has the key.
+	// A 403 for a publication may forbid the publication alone: it does not show that the key is refused.
 	if c.route.op != opPublish || resp.StatusCode != http.StatusForbidden {
 		if err := b.checkKey(resp, credential); err != nil {
 			return err
@@ -432,7 +433,8 @@ func (b *Broker) sendOnce(ctx context.Context, by *inForce, c *call, credential 
 	return resp, nil
 }
 
-// unanswered answers for a request to which the server gave no answer. A large body that was cut is no request.
+// unanswered answers for a request to which the server gave no answer. A large body that was cut does not count as
+// forwarded, because the server has no whole request.
 func (b *Broker) unanswered(ctx context.Context, c *call, err error) error {
 	found := outage{code: cmp.Or(transport.CodeOf(err), problem.EndpointUnreachable), message: withoutURL(err)}
 	if ctx.Err() == nil {
@@ -445,7 +447,7 @@ func (b *Broker) unanswered(ctx context.Context, c *call, err error) error {
 	}
 }
 
-// cut returns the refusal for which a large body did not go on to its end, or nil.
+// cut returns the refusal that stopped a large body before its end, or nil.
 func (c *call) cut() *refusal {
 	if c.large == nil {
 		return nil

@@ -12,8 +12,9 @@ const reserveBytes = 32 << 20
 var reserve []byte
 
 // ReserveHeap lets the garbage collector of a process run less often while the process needs little memory: a broker
-// that passes small requests on would collect a few MiB many times a second, for a tenth of its processor time. Unlike
-// a higher GOGC, it costs the same memory at most, however much long polls and bodies need.
+// that passes small requests on would otherwise collect a few MiB many times a second, which takes a tenth of its
+// processor time. Unlike a higher GOGC, this costs at most a fixed amount of memory, however much long polls and
+// bodies need.
 func ReserveHeap() {
 	reserve = make([]byte, reserveBytes)
 	runtime.KeepAlive(reserve)

@@ -95,8 +95,8 @@ func lookUp[T any](ctx context.Context, ids []string, ask func(context.Context, 
 	return values, nil
 }
 
-// listingFailed answers for a listing that the server did not answer. The client of the broker has repeated what may be
-// repeated, until the client of the run gave up.
+// listingFailed answers for a listing whose lookups failed at the server. The broker's client has already repeated
+// the lookups that may be repeated.
 func listingFailed(err error) error {
 	if failed, ok := errors.AsType[*client.Error](err); ok && failed.Category == tinker.CategoryUnsupported {
 		return refuse(http.StatusNotImplemented, problem.EndpointFailing, "%s", failed)
@@ -104,7 +104,7 @@ func listingFailed(err error) error {
 	return refuse(http.StatusBadGateway, problem.EndpointFailing, "listing at the Tinker endpoint: %s", err)
 }
 
-// cursorOf reads where a page begins.
+// cursorOf reads where a page begins and how long it is; limit is the default length.
 func cursorOf(r *http.Request, limit int) (tinker.Cursor, error) {
 	cursor := tinker.Cursor{Limit: limit}
 	for name, value := range map[string]*int{"limit": &cursor.Limit, "offset": &cursor.Offset} {

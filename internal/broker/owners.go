@@ -30,12 +30,12 @@ const (
 	future  kind = "future"
 )
 
-// record says whose an object is.
+// record names the owner of an object.
 type record struct {
 	Kind kind   `json:"kind"`
 	ID   string `json:"id"`
 	Owner
-	// Op is the operation whose result a future is.
+	// Op is the operation whose result a future stands for.
 	Op string `json:"op,omitempty"`
 	// Base is the base model of a model or sampling session, or of the object of a future; "" if it is not known.
 	Base string `json:"base,omitempty"`
@@ -43,9 +43,9 @@ type record struct {
 	Made int64 `json:"made"`
 }
 
-// A future is forgotten some time after its result was delivered, within which a client that lost the reply asks again,
-// and in any case after futureLife. What a run made besides models is forgotten after ownerlessLife if the run is not
-// named any more. The owners of models stay: checkpoints outlive their run.
+// A future is forgotten deliveredLife after its result was delivered, so that a client that lost the reply can ask
+// again, and in any case after futureLife. Sessions and sampling sessions are forgotten after ownerlessLife if their
+// run is not named any more. The owners of models stay: checkpoints outlive their run.
 const (
 	deliveredLife = 5 * time.Minute
 	futureLife    = 24 * time.Hour
@@ -59,7 +59,7 @@ type object struct {
 	delivered bool
 }
 
-// owners knows whose the objects are. It is safe for concurrent use.
+// owners knows the owner of each object. It is safe for concurrent use.
 type owners struct {
 	journal *journal.Journal[record]
 	now     func() time.Time
@@ -210,7 +210,7 @@ func (o *owners) madeBy(kind kind, mayUse func(Owner) bool) []string {
 	return ids
 }
 
-// isEmpty reports whether nothing is recorded.
+// isEmpty reports whether no session and no model is recorded.
 func (o *owners) isEmpty() bool {
 	o.mu.RLock()
 	defer o.mu.RUnlock()

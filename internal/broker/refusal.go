@@ -33,7 +33,7 @@ func refuse(status int, code problem.Code, format string, values ...any) *refusa
 	return &refusal{status: status, code: code, detail: fmt.Sprintf(format, values...)}
 }
 
-// after says when the request is to be repeated, in seconds.
+// after sets the Retry-After of the refusal.
 func (r *refusal) after(seconds int) *refusal {
 	r.retryAfter = seconds
 	return r
@@ -44,14 +44,14 @@ func notFound(of kind, id string) *refusal {
 	return refuse(http.StatusNotFound, problem.ObjectNotOwned, "%s %s not found among the objects of this run", of, id)
 }
 
-// standby answers for a broker that does not serve, or not any more. The connection closes with the answer, so that the
-// client's next one leads to the broker that serves.
+// standby answers for a broker that does not serve, or no longer serves. The connection closes with the answer, so
+// that the client's next connection leads to the broker that serves.
 func standby(endpoint, why string) *refusal {
 	return &refusal{status: http.StatusServiceUnavailable, code: problem.BrokerDraining, retryAfter: drainSeconds,
 		closing: true, detail: "this broker of TinkerEndpoint " + endpoint + " does not serve: " + why}
 }
 
-// Standby returns a handler that refuses every request, for the time in which another broker serves.
+// Standby returns a handler that refuses every request while another broker serves.
 func Standby(endpoint string) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		standby(endpoint, "another broker does").send(w)

@@ -25,7 +25,8 @@ const (
 	maxReply = 4 << 20
 	// maxErrorBody limits the part of an error that passes, in bytes.
 	maxErrorBody = 64 << 10
-	// maxEnvelope limits a reply that may say that a result is not there yet, in bytes.
+	// maxEnvelope is the size in bytes from which a reply to a poll is certainly a result. A shorter reply may say that
+	// there is no result yet.
 	maxEnvelope = 64 << 10
 )
 
@@ -119,7 +120,7 @@ func (b *Broker) made(c *call, encoded []byte) ([]record, error) {
 	return records, nil
 }
 
-// record stores records. The reply may pass once it returns.
+// record stores records. The reply may pass once record has returned.
 func (b *Broker) record(ctx context.Context, records []record) error {
 	if len(records) == 0 {
 		return nil
@@ -167,7 +168,7 @@ func (b *Broker) passResult(ctx context.Context, w http.ResponseWriter, c *call,
 	return nil
 }
 
-// streamResult passes a result on that is one without doubt.
+// streamResult passes on a reply that is certainly a result.
 func (b *Broker) streamResult(w http.ResponseWriter, c *call, resp *http.Response, media string, from io.Reader) {
 	from, result := counted(c, media, from)
 	if stream(w, resp, from) {
@@ -175,7 +176,7 @@ func (b *Broker) streamResult(w http.ResponseWriter, c *call, resp *http.Respons
 	}
 }
 
-// state is the state of a future by an answer to a poll.
+// state is the state of a future according to an answer to a poll.
 type state int
 
 const (
@@ -225,7 +226,7 @@ func (b *Broker) readResult(c *call, encoded []byte) (is state, made []record, e
 func (b *Broker) rewrite(of reply, encoded []byte) ([]byte, error) {
 	switch of {
 	case replyConfig:
-		// The fields are those whose routes the broker knows. Others do not pass.
+		// ServerConfig has the fields whose routes the broker knows. Other fields do not pass.
 		var config tinker.ServerConfig
 		if err := json.Unmarshal(encoded, &config); err != nil {
 			return nil, err
@@ -269,13 +270,14 @@ func interrupted(err error) error {
 		detail: "the answer of the Tinker endpoint broke off: " + err.Error()}
 }
 
-// foreign answers for a reply that the API does not have.
+// foreign answers for a reply of the server that does not follow the API.
 func foreign(c *call, err error) error {
 	return &refusal{status: http.StatusBadGateway, code: problem.EndpointFailing, forwarded: true,
 		detail: "the Tinker endpoint answered " + c.route.op + " in a form that the broker does not know: " + err.Error()}
 }
 
-// locate completes the address of an archive that the server gave without its host: the host would be the broker's.
+// locate completes the address of an archive if the server gave it without a host: the run would look for the archive
+// at the broker.
 func locate(resp *http.Response) {
 	if place, err := resp.Location(); err == nil {
 		resp.Header.Set("Location", place.String())
@@ -289,8 +291,8 @@ func passHeaders(w http.ResponseWriter, resp *http.Response) {
 	}
 }
 
-// stream passes a reply on as it comes, and reports whether all of it was. A reply that breaks off ends the connection,
-// so that the client does not take a part for the whole.
+// stream passes a reply on as it comes, and returns true once all of it has passed. If the reply breaks off, stream
+// panics with http.ErrAbortHandler. This ends the connection, so that the client does not take a part for the whole.
 func stream(w http.ResponseWriter, resp *http.Response, from io.Reader) bool {
 	passHeaders(w, resp)
 	w.WriteHeader(resp.StatusCode)

@@ -16,7 +16,7 @@ import (
 
 const prefix = "/api/v1/"
 
-// reply is the kind of a reply, which decides what the broker does before it passes.
+// reply is the kind of a reply, which decides what the broker does before the reply passes.
 type reply int
 
 const (
@@ -29,7 +29,7 @@ const (
 	replyFuture
 	// replyResult may be the result of a future.
 	replyResult
-	// The following are answers of the server that runs see changed.
+	// The following replies pass with changes.
 	replyConfig
 	replyDynamicConfig
 	replyCapabilities
@@ -46,7 +46,7 @@ type route struct {
 	makes bool
 }
 
-// posts are the requests whose path is one name. Everything that the body of a request names is checked.
+// posts are the POST requests whose path names no object. Everything that the body of a request names is checked.
 var posts = map[string]route{
 	"create_session":          {reply: replySession, makes: true},
 	"session_heartbeat":       {},
@@ -72,12 +72,12 @@ var posts = map[string]route{
 const (
 	retrieve = "retrieve_future"
 	cancel   = "cancel_future"
-	// opPublish lets everybody at the server read a checkpoint, which the endpoint has to permit.
+	// opPublish lets every user of the server read a checkpoint. The endpoint has to permit it.
 	opPublish = "publish"
 	opArchive = "archive"
 )
 
-// ruled are the routes of the API that no rule permits yet.
+// ruled are parts of the paths of the API that no rule permits yet.
 var ruled = []string{"copy_weights", "audit", "billing", "project", "trace_export"}
 
 // refuseRoute answers for a route that does not pass.
@@ -177,7 +177,7 @@ func isStrange(part string) bool {
 	})
 }
 
-// named are the fields of bodies that name objects which a run has to own.
+// named are the fields of bodies that name an object. The run has to own the object.
 var named = map[string]kind{
 	"session_id": session, "model_id": model, "sampling_session_id": sampler, "request_id": future,
 }
@@ -252,7 +252,7 @@ func isCheckpoint(text string) bool {
 // claim writes the run as the owner into the body of a request that makes a session or model.
 func (b *Broker) claim(run Run, op string, of *body) error {
 	if _, loads := of.values["session_id"]; op == tinker.TypeLoadWeights && !loads {
-		return nil // into a model that there is
+		return nil // it loads into an existing model
 	}
 	var metadata map[string]json.RawMessage
 	if given := of.values["user_metadata"]; len(given) > 0 {

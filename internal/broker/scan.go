@@ -19,12 +19,13 @@ var errNotObject = errors.New("the body is not a JSON object")
 
 // scanner reads a JSON object whose values may be larger than memory.
 type scanner struct {
-	// data has the bytes that were read of from, and at the place of the next byte in it. If from is nil, data is the
+	// data has the bytes that were read from from, and at is the index of the next byte. If from is nil, data is the
 	// whole input.
 	data []byte
 	at   int
 	from io.Reader
-	// A value is kept from start on; spilled has its bytes before data. It has at most limit bytes, or too many.
+	// While keep is set, the value that begins at start is kept. spilled has those of its bytes that data no longer has.
+	// tooMany says that the value has more than limit bytes.
 	keep, tooMany bool
 	start, limit  int
 	spilled       []byte
@@ -53,7 +54,8 @@ func (s *scanner) object(limit int) (body, error) {
 	return read, nil
 }
 
-// failing returns the error of a body that is not as it should be: the error of reading, unless the body ended.
+// failing returns the error of a malformed body: err if reading failed, or errNotObject if err is nil or the body
+// ended.
 func failing(err error) error {
 	if err == nil || errors.Is(err, io.EOF) {
 		return errNotObject
@@ -61,8 +63,9 @@ func failing(err error) error {
 	return err
 }
 
-// member reads a name and its value. Whoever reads the bytes after the broker must find the same names in them: member
-// refuses a name that occurs twice, and names of other letters than the API's, which some programs take for the same.
+// member reads a name and its value. The server must find the same names in the body as the broker. So member refuses
+// a name that occurs twice, and a name with characters that no name of the API has: some programs would take it for a
+// name of the API.
 func (s *scanner) member(read *body, limit, depth int) error {
 	encoded, err := s.keeping(maxID, s.text)
 	if err != nil {
@@ -151,7 +154,7 @@ func (s *scanner) next() (byte, error) {
 	return c, nil
 }
 
-// back returns the last byte.
+// back unreads the last byte.
 func (s *scanner) back() { s.at-- }
 
 // afterSpace returns the next byte that is no space. At the end of the body it returns io.EOF.
@@ -261,8 +264,8 @@ func (s *scanner) elements(depth int) error {
 	}
 }
 
-// integers reads the integers that come next, each with its comma, as far as data has them. Most of a large body are
-// tokens, for which value would take several times as long.
+// integers reads the integers that come next, each with its comma, as far as data has them. A large body consists
+// mostly of tokens, for which value would take several times as long.
 func (s *scanner) integers() {
 	data := s.data
 	for at := s.at; ; {
@@ -281,7 +284,7 @@ func (s *scanner) integers() {
 	}
 }
 
-// failed is failing for what need not be an error.
+// failed is like failing, but returns nil if err is nil.
 func failed(err error) error {
 	if err == nil {
 		return nil

@@ -38,7 +38,7 @@ type Settings struct {
 	HTTP *http.Client
 }
 
-// inForce are the settings with the clients that are made of them. It is never changed.
+// inForce has the settings and the clients that are made from them. A value is never changed.
 type inForce struct {
 	Settings
 	client *client.Client
@@ -46,7 +46,8 @@ type inForce struct {
 	base   string
 }
 
-// Update puts settings in force for the requests that arrive from now on. After an error the settings before stay.
+// Update puts settings in force for the requests that arrive from now on. After an error the previous settings stay
+// in force.
 func (b *Broker) Update(settings Settings) error {
 	b.updating.Lock()
 	defer b.updating.Unlock()
@@ -68,7 +69,7 @@ func (b *Broker) Update(settings Settings) error {
 	return nil
 }
 
-// connect makes the clients of settings. What was known of another server or key does not hold any more.
+// connect makes the clients of settings, and forgets the failures at the previous server or with the previous key.
 func (b *Broker) connect(next *inForce) error {
 	sender := http.Client{}
 	if next.HTTP != nil {
@@ -122,8 +123,8 @@ func (b *Broker) Apply(settings endpoint.Settings, apiKey string, tokenKey []byt
 	return nil
 }
 
-// SetRuns says which runs there are, besides the broker's own of its checks. The tokens of others do not count any
-// more.
+// SetRuns replaces the runs whose tokens the broker accepts. The broker's own run, which checks the server, is always
+// one of them.
 func (b *Broker) SetRuns(runs []Run) {
 	key := b.inForce.Load().TokenKey
 	byToken := make(map[[sha256.Size]byte]Run, len(runs)+1)

@@ -23,9 +23,9 @@ type Answer struct {
 
 // Stats are the sizes of a broker's records and bodies.
 type Stats struct {
-	// Runs are the runs whose token counts, besides the broker's own.
+	// Runs is the number of runs whose token the broker accepts, without the broker's own run.
 	Runs int
-	// Sessions, Models, Samplers and Futures are the objects whose owner the broker knows.
+	// Sessions, Models, Samplers and Futures are the numbers of objects whose owner the broker knows.
 	Sessions, Models, Samplers, Futures int
 	// BodyBytes is the memory that is reserved for the bodies of requests.
 	BodyBytes int64

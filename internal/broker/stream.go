@@ -24,14 +24,15 @@ const (
 	chunkPatience = 30 * time.Second
 )
 
-// passing is a large body that goes on while it is parsed. It ends with an error before its last bytes unless all of it
-// is permitted: the server receives no whole request that is not, and so executes none.
+// passing is a large body that goes on while it is parsed. It ends with an error before its last bytes unless all of
+// it is permitted: the server neither receives nor executes a whole request that is not permitted.
 type passing struct {
 	from io.Reader
-	// feed passes the bytes that were read to the parser, and its verdict follows.
+	// feed passes the bytes that were read to the parser, whose verdict follows.
 	feed    *io.PipeWriter
 	verdict chan error
-	// buffer was read and has not gone on. It ends with err, which is io.EOF for a body that is permitted.
+	// buffer has the bytes that were read and have not gone on. After them the body ends with err, which is io.EOF if
+	// the body is permitted.
 	buffer []byte
 	err    error
 	// permitted and refused tell other goroutines the verdict.
@@ -91,7 +92,7 @@ func (p *passing) fill() {
 	}
 }
 
-// conclude ends the body: after a verdict without an error by end.
+// conclude ends the body with the verdict, or with end if the verdict is nil.
 func (p *passing) conclude(verdict, end error) {
 	if verdict == nil {
 		p.err = end

@@ -1,8 +1,8 @@
 // Copyright 2026 The tinker-operator authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package checks knows the features that the server of a TinkerEndpoint supports. It checks a feature that a run asks
-// for and that is not known: once for all runs, by package capability.
+// Package checks knows the features that the server of a TinkerEndpoint supports. If a run asks for a feature that is
+// not known yet, it checks the feature once for all runs, by package capability.
 //
 // A check is for one base model and one choice of the matrices that are trained. Its findings hold for a day, at one
 // connection and for one version of the client, and are kept in a file, so that the next broker does not check again. A
@@ -29,9 +29,9 @@ const (
 	// life is how long a finding holds. It is shorter than endpoint.CheckLife, so that a broker whose clock is behind the
 	// manager's checks again all the same.
 	life = endpoint.CheckLife - time.Hour
-	// refusedLife is how long runs are told of a refusal before their requests make another check.
+	// refusedLife is how long runs receive a refusal before their requests start another check.
 	refusedLife = time.Minute
-	// forgottenLife is when a refusal is forgotten for which no run asks any more.
+	// forgottenLife is how long a refusal is kept after a run last asked for it.
 	forgottenLife = 10 * time.Minute
 	// patience limits the time of a check. The client repeats requests that fail by an outage until then.
 	patience = 10 * time.Minute
@@ -65,7 +65,7 @@ func (e *RefusedError) Error() string { return e.Message }
 // Checks is safe for concurrent use.
 type Checks struct {
 	config Config
-	// ctx ends the checks in progress with Close, and slots bounds them.
+	// ctx is canceled by Close, which ends the checks in progress. slots limits their number.
 	ctx     context.Context
 	stop    context.CancelFunc
 	running sync.WaitGroup
@@ -120,7 +120,7 @@ func (c *Checks) Close() {
 	c.running.Wait()
 }
 
-// SetConnection says what else decides a check. What was found with another connection does not hold.
+// SetConnection sets the digest of the connection. Findings with another connection do not hold.
 func (c *Checks) SetConnection(digest string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -254,7 +254,7 @@ func (c *Checks) fly(e *entry, r tinker.CheckRequest, connection string, usesJSO
 		if e.CheckedAt.IsZero() {
 			e.CheckedAt = c.config.Now().UTC()
 		}
-	case err == nil: // The connection has changed meanwhile: whoever waits has it checked again.
+	case err == nil: // The connection has changed meanwhile: a run that waits makes another check.
 	default:
 		if isRefused(err) {
 			e.Refused, e.refusedAt = err.Error(), c.config.Now()
@@ -269,7 +269,7 @@ func (c *Checks) fly(e *entry, r tinker.CheckRequest, connection string, usesJSO
 	close(flight.done)
 }
 
-// check checks the features of a request, and those again that it could not decide.
+// check checks the features of a request, and checks again those that it could not decide.
 func (c *Checks) check(r tinker.CheckRequest, usesJSON bool) (capability.Report, error) {
 	ctx, cancel := context.WithTimeout(c.ctx, patience)
 	defer cancel()
@@ -326,7 +326,7 @@ func take(into *endpoint.Check, report capability.Report, features []string) {
 	}
 }
 
-// isRefused reports whether the server refused what every server has: the session or the model of a check.
+// isRefused reports whether the server refused the session or the model of a check, which every server has to permit.
 func isRefused(err error) bool {
 	switch client.CategoryFrom(err) {
 	case tinker.CategoryUser, tinker.CategoryUnsupported:

@@ -4,12 +4,12 @@
 // Package journal appends records to files of a folder, and reads them again when it is opened.
 //
 // A journal has one writer. Records that arrive together are written and synced together, and are in force once they
-// are on the disk. Records for which somebody waits are written at once, with all before them; others wait a moment for
-// more. Files that are full are kept until there are several; then the records of the oldest that still count move to
-// the newest.
+// are on the disk. Records for which a caller waits are written at once, with all records before them; other records
+// wait a moment for more. Full files are kept until there are several. Then those records of the oldest file that
+// still count move to the newest file.
 //
-// A file grows by zeros ahead of its records: to sync a record in a file of the same size is one write of the disk,
-// where a file that grows takes a transaction of the file system, too.
+// A file is extended with zeros ahead of its records: syncing a record within the size of the file takes one write to
+// the disk, but a file that grows also takes a transaction of the file system.
 package journal
 
 import (
@@ -32,14 +32,14 @@ import (
 const (
 	// segmentBytes is the size from which a segment of a journal is full.
 	segmentBytes = 16 << 20
-	// MaxSegments is how many full segments there are before the records of the oldest that still count move to the
-	// newest.
+	// MaxSegments is the number of full segments that are kept. If there are more, those records of the oldest segment
+	// that still count move to the newest segment.
 	MaxSegments = 4
-	// roomBytes is by how many zeros a segment grows.
+	// roomBytes is the number of zeros by which a segment grows.
 	roomBytes = 1 << 20
 	// maxRecord limits a line of the journal in bytes.
 	maxRecord = 64 << 10
-	// delay is how long records wait for more when nobody waits for them.
+	// delay is how long records wait for more if no caller waits for them.
 	delay = 20 * time.Millisecond
 )
 
@@ -69,7 +69,7 @@ type Journal[R any] struct {
 	waiting *batch[R]
 	failed  error
 
-	// writing holds a value while somebody writes, who alone uses the following fields.
+	// writing holds a value while a goroutine writes. Only that goroutine uses the following fields.
 	writing       chan struct{}
 	file          *os.File
 	first, newest int
@@ -84,7 +84,7 @@ type batch[R any] struct {
 	err     error
 }
 
-// SegmentName is the name of a file of a journal.
+// SegmentName returns the path of a file of a journal.
 func SegmentName(dir, name string, number int) string {
 	return filepath.Join(dir, fmt.Sprintf("%s-%08d.jsonl", name, number))
 }
@@ -132,8 +132,9 @@ func (j *Journal[R]) read() error {
 	return nil
 }
 
-// readSegment returns the records of a segment. A crash may leave the room behind the records of the last segment, and
-// in it parts of the lines of one write, which readSegment removes: no reply passed for their records.
+// readSegment returns the records of a segment. A crash may leave zeros behind the records of the last segment, and
+// among them parts of the lines of one write. readSegment removes both: no reply has passed for the records of that
+// write.
 func (j *Journal[R]) readSegment(name string, last bool) ([]R, error) {
 	data, err := os.ReadFile(name)
 	if err != nil {
@@ -175,8 +176,8 @@ func (j *Journal[R]) Append(ctx context.Context, records ...R) error {
 	return j.Start(records...)(ctx)
 }
 
-// Start has the records written within a moment, after those that were given before. The function that it returns has
-// them written at once, and waits until they are on the disk and in force.
+// Start arranges for the records to be written within a moment, after the records of earlier calls. wait writes them
+// at once, and returns once they are on the disk and in force.
 func (j *Journal[R]) Start(records ...R) (wait func(context.Context) error) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -195,8 +196,8 @@ func (j *Journal[R]) Start(records ...R) (wait func(context.Context) error) {
 	return func(ctx context.Context) error { return j.wait(ctx, mine) }
 }
 
-// wait returns once a batch is on the disk. Whoever waits first writes it, with all that was given until then: no other
-// goroutine has to be woken for it.
+// wait returns once a batch is on the disk. The first goroutine that waits writes the batch, with all records given
+// until then, so that no other goroutine has to be woken.
 func (j *Journal[R]) wait(ctx context.Context, mine *batch[R]) error {
 	select {
 	case <-mine.done:
@@ -211,7 +212,7 @@ func (j *Journal[R]) wait(ctx context.Context, mine *batch[R]) error {
 	case j.writing <- struct{}{}:
 	}
 	j.write()
-	<-mine.done // somebody else may have written it before
+	<-mine.done // another goroutine may have written it before
 	return mine.err
 }
 
@@ -234,7 +235,7 @@ func (j *Journal[R]) write() {
 	close(next.done)
 }
 
-// fail has the journal accept nothing more after an error.
+// fail makes the journal accept nothing more after an error.
 func (j *Journal[R]) fail(err error) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -279,7 +280,7 @@ func (j *Journal[R]) writeRecords(records []R) error {
 	return nil
 }
 
-// makeRoom makes the newest segment at least so large.
+// makeRoom extends the file of the newest segment to at least size bytes.
 func (j *Journal[R]) makeRoom(size int64) error {
 	if size <= j.room {
 		return nil

@@ -15,7 +15,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/endpoint"
 )
 
-// keyOf returns the counts of a budget in its present period.
+// keyOf returns the key of a budget's counts in its present period.
 func keyOf(b endpoint.Budget, now time.Time) budgetKey {
 	if b.Period == endpoint.PeriodMonth {
 		return budgetKey{b.Name, monthOf(now)}
@@ -23,7 +23,7 @@ func keyOf(b endpoint.Budget, now time.Time) budgetKey {
 	return budgetKey{name: b.Name}
 }
 
-// isReached reports whether a budget is reached, and since when. It records the moment. The lock is held.
+// isReached reports whether a budget is reached, and since when. It records each change. The lock is held.
 func (m *Meter) isReached(b endpoint.Budget, now time.Time) (since time.Time, reached bool) {
 	used := m.budget(keyOf(b, now))
 	over := b.Tokens > 0 && used.Tokens >= b.Tokens || b.USD > 0 && used.USD >= b.USD
@@ -38,7 +38,7 @@ func (m *Meter) isReached(b endpoint.Budget, now time.Time) (since time.Time, re
 	return time.Unix(used.Reached, 0), over
 }
 
-// Reached says that a budget is reached, and that the time is over in which runs may go on.
+// Reached is the error of a run whose budget is reached and whose grace is over.
 type Reached struct {
 	Budget endpoint.BudgetUsage
 }
@@ -87,7 +87,8 @@ func (m *Meter) Budgets(now time.Time) []endpoint.BudgetUsage {
 	return all
 }
 
-// Restore takes over the usage that an earlier broker wrote, where the records have less: after their loss.
+// Restore takes over the usage that an earlier broker wrote where it exceeds the usage of the records, as it does
+// after their loss.
 func (m *Meter) Restore(ctx context.Context, rows []endpoint.Usage, budgets []endpoint.BudgetUsage) error {
 	var more []record
 	m.mu.Lock()

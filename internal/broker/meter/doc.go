@@ -6,9 +6,10 @@
 //
 // # What counts
 //
-// A request is the future that the server answers. It counts once, when its result is first delivered, with the prices
-// of that moment. A future that failed, or that the server lost, counts nothing, unless Config.CountFailed is set. A
-// result for which its run does not ask is fetched by the broker, because it is billed.
+// A request is the future that the server answers. It counts once, when its result is first delivered, at the prices
+// of that moment. A future that failed, or that the server lost, counts nothing unless Config.CountFailed is set. But
+// a lost future that an earlier process may have delivered counts in full. The broker fetches a result for which the
+// run does not ask, because it is billed.
 //
 // # Records
 //
@@ -19,8 +20,9 @@
 //	settled once its result was delivered: what counts
 //	lost    when the meter is opened after a crash: the grants that were left count in full
 //
-// A grant covers the requests in progress, and further ones for as much as the last second's cost, so that most
-// requests wait for no record. It is corrected a second after the last of them. So a crash counts one second too much
-// at most. It never counts too little: a future without a record has a grant, which a smaller one replaces only behind
-// that record, and a future that was delivered without a record is open, and is fetched again.
+// A grant covers the requests in progress, and further requests that cost as much as those of the last second, so
+// that most requests wait for no record. It is corrected a second after the last request. So a crash makes the meter
+// count at most one second too much. The meter never counts too little: a future without a record is covered by a
+// grant, and a smaller grant is written only after the record of the future. A future whose delivery was not recorded
+// stays open, and is fetched again.
 package meter

@@ -46,7 +46,8 @@ type Meter struct {
 	journal *journal.Journal[record]
 
 	mu sync.Mutex
-	// runs are the runs of the settings, which are present, and others that have rows. Their weights are 0.
+	// runs are the runs of the settings, whose UIDs are in present, and other runs that still have rows or open futures.
+	// Their weights are 0.
 	runs    map[string]endpoint.Run
 	present map[string]bool
 	prices  map[string]spending.Price
@@ -60,13 +61,14 @@ type Meter struct {
 	onDisk map[account]endpoint.Tokens
 	// lost are the grants of a process that died, which are counted once there are prices.
 	lost map[account]endpoint.Tokens
-	// hours has the tokens that were counted in the last hours since since, when the journal was read. began is set then.
+	// hours has the tokens that were counted in each of the last hours. since is when the journal had been read, and
+	// began says that it has been.
 	hours map[int64]endpoint.Tokens
 	since time.Time
 	began bool
 }
 
-// Open reads the records of a folder. What an earlier meter had granted when it died is counted.
+// Open reads the records of a folder. The first SetSettings counts what an earlier meter had granted when it died.
 func Open(config Config) (*Meter, error) {
 	if config.Now == nil {
 		config.Now = time.Now
@@ -222,8 +224,7 @@ func (m *Meter) budget(key budgetKey) *budgetRecord {
 	return used
 }
 
-// live returns the futures of a segment that are open, and all that is not about a request: rows, budgets, grants and
-// runs, as they are on the disk.
+// live returns the open futures of a segment, and all rows, budgets, grants and runs, as they are on the disk.
 func (m *Meter) live(segment int) []record {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -70,7 +70,7 @@ type budgetRecord struct {
 	Reached int64 `json:"reached,omitempty"`
 }
 
-// reachedRecord says when a budget was found to be reached, or 0 that it is not any more.
+// reachedRecord says when a budget was found to be reached. At is 0 if the budget is not reached any more.
 type reachedRecord struct {
 	Name  string `json:"name"`
 	Since int64  `json:"since,omitempty"`

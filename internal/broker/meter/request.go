@@ -31,7 +31,8 @@ type grant struct {
 	left, flying endpoint.Tokens
 	// wait waits until the newest record is on the disk.
 	wait func(context.Context) error
-	// second is the second of the newest request, in which requests cost so much, and in the one before it.
+	// second is the second of the newest request. during is the cost of the requests in that second, and prior the cost
+	// in the second before.
 	second        int64
 	during, prior endpoint.Tokens
 }
@@ -59,8 +60,8 @@ type Ticket struct {
 	end     sync.Once
 }
 
-// errNoSettings is the error of requests that come before the settings: a grant would take the place of one that is not
-// counted yet.
+// errNoSettings is the error of requests that come before the settings: a new grant would take the place of a lost
+// grant that is not counted yet.
 var errNoSettings = errors.New("the meter has no settings yet")
 
 // Reserve returns once the maximum cost of a request is on the disk. The request may then be forwarded. The caller
@@ -108,7 +109,7 @@ func (m *Meter) store(of account, g *grant) {
 	g.wait = m.journal.Start(record{Grant: &grantRecord{of, g.stored}})
 }
 
-// correct records that nothing is granted but the requests in progress. The lock is held.
+// correct reduces a grant to the requests in progress, and records it if this changes it. The lock is held.
 func (m *Meter) correct(of account, g *grant) {
 	if g.left = (endpoint.Tokens{}); g.stored != g.flying {
 		m.store(of, g)
@@ -129,9 +130,9 @@ func (t *Ticket) land() {
 	t.grant.flying = sub(t.grant.flying, t.cost)
 }
 
-// Accept ends a request that the server has accepted: id is its future. A future that is known counts once all the
-// same. The reply need not wait for the record: the request's grant is on the disk, and a later grant is written after
-// it.
+// Accept ends a request that the server has accepted: id is its future. A future that is known already is not counted
+// twice. The reply need not wait for the record: the request's grant is on the disk, and a later grant is written
+// after it.
 func (t *Ticket) Accept(id string) {
 	t.end.Do(func() {
 		m := t.meter
@@ -155,10 +156,10 @@ const unwritten = -1
 type future struct {
 	openedRecord
 	segment int
-	// polling counts the polls in progress. polled is when one ended, or the future became known.
+	// polling counts the polls in progress. polled is when the last poll ended, or when the future became known.
 	polling int
 	polled  time.Time
-	// settling is set once it is being recorded as delivered.
+	// settling says that the settled record of the future is being written.
 	settling bool
 	// doubtful says that an earlier process may have delivered it.
 	doubtful bool
@@ -187,8 +188,8 @@ const (
 	Lost
 )
 
-// Settle counts a future whose result was delivered, with so many sampled tokens and so many tokens of the prompt from
-// the server's cache. The first call for an id counts.
+// Settle counts a future whose outcome is known. sampled is the number of sampled tokens, and cached the number of
+// tokens of the prompt from the server's cache. Only the first call for an id has an effect.
 func (m *Meter) Settle(id string, outcome Outcome, sampled, cached int64) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -229,15 +230,15 @@ func (m *Meter) Poll(id string) (done func()) {
 	}
 }
 
-// Unpolled is a future for whose result nobody has asked for a while.
+// Unpolled is an open future that was not polled for a while.
 type Unpolled struct {
 	ID string
-	// Sampling says that it is of a request for samples. Made is when it became known.
+	// Sampling says that the future is of a request for samples. Made is when the future became known.
 	Sampling bool
 	Made     time.Time
 }
 
-// Unpolled returns the futures for whose results nobody has asked for a while.
+// Unpolled returns the open futures that were not polled for as long as patience.
 func (m *Meter) Unpolled(patience time.Duration) (unpolled []Unpolled) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -263,8 +264,8 @@ func (m *Meter) Unfinished() map[string]string {
 	return samples
 }
 
-// Tick corrects grants for more than the cost of a second, and grants that no request used in the last second, and
-// notes budgets that are reached. It is called each second.
+// Tick reduces grants that cover more than a second's cost, corrects grants that no request used in the last second,
+// and notes the budgets that are reached. It is called each second.
 func (m *Meter) Tick() {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -10,7 +10,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/endpoint"
 )
 
-// combine returns tokens whose counters follow from the counters of two others.
+// combine applies a function to each counter of a and b.
 func combine(a, b endpoint.Tokens, of func(a, b int64) int64) endpoint.Tokens {
 	return endpoint.Tokens{
 		Prefill: of(a.Prefill, b.Prefill), CachedPrefill: of(a.CachedPrefill, b.CachedPrefill),
@@ -37,7 +37,7 @@ func least(a, b endpoint.Tokens) endpoint.Tokens {
 // fits reports whether no counter is above its bound.
 func fits(a, bound endpoint.Tokens) bool { return most(a, bound) == bound }
 
-// total counts all tokens once.
+// total returns the number of all tokens. CachedPrefill is part of Prefill.
 func total(t endpoint.Tokens) int64 { return t.Prefill + t.Sample + t.Train + t.Forward }
 
 // costOf returns the cost of tokens in US dollars. Tokens of forward have the price of trained tokens, and cached

@@ -12,13 +12,14 @@ import (
 )
 
 const (
-	// burst is for how long unused requests are kept, so that a late timer loses none.
+	// burst is the time for which unused requests accumulate, so that a late timer loses none.
 	burst = 250 * time.Millisecond
-	// noticed is from when a wait counts as one.
+	// noticed is how long a request has to wait for its run to count as throttled.
 	noticed = 100 * time.Millisecond
 	// remembered is how long a run counts as active after its last request, and as throttled after its last wait.
 	remembered = time.Minute
-	// mostWaiting and mostBytes limit the requests of a run that wait. Others are refused at once.
+	// mostWaiting and mostBytes limit the waiting requests of a run, by number and by size. Further requests are refused
+	// at once.
 	mostWaiting = 1000
 	mostBytes   = 32 << 20
 )
@@ -37,10 +38,10 @@ type Request struct {
 type waiter struct {
 	Request
 	since, until time.Time
-	// ready is closed once it has its turn, or was refused: then retryAfter is not 0.
+	// ready is closed once the request has its turn or is refused. retryAfter is not 0 if it is refused.
 	ready      chan struct{}
 	retryAfter time.Duration
-	// decided is called before; it may be nil.
+	// decided is called before ready is closed; it may be nil.
 	decided func()
 }
 
@@ -75,7 +76,7 @@ func (r *run) head() *waiter {
 	return nil
 }
 
-// core decides who is next. It reads no clock: each call is given the time, which does not go back.
+// core decides which run is next. It reads no clock: its caller passes the time, which does not go back.
 type core struct {
 	limits   endpoint.Limits
 	patience time.Duration
@@ -157,7 +158,8 @@ func (c *core) leave(w *waiter) bool {
 	return true
 }
 
-// refuse refuses a request. It may be repeated once the waiting requests of its run have had their turns, by its share.
+// refuse refuses a request. The request may be repeated after the time in which the waiting requests of its run have
+// their turns, at the run's share of the rate.
 func (c *core) refuse(w *waiter, r *run) {
 	share := r.weight / c.weight(func(r *run) bool { return r.waiting() > 0 || r.unfinished > 0 }, r)
 	seconds := 1.0
@@ -168,7 +170,7 @@ func (c *core) refuse(w *waiter, r *run) {
 	w.decide()
 }
 
-// weight sums the weights of the runs that count, and of one that does in any case.
+// weight sums the weights of the runs for which counts is true, and of own in any case.
 func (c *core) weight(counts func(*run) bool, own *run) (sum float64) {
 	for _, r := range c.runs {
 		if r == own || counts(r) {
@@ -220,8 +222,8 @@ func (c *core) grant(now time.Time, r *run) {
 	w.decide()
 }
 
-// choose returns the run that is next, or nil if none may be, and the virtual time then: the time of the run that is
-// furthest behind, which is another run if an operation goes first.
+// choose returns the run that is next, or nil if no run may have a turn, and the virtual time of that turn. The
+// virtual time is that of the run that is furthest behind, which may be another run if an operation goes first.
 func (c *core) choose() (best *run, virtual float64) {
 	var earliest float64
 	virtual = math.Inf(1)
@@ -244,7 +246,8 @@ func (c *core) choose() (best *run, virtual float64) {
 	return best, virtual
 }
 
-// ahead is by how much of the virtual time operations go before samples: a second.
+// ahead is how much virtual time operations are given ahead of samples: as much as passes in a second at the full
+// rate.
 func (c *core) ahead() float64 {
 	if math.IsInf(c.pace.rate, 1) {
 		return 0
@@ -257,7 +260,7 @@ func (c *core) ahead() float64 {
 type places struct {
 	limit, weight float64
 	free          int
-	// claimed are the places that runs which wait have a claim to.
+	// claimed is the number of places that waiting runs have a claim to.
 	claimed int
 }
 
@@ -273,7 +276,7 @@ func (c *core) places() places {
 	return p
 }
 
-// claim is how many places a run wants that are within its share.
+// claim returns how many more places a run wants within its share.
 func (p places) claim(r *run) int {
 	if len(r.samples) == 0 {
 		return 0
@@ -307,7 +310,7 @@ func (c *core) expire(now time.Time) {
 	}
 }
 
-// wakeAt returns when something is to be done that no call brings about.
+// wakeAt returns when next has to be called if nothing changes before; zero if it need not be called.
 func (c *core) wakeAt(now time.Time) (wake time.Time) {
 	for _, r := range c.runs {
 		for _, queue := range [][]*waiter{r.operations, r.samples} {
@@ -334,7 +337,7 @@ func (c *core) finish(uid string) {
 	}
 }
 
-// resume takes the place of a sample that was forwarded before.
+// resume takes a place for a sample that was forwarded before.
 func (c *core) resume(now time.Time, uid string) {
 	r := c.run(uid)
 	r.asked = now

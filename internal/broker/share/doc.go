@@ -11,15 +11,18 @@
 // the others: it gets no more for having waited, and while it is idle the others have its share.
 //
 // The operations of a run have their turns in the order in which they came, and before its samples, for whose places
-// they do not wait. They also go before the samples of other runs, for as much as a second of the run's share.
+// they do not wait. They also go before the samples of other runs, unless their run is ahead of the others by more
+// than a second of virtual time passing at the full rate.
 //
-// A place of an unfinished sample that becomes free goes to a run that waits and has less than its share of them, and
-// otherwise to any. A run may so have more than its share while no other run wants it.
+// When the place of an unfinished sample becomes free, it goes to a waiting run that has less than its share of the
+// places, and otherwise to any waiting run. So a run may have more than its share while no other run wants the
+// places.
 //
 // # Answers with 429
 //
-// After a second in which the server answered 429, the rate is 95% of what it accepted in that second, or half of what
-// it was, if that is more. It then rises by 2% of the configured rate each second; without a configured rate by 5%, and
-// it ends at four times what the server has accepted. So a server that permits less than is configured is asked for
-// little more than it permits, and all runs are slowed by their weights.
+// After a second in which the server answered 429, the rate is 95% of the requests that the server accepted in that
+// second, but at least half of the previous rate. It then rises by 2% of the configured rate each second. Without a
+// configured rate it rises by 5% each second, and is unlimited again above four times the highest rate that the
+// server has accepted. So a server that permits less than is configured is asked for little more than it permits, and
+// all runs are slowed by their weights.
 package share

@@ -17,7 +17,7 @@ import (
 const (
 	// defaultPatience is how long a request waits before it is refused.
 	defaultPatience = 20 * time.Second
-	// longestSample is when a sample without a result takes no place any more.
+	// longestSample is how long a sample without a result keeps its place.
 	longestSample = 6 * time.Hour
 )
 
@@ -69,7 +69,7 @@ func (g *Gate) SetLimits(limits endpoint.Limits) {
 	g.next()
 }
 
-// SetRuns says which weights runs have. Others have a weight of 1.
+// SetRuns sets the weights of runs. Other runs have a weight of 1.
 func (g *Gate) SetRuns(runs []endpoint.Run) {
 	weights := make(map[string]int, len(runs))
 	for _, run := range runs {
@@ -81,7 +81,7 @@ func (g *Gate) SetRuns(runs []endpoint.Run) {
 	g.next()
 }
 
-// Resume counts samples that an earlier process forwarded: their futures, with the UIDs of their runs.
+// Resume takes places for samples that an earlier process forwarded. It maps their futures to the UIDs of their runs.
 func (g *Gate) Resume(samples map[string]string) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -99,9 +99,9 @@ func (g *Gate) hold(id, uid string) {
 	g.core.resume(g.now(), uid)
 }
 
-// Busy says that a request has waited in vain.
+// Busy is the error of a request that was refused, at once or after it waited in vain.
 type Busy struct {
-	// RetryAfter is when it may be repeated.
+	// RetryAfter is the time after which the request may be repeated.
 	RetryAfter time.Duration
 }
 
@@ -117,7 +117,8 @@ type Turn struct {
 	end     sync.Once
 }
 
-// Wait returns once a request has its turn, or *Busy, or the context's error.
+// Wait waits for the turn of a request. It returns *Busy if the request is refused, and the cause of ctx if ctx ends
+// first.
 func (g *Gate) Wait(ctx context.Context, request Request) (*Turn, error) {
 	g.mu.Lock()
 	w := g.core.ask(g.now(), request)

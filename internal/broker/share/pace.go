@@ -9,15 +9,16 @@ import (
 )
 
 const (
-	// decrease and leastDecrease bound the rest of the rate after a second with answers of 429.
+	// After a second with answers of 429, the rate is decrease times the accepted rate, but at least leastDecrease times
+	// the previous rate.
 	decrease      = 0.95
 	leastDecrease = 0.5
 	// increase is by how much of the limit the rate rises each second, and growth by how much of itself without a limit.
 	increase = 0.02
 	growth   = 0.05
-	// lifted is the multiple of the rate that the server has accepted at which a rate without a limit ends.
+	// lifted is the multiple of the highest accepted rate above which a rate without a limit is unlimited again.
 	lifted = 4
-	// leastRate is never undercut.
+	// leastRate is the lowest rate.
 	leastRate = 0.5
 )
 
@@ -27,7 +28,7 @@ type pace struct {
 	limit, rate float64
 	// best is the highest rate that the server accepted since its first 429.
 	best float64
-	// began is when the present second began, in which the server accepted and refused so many requests.
+	// began is when the present second began. accepted and refused count the server's answers in it.
 	began             time.Time
 	accepted, refused int
 }
@@ -49,7 +50,7 @@ func (p *pace) answer(refused bool) {
 	p.accepted++
 }
 
-// pass lets the time pass.
+// pass adjusts the rate if a second has passed.
 func (p *pace) pass(now time.Time) {
 	if p.began.IsZero() {
 		p.began = now

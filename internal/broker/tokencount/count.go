@@ -17,7 +17,7 @@ func Prompt(encoded []byte) int64 {
 	return text.Tokens()
 }
 
-// Text counts the tokens of such a body, which is written to it in pieces.
+// Text counts the same tokens as Prompt, of a body that is written to it in pieces.
 type Text struct{ scan jsonScan }
 
 // NewText returns a counter at zero.
@@ -26,7 +26,7 @@ func NewText() *Text { return &Text{} }
 // Write counts a piece of the body.
 func (t *Text) Write(p []byte) (int, error) { return t.scan.Write(p) }
 
-// Tokens returns the tokens of the body, which was written as a whole.
+// Tokens returns the number of tokens. The whole body must have been written.
 func (t *Text) Tokens() int64 {
 	t.scan.endNumber()
 	return t.scan.text + t.scan.expected

@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// The names that count, without regard to the case of their letters: some programs have none.
+// The names that count, in any case of their letters: some programs ignore the case.
 const (
 	nameTokens   = "tokens"
 	nameExpected = "expected_tokens"

@@ -7,10 +7,11 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 )
 
-// message says what of a protobuf message counts, by the numbers of fields.
+// message has the fields of a protobuf message that count, by their numbers.
 type message map[protowire.Number]field
 
-// field is a field of a message that counts: a message within it, bytes that size receives the number of, or a number.
+// field is a field that counts: a nested message, bytes whose number is passed to size, or a number that is passed to
+// number.
 type field struct {
 	message message
 	size    func(c *counts, bytes int64)
