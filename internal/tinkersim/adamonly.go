@@ -10,8 +10,8 @@ type optimizerType struct {
 	Type string `json:"type"`
 }
 
-// adamOnly returns the endpoint such that it refuses requests for an optimizer other than AdamW. Newer versions
-// of the API have others; to ignore the name would be to train with settings that nobody asked for.
+// adamOnly returns a copy of the endpoint that refuses requests for an optimizer other than AdamW. Newer versions of
+// the API have other optimizers. Ignoring the name would train with settings that the client did not ask for.
 func (e endpoint) adamOnly() endpoint {
 	read := e.read
 	e.read = func(r *request) (fault.Call, action, error) {

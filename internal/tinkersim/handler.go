@@ -56,7 +56,7 @@ type endpoint struct {
 	op string
 	// public says that the endpoint needs no key.
 	public bool
-	// read decodes the request. It returns how faults see it and the action that carries it out.
+	// read decodes the request. It returns the call that faults match, and the action that carries out the request.
 	read func(*request) (fault.Call, action, error)
 }
 
@@ -75,7 +75,7 @@ func jsonEndpoint[Part, Req, Resp any](op string, describe func(Req) fault.Call,
 	return endpoint{pattern: "POST /api/v1/" + op, op: op, read: read}
 }
 
-// simpleEndpoint returns an endpoint whose requests differ by op alone for faults.
+// simpleEndpoint returns an endpoint whose requests faults can match by op alone.
 func simpleEndpoint(pattern, op string, do func(*request) (response, error)) endpoint {
 	return endpoint{pattern: pattern, op: op, read: func(r *request) (fault.Call, action, error) {
 		return fault.Call{}, func() (response, error) { return do(r) }, nil

@@ -56,7 +56,7 @@ type tensorJSON struct {
 	Shape []int64      `json:"shape,omitempty"`
 }
 
-// legacyOutput converts a result of the simulator, whose tensors all are dense and of floats.
+// legacyOutput converts a result of the simulator. All its tensors are dense and contain floats.
 func legacyOutput(result tinker.ForwardBackwardResult) outputJSON {
 	legacy := outputJSON{
 		LossFnOutputType: result.LossFnOutputType,

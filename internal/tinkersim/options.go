@@ -27,11 +27,11 @@ import (
 
 // The names of the base models.
 const (
-	// ModelName is the one that was pretrained on sums.
+	// ModelName is the base model that was pretrained on sums.
 	ModelName = "tinkersim/byte-136k"
-	// CountdownModelName is the one that was pretrained on Countdown, as solver and as judge.
+	// CountdownModelName is the base model that was pretrained on Countdown, as solver and as judge.
 	CountdownModelName = "tinkersim/byte-136k-countdown"
-	// SumsModelName is the one that adds right, with which ModelName can be distilled.
+	// SumsModelName is the base model that adds correctly. It can be the teacher when ModelName is distilled.
 	SumsModelName = "tinkersim/byte-136k-sums"
 )
 
@@ -73,8 +73,8 @@ type Options struct {
 	GapPatience time.Duration
 	// SessionTimeout is the time without a heartbeat or a request after which a session ends; 10 min by default.
 	SessionTimeout time.Duration
-	// MetadataBytes is the size of a result from which clients that allow it first receive its metadata alone; 8 MiB by
-	// default.
+	// MetadataBytes is the size from which a result is announced by its metadata alone, if the client allows it; 8 MiB
+	// by default.
 	MetadataBytes int
 
 	// SampleNoise is the standard deviation of noise that is added to the logits of each sample, so that equal

@@ -152,7 +152,7 @@ func (s *Server) hubRoutes() []endpoint {
 	return []endpoint{simpleEndpoint("GET /{org}/{model}/resolve/{revision}/{file}", "", s.tokenizerFile).asPublic()}
 }
 
-// asPublic returns the endpoint such that it needs no key.
+// asPublic returns a copy of the endpoint that needs no key.
 func (e endpoint) asPublic() endpoint {
 	e.public = true
 	return e

@@ -86,7 +86,7 @@ func (s *Server) Close() {
 }
 
 // Restart has the effect of a restart of the server's process: models, sessions and futures are forgotten,
-// runs and checkpoints stay. Unlike then, faults stay active and counters continue.
+// runs and checkpoints stay. Unlike after a restart of the process, faults stay active and counters continue.
 func (s *Server) Restart() error {
 	s.restarting.Lock()
 	defer s.restarting.Unlock()

@@ -58,7 +58,7 @@ func baseModelFile(name string) ([]byte, error) {
 }
 
 // generatedFile returns a file that clients require beside the tokenizer, or nil for any other. config has the values
-// of config.json for this model alone.
+// of config.json that differ between models.
 func generatedFile(name string, window int, end string, config map[string]any) ([]byte, error) {
 	switch name {
 	case "tokenizer_config.json":

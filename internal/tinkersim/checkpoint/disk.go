@@ -147,7 +147,8 @@ func (l loader) openKind(run *Run, kind tinker.Kind) error {
 	return removeUnfinished(dir, used)
 }
 
-// readRecord reads the description of a checkpoint, whose data must exist. Of its path, it sets the name alone.
+// readRecord reads the description of a checkpoint, whose data must exist. It sets only the name of the checkpoint's
+// path.
 func readRecord(file string) (Checkpoint, error) {
 	var r record
 	if err := readJSON(file, &r); err != nil {

@@ -213,7 +213,8 @@ func (s *Store) commit(ctx context.Context, save Save, c Checkpoint) (Checkpoint
 	return c, nil
 }
 
-// discard removes the data file of a checkpoint unless another has it. If that fails, the next Open removes the file.
+// discard removes the data file of a checkpoint unless the other checkpoint has the same file. If that fails, the
+// next Open removes the file.
 func (s *Store) discard(c, other Checkpoint) {
 	if c.File != other.File {
 		_ = os.Remove(filepath.Join(s.dir.kindDir(c.Path), c.File))
@@ -237,7 +238,7 @@ func (s *Store) RemoveEphemeral(run string) {
 	s.trim(run, 0)
 }
 
-// trim removes the oldest ephemeral checkpoints of a run above a number.
+// trim keeps the newest ephemeral checkpoints of a run, and removes the others.
 func (s *Store) trim(run string, kept int) {
 	list := s.list(func(ref tinker.Path) bool { return ref.Run == run && ref.Kind == Ephemeral })
 	for _, c := range list[min(len(list), kept):] {

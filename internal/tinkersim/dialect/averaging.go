@@ -5,8 +5,8 @@ package dialect
 
 import "github.com/tinker-operator/tinker-operator/internal/tinker"
 
-// averaged returns data whose gradient is the gradient of the average over each sequence's tokens, or over its weights.
-// The losses are proportional to advantages and weights. The model reports invalid data.
+// averaged returns data whose gradient is the gradient of the average over each sequence's tokens, or over its
+// weights. It divides advantages and weights, to which the losses are proportional. The model reports invalid data.
 func averaged(data []tinker.Datum) []tinker.Datum {
 	out := make([]tinker.Datum, len(data))
 	for i, datum := range data {

@@ -1,8 +1,8 @@
 // Copyright 2026 The tinker-operator authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package dialect makes the simulator behave like servers that implement the Tinker API differently. Each dialect is a
-// handler before the simulator's own that translates requests and responses.
+// Package dialect makes the simulator behave like servers that implement the Tinker API differently. Each dialect is
+// a handler in front of the simulator's own handler. It translates requests and responses.
 package dialect
 
 import (
@@ -56,7 +56,7 @@ func Wrap(name string, inner http.Handler, options Options) (http.Handler, error
 	return nil, fmt.Errorf("dialect %q is unknown; choose json or skyrl", name)
 }
 
-// refusesProtobuf answers a body in protobuf as FastAPI does, whose models read JSON only.
+// refusesProtobuf refuses a protobuf body as FastAPI does, whose models read only JSON, and reports whether it did.
 func refusesProtobuf(w http.ResponseWriter, r *http.Request) bool {
 	if !strings.Contains(r.Header.Get("Content-Type"), tinker.ContentProtobuf) {
 		return false

@@ -59,7 +59,7 @@ func (s *skyRL) sample(r *http.Request, body object) (any, *httpError) {
 	}
 	body.set("sampling_session_id", id)
 	delete(body, "seq_id")
-	delete(body, "prompt_logprobs_last_n") // It ignores fields that it does not know.
+	delete(body, "prompt_logprobs_last_n") // SkyRL ignores fields that it does not know.
 	delete(body, "topk_prompt_logprobs")
 	return future(s.pass(r, body))
 }
@@ -68,8 +68,9 @@ func (s *skyRL) sample(r *http.Request, body object) (any, *httpError) {
 // bounds polls.
 const longestLiveSave = 30 * time.Second
 
-// sampleable reports whether sampler weights exist. It loads them into their model, which continues to train from them,
-// unless they were loaded last; then it saves the newest weights of the model if that has moved on.
+// sampleable returns an error if sampler weights do not exist. It loads them into their model, which continues to
+// train from them, unless they were loaded last. Then it saves the newest weights of the model if the model has moved
+// on from them.
 func (s *skyRL) sampleable(r *http.Request, from samplerSource) *httpError {
 	name := from.path[strings.LastIndex(from.path, "/")+1:]
 	if !s.taken[tinker.Path{Run: from.model, Kind: tinker.KindSampler, Name: name}] {
@@ -82,7 +83,7 @@ func (s *skyRL) sampleable(r *http.Request, from samplerSource) *httpError {
 	if s.sampler[from.model] != saved {
 		s.nextOperation[from.model]++
 		if err := s.options.LoadSampler(string(innerIDs([]byte(from.model))), s.nextOperation[from.model], name); err != nil {
-			return nil // the simulator reports by the sample that the model is not loaded
+			return nil // the simulator's answer to the sample says that the model is not loaded
 		}
 		s.sampler[from.model], s.newest[from.model], s.stale[from.model] = saved, saved, false
 	}
@@ -100,7 +101,7 @@ func (s *skyRL) sampleable(r *http.Request, from samplerSource) *httpError {
 		_, err = s.await(r, accepted, time.Now().Add(longestLiveSave))
 	}
 	if err != nil {
-		return nil // the simulator reports by the sample that the model is not loaded
+		return nil // the simulator's answer to the sample says that the model is not loaded
 	}
 	s.newest[from.model], s.stale[from.model] = live.String(), false
 	return nil
@@ -244,7 +245,7 @@ func bare(run object) object {
 	return run
 }
 
-// withoutZone is a time as SkyRL writes it, which is UTC.
+// withoutZone returns a time as SkyRL writes it: in UTC, without a zone.
 func withoutZone(text string) string {
 	at, err := time.Parse(time.RFC3339Nano, text)
 	if err != nil {

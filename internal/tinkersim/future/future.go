@@ -51,7 +51,7 @@ type QueueStatus struct {
 type Retention struct {
 	// Delivered counts from the last time that a result was fetched.
 	Delivered time.Duration
-	// Undelivered counts from the time of the resolution if nobody fetched the result.
+	// Undelivered counts from the time of the resolution if the result was never fetched.
 	Undelivered time.Duration
 }
 

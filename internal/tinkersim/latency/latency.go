@@ -45,7 +45,7 @@ type Profile struct {
 	SaveSampler, SaveState time.Duration
 	// SavesBlock makes later operations of the model wait until a save has its result.
 	SavesBlock bool
-	// RefuseEvery refuses one of so many requests with 429 and RetryAfter; 0 refuses none.
+	// RefuseEvery is N if one of N requests is refused with 429 and RetryAfter; 0 refuses none.
 	RefuseEvery int64
 	RetryAfter  time.Duration
 }
@@ -128,7 +128,7 @@ func (s *Simulator) Refuses(op string) (retryAfter time.Duration, refused bool) 
 	return s.profile.RetryAfter, s.requests%s.profile.RefuseEvery == 0
 }
 
-// Sample returns when a request for samples that arrives now has its result: when its last sample has.
+// Sample returns when a request for samples that arrives now has its result: when its slowest sample is complete.
 func (s *Simulator) Sample(model, path string, seeds []uint64) time.Time {
 	if s == nil {
 		return time.Time{}

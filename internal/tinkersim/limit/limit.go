@@ -1,8 +1,8 @@
 // Copyright 2026 The tinker-operator authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package limit refuses requests of a key with 429, as a server does that limits requests a second and unfinished
-// samples.
+// Package limit refuses requests of a key with 429, as a server that limits requests a second and unfinished samples
+// does.
 package limit
 
 import (
@@ -39,7 +39,8 @@ type Limiter struct {
 	mu     sync.Mutex
 	credit float64
 	filled time.Time
-	// unfinished are the futures of samples whose result was not seen yet, and asked the requests that have no future yet.
+	// unfinished are the futures of samples whose result was not seen yet, and asked counts the requests that have no
+	// future yet.
 	unfinished map[string]<-chan struct{}
 	asked      int
 	refused    int64
@@ -51,8 +52,8 @@ func New(limits Limits, now func() time.Time) *Limiter {
 		unfinished: map[string]<-chan struct{}{}}
 }
 
-// Admit counts a request, and reports whether it is permitted. The caller calls end with the future of a request that
-// is, or with "" if it has none; finished is closed once the future has a result.
+// Admit counts a request, and reports whether it is permitted. The caller calls end with the future of a permitted
+// request, or with "" if it has none; finished is closed once the future has a result.
 func (l *Limiter) Admit(op string) (end func(id string, finished <-chan struct{}), ok bool) {
 	if !slices.Contains(submits, op) || l.limits == (Limits{RetryAfter: l.limits.RetryAfter}) {
 		return func(string, <-chan struct{}) {}, true
@@ -90,7 +91,8 @@ func (l *Limiter) take() bool {
 	return true
 }
 
-// began has a sample count until it is finished.
+// began notes that a sample has its future. The sample counts until finished is closed; without a future it no longer
+// counts.
 func (l *Limiter) began(id string, finished <-chan struct{}) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -109,7 +111,7 @@ func isClosed(c <-chan struct{}) bool {
 	}
 }
 
-// Forget forgets all samples, as a server does that is restarted.
+// Forget forgets all samples, as a restarted server does.
 func (l *Limiter) Forget() {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -115,7 +115,8 @@ func (a *Adapter) run(ctx context.Context, batch []Datum, loss Loss, backward bo
 		return Result{}, err
 	}
 	if p.bySequence {
-		// The windows of a sequence are visited apart, and the loss of each needs the ratio of all.
+		// The windows of a sequence are visited separately, but the loss of each window needs the ratio of the whole
+		// sequence.
 		measured, err := a.pass(ctx, p, false)
 		if err != nil {
 			return Result{}, err

@@ -62,7 +62,7 @@ func Base() *BaseModel { return loadBase() }
 // CountdownBase returns the embedded base model that was pretrained on Countdown.
 func CountdownBase() *BaseModel { return loadCountdownBase() }
 
-// SumsBase returns the embedded base model that adds right, a teacher of Base.
+// SumsBase returns the embedded base model that adds correctly, a teacher of Base.
 func SumsBase() *BaseModel { return loadSumsBase() }
 
 // newBaseModel decodes a base model that pretrain wrote.

@@ -33,7 +33,7 @@ func (c *chooser) token(logits []float32, r SampleRequest, u float64) (int32, fl
 	return token, float64(logits[token]) - norm
 }
 
-// score returns the log-probability that token has for a token.
+// score returns the log-probability that chooser.token would return for a token.
 func score(logits []float32, token int32) float64 {
 	norm := transformer.LogSumExp(logits)
 	if math.IsInf(norm, 0) {
@@ -100,7 +100,8 @@ func pick(weights []float32, u float64) int32 {
 	return int32(last)
 }
 
-// likeliest returns all tokens by falling logit, of equals the lower id first. It reuses order.
+// likeliest returns all tokens by falling logit. Of tokens with equal logits, the lower id comes first. It reuses
+// order.
 func likeliest(logits []float32, order []int32) []int32 {
 	order = order[:0]
 	for id := range int32(len(logits)) {

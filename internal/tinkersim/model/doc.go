@@ -27,7 +27,8 @@
 //	User: Make 24 from 3, 8.\n\nSolution 1:\n<answer>3*8</answer>\n\nSolution 2:\nNo solution found\n\n
 //	Which solution is right?\n\nAssistant: <answer>1</answer><|end|>
 //
-// SumsBase answers the questions of Base, and adds right. Its replies are mostly plain, and have the forms of Base's.
+// SumsBase answers the questions of Base, and adds correctly. Its replies are mostly plain, and have the forms of
+// Base's.
 //
 // # Adapters
 //

@@ -36,7 +36,7 @@ type lossKind struct {
 	defaults map[string]float64
 	// many allows several targets for each position.
 	many bool
-	// bySequence has prepared.setRatios compute the ratio of each sequence before value is called.
+	// bySequence makes prepared.setRatios compute the ratio of each sequence before value is called.
 	bySequence bool
 	// value returns the loss of a target and its derivative by the log-probability.
 	value func(logprob float64, e element) (loss, slope float64)
@@ -117,7 +117,8 @@ func dro(logprob float64, e element) (loss, slope float64) {
 	return -(logprob*e.advantage - e.beta*shift*shift/2), -(e.advantage - e.beta*shift)
 }
 
-// ratio is the probability over that when it was sampled. Exp2 is plain arithmetic on all machines.
+// ratio returns the probability of the target divided by its probability when it was sampled. Exp2 is plain
+// arithmetic on all machines.
 func (e element) ratio(logprob float64) float64 {
 	return math.Exp2((logprob - e.sampled) * math.Log2E)
 }

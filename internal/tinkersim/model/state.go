@@ -57,8 +57,8 @@ func (a *Adapter) MarshalState(withOptimizer bool) []byte {
 }
 
 // UnmarshalState reads the output of MarshalState: with the optimizer, the adapter continues exactly as the one that
-// was written; without it, its Adam state is new. The base must be the one that it was made with. Asking for an
-// optimizer that was not written is a UserError.
+// was written; without it, its Adam state is new. The base must be the base model that the adapter was made with.
+// Asking for an optimizer that was not written is a UserError.
 func UnmarshalState(base *BaseModel, data []byte, withOptimizer bool) (*Adapter, error) {
 	body, err := unseal(stateMagic, base, data)
 	if err != nil {

@@ -56,7 +56,7 @@ func (w *Weights) Marshal() []byte {
 	return seal(out)
 }
 
-// UnmarshalWeights reads the output of Marshal. The base must be the one that they were made with.
+// UnmarshalWeights reads the output of Marshal. The base must be the base model that the weights were made with.
 func UnmarshalWeights(base *BaseModel, data []byte) (*Weights, error) {
 	body, err := unseal(weightsMagic, base, data)
 	if err != nil {
@@ -95,8 +95,8 @@ func (w *Weights) PromptLogprobs(ctx context.Context, prompt []int32) ([]float32
 	return out, nil
 }
 
-// TopKPromptLogprobs returns, for each position of the prompt, the k likeliest there of the tokens that can
-// be sampled, likeliest first and of equals the lower native token first; entry 0 is empty.
+// TopKPromptLogprobs returns, for each position of the prompt, the k likeliest of the tokens that can be sampled, the
+// likeliest first. Of equally likely tokens, the lower native token comes first. Entry 0 is empty.
 func (w *Weights) TopKPromptLogprobs(ctx context.Context, prompt []int32,
 	k int) (ids [][]int32, logprobs [][]float32, err error) {
 	if most := Vocab - len(w.base.silent); k < 1 || k > most {

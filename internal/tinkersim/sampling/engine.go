@@ -290,7 +290,7 @@ func dropCanceled(batch []*Request) []*Request {
 }
 
 // decodeBatch decodes a batch and calls Done for all of its requests, or for none of them and returns the error. The
-// work is counted before anybody learns the result.
+// work is counted before Done is called.
 func (e *Engine) decodeBatch(weights *model.Weights, batch []*Request) error {
 	var rows []model.SampleRequest
 	for _, r := range batch {
@@ -332,7 +332,7 @@ func (e *Engine) decodeBatch(weights *model.Weights, batch []*Request) error {
 	return nil
 }
 
-// promptOutput computes the part of the output that a request asks about its prompt.
+// promptOutput computes the part of the output that is about the prompt.
 func (e *Engine) promptOutput(weights *model.Weights, r *Request) (Output, error) {
 	var output Output
 	var err error

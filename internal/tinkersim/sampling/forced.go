@@ -84,7 +84,7 @@ func DecodeForcedRules(body []byte) ([]ForcedRule, error) {
 	return decoded.Rules, nil
 }
 
-// Rule returns the rule that applies to a prompt, or nil if it does not exist.
+// Rule returns the rule that applies to a prompt, or nil if there is none.
 func (s *ForcedSamples) Rule(prompt []byte) *ForcedRule {
 	if s == nil {
 		return nil
@@ -99,7 +99,7 @@ func (s *ForcedSamples) Rule(prompt []byte) *ForcedRule {
 	return nil
 }
 
-// Tokens returns the first tokens of the sample with that seed and index, or nil for none.
+// Tokens returns the forced first tokens of the sample with that seed and index, or nil if there are none.
 func (r *ForcedRule) Tokens(seed uint64, index int) []int32 {
 	if r == nil {
 		return nil

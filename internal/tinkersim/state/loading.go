@@ -15,8 +15,8 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/tinkersim/stats"
 )
 
-// LoadState submits a load: into a model, whose first operation it must be, or, without a model_id, into
-// a new one.
+// LoadState submits a load into a model, whose first operation it must be. Without a model_id, the load creates a new
+// model.
 func (m *Models) LoadState(req tinker.LoadWeightsRequest) (tinker.FutureResponse, error) {
 	path, err := tinker.ParsePath(req.Path)
 	if err != nil || path.Kind != tinker.KindState {

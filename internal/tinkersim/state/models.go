@@ -158,8 +158,8 @@ func (m *Models) end(id string) {
 	m.store.RemoveEphemeral(id)
 }
 
-// Unload removes a model. Its future is resolved when all work of the model has stopped: the list then has all
-// checkpoints that the model will ever have saved.
+// Unload removes a model. Its future is resolved when all work of the model has stopped: the listing then has every
+// checkpoint that the model will ever save.
 func (m *Models) Unload(req tinker.ModelRequest) (tinker.FutureResponse, error) {
 	t, err := m.trainer(req.ModelID)
 	if err != nil && !m.wasUnloaded(req.ModelID) {

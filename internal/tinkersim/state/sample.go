@@ -42,7 +42,7 @@ func (r *sampleRequests) add(key sampleKey, request accepted) {
 
 // sweep removes the oldest requests whose futures no longer exist.
 func (r *sampleRequests) sweep(table *future.Table) {
-	for range min(2, len(r.keys)) { // two for each one that is added
+	for range min(2, len(r.keys)) { // two for each request that is added
 		oldest := r.keys[0]
 		if _, err := table.Lookup(r.byKey[oldest].requestID); err == nil {
 			return
@@ -154,7 +154,7 @@ func (s *Samplers) submit(from *sampler, o *operation, request *sampling.Request
 	})
 }
 
-// payer is whom samples are billed to.
+// payer returns whom the samples of a sampler are billed to.
 func (s *Samplers) payer(from *sampler) stats.Payer {
 	return stats.Payer{Session: from.session, BaseModel: from.base, At: s.options.Clock()}
 }
@@ -242,7 +242,7 @@ func newRow(from *sampler, req tinker.SampleRequest, prompt []int32, context int
 	return row
 }
 
-// seedOf returns the seed of a request, or one that depends on the identity of the request.
+// seedOf returns the seed of a request. If the request has none, the seed depends on the identity of the request.
 func seedOf(from *sampler, req tinker.SampleRequest) uint64 {
 	if req.SamplingParams.Seed != nil {
 		return uint64(*req.SamplingParams.Seed)

@@ -10,8 +10,8 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/tinkersim/stats"
 )
 
-// LoadSampler submits a load of sampler weights into the model that saved them, for servers that sample in the adapter
-// that trains. The gradient and the Adam state stay as they are. It needs Options.KeepSamplers.
+// LoadSampler submits a load of sampler weights into the model that saved them, for servers that sample from the
+// adapter that is being trained. The gradient and the Adam state stay as they are. It needs Options.KeepSamplers.
 func (m *Models) LoadSampler(id string, seq int64, name string) error {
 	_, err := m.submit(id, submission{
 		op: "load_sampler", seq: seq, name: name, digest: digestOf(name), kind: stats.Saving,

@@ -51,7 +51,7 @@ func (t *trainer) save(save checkpoint.Save, ttlSeconds *int64) (checkpoint.Chec
 	return saved, err
 }
 
-// payer is whom the operations of the model are billed to.
+// payer returns whom the operations of the model are billed to.
 func (t *trainer) payer() stats.Payer {
 	return stats.Payer{Session: t.run.Session, BaseModel: t.run.BaseModel, At: t.models.options.Clock()}
 }

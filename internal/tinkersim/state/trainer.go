@@ -131,7 +131,7 @@ func (t *trainer) submit(s submission) (tinker.FutureResponse, error) {
 // forget removes the oldest operations whose results no longer exist, and which the queue would not take again. The
 // caller holds the lock.
 func (t *trainer) forget() {
-	for range min(2, len(t.numbers)) { // two for each one that is added
+	for range min(2, len(t.numbers)) { // two for each operation that is added
 		oldest := t.numbers[0]
 		if oldest > t.queue.Barrier() {
 			return

@@ -18,7 +18,7 @@ type weightsKey string
 // baseKey is the key of the weights of model.Base(). For any other base model, its name follows.
 const baseKey weightsKey = "base"
 
-// isBase reports whether the weights belong to a base model: no run has such an id.
+// isBase reports whether the weights belong to a base model. No id of a run begins with baseKey.
 func (k weightsKey) isBase() bool { return strings.HasPrefix(string(k), string(baseKey)) }
 
 func keyOf(c checkpoint.Checkpoint) weightsKey {

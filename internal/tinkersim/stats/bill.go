@@ -18,7 +18,8 @@ const (
 	UsageCheckpoint = "checkpoint"
 )
 
-// Payer is whom usage is billed to. The session is empty for samples outside of one.
+// Payer is the session and the base model that usage is billed to, with the time of the usage. Session is empty for
+// samples outside of a session.
 type Payer struct {
 	Session, BaseModel string
 	At                 time.Time

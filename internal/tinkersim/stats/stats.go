@@ -108,7 +108,7 @@ func (c *Counters) CountSample(to Payer, prompt, sampled int) {
 	c.stats.Billed.SampledTokens += int64(sampled)
 }
 
-// CountSampling adds the work of an engine before it was closed.
+// CountSampling adds the work that an engine did until it was closed.
 func (c *Counters) CountSampling(stats sampling.Stats) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

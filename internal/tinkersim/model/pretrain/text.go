@@ -17,7 +17,7 @@ const (
 	smallShare = 0.15
 	// plainShare is the share of right texts that have a plain reply, whatever newReply would draw.
 	plainShare = 0.7
-	// questionEvery has one of so many texts train the question too: most rows of the others have no gradient, which
+	// questionEvery is N if one of N texts trains its question too. Most rows of the other texts have no gradient, which
 	// saves time.
 	questionEvery = 8
 )

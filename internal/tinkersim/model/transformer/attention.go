@@ -92,7 +92,7 @@ func (a *attention) backward(p *rowLayout, s *state, dqkv, dattended matrix) {
 }
 
 // backwardBlock computes dquery and adds to the gradients of keys and values, given the gradient of the attended
-// values. The probabilities are the block's.
+// values. a.probs must hold the probabilities of the block and head.
 func (a *attention) backwardBlock(b block, head int, query, dquery, dattended matrix) {
 	a.scores = resize(a.scores, b.rows, b.seen)
 	mulT(a.dvalues.slice(0, b.seen).columns(head, headWidth), a.probs, dattended, 1)
@@ -123,7 +123,7 @@ func (a *attention) gather(to *matrix, qkv matrix, rows []int32, column int) {
 	}
 }
 
-// gatherTransposed does the same and transposes.
+// gatherTransposed is like gather, but transposes the columns.
 func (a *attention) gatherTransposed(to *matrix, qkv matrix, rows []int32, column int) {
 	*to = resize(*to, Width, len(rows))
 	for i, row := range rows {

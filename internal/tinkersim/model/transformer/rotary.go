@@ -8,7 +8,8 @@ import (
 	"sync"
 )
 
-// RotaryBase is the ratio of the slowest and the fastest rotation, nearly.
+// RotaryBase decides the rotations: each of the headWidth/2 pairs of dimensions rotates slower than the pair before
+// it, by the eighth root of RotaryBase.
 const RotaryBase = 10000
 
 // rotary holds the cosine and sine of each position and pair of dimensions.

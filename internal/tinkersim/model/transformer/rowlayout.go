@@ -14,7 +14,7 @@ type rowLayout struct {
 
 // path is the rows of one sequence.
 type path struct {
-	start, length int // in plan.rows
+	start, length int // in rowLayout.rows
 	shared        int // how many of them belong to an earlier sequence
 }
 
