@@ -13,7 +13,8 @@ import (
 )
 
 const (
-	// billDelay is how long after the end of an hour its bill is asked for: results of the hour are still delivered.
+	// billDelay is how long after the end of an hour its bill is asked for: results of the hour may be delivered until
+	// then.
 	billDelay = 15 * time.Minute
 	// billPatience is how long the answer may take.
 	billPatience = time.Minute
@@ -31,7 +32,8 @@ func (t *term) followBill(ctx context.Context) {
 	}
 }
 
-// compareBill shows the bill of an hour, and reports whether the endpoint may have others.
+// compareBill shows the bill of an hour in the metrics, and reports whether the endpoint may have bills of other
+// hours.
 func (t *term) compareBill(ctx context.Context, hour time.Time) bool {
 	ctx, cancel := context.WithTimeout(ctx, billPatience)
 	defer cancel()

@@ -22,8 +22,8 @@ const (
 	claimPatience = 5 * time.Second
 )
 
-// claim knows which release serves the endpoint: the status of the TinkerEndpoint has its namespace. A broker
-// outlives the manager of its release, and must not serve once another release does.
+// claim knows which release serves the endpoint: the status of the TinkerEndpoint has the namespace of that release.
+// A broker may outlive the manager of its release, and must not serve once another release serves the endpoint.
 type claim struct {
 	endpoint, namespace string
 	// read returns the TinkerEndpoint in JSON.

@@ -24,7 +24,7 @@ import (
 const (
 	// lookEvery is how often keys, settings and the state of the broker are looked at.
 	lookEvery = time.Second
-	// checkEvery is how often a broker asks a Tinker endpoint that fails, and checkPatience how long for.
+	// checkEvery is how often a broker checks a Tinker endpoint that fails, and checkPatience how long a check may take.
 	checkEvery    = 10 * time.Second
 	checkPatience = 20 * time.Second
 	// drainPatience is how long requests may take that are in progress when the process ends. Polls end at once.
@@ -35,7 +35,8 @@ const (
 	lockEvery = 100 * time.Millisecond
 )
 
-// lockFile is the file within the records by which two processes on one machine never have them open at once.
+// lockFile is the file in the folder of the records that keeps two processes on one machine from opening the records
+// at once.
 const lockFile = "lock"
 
 // errLeaseLost ends a process, so that the next one begins as a standby.
@@ -56,7 +57,8 @@ type term struct {
 	reported string
 }
 
-// lead opens the broker and serves until ending ends, which is no error, or held does, with which the Lease is lost.
+// lead opens the broker and serves until ending or held ends. The end of ending is no error; the end of held means
+// that the Lease is lost.
 func (p *process) lead(ending, held context.Context) error {
 	ctx, cancel := context.WithCancel(held)
 	defer cancel()
@@ -84,7 +86,7 @@ func (p *process) lead(ending, held context.Context) error {
 	return t.ended(ending, err)
 }
 
-// ended returns the error with which a term ends: none if the process was asked to end.
+// ended returns the error with which a term ends: nil if the process was asked to end.
 func (t *term) ended(ending context.Context, err error) error {
 	if ending.Err() != nil {
 		return nil
@@ -148,8 +150,8 @@ func (t *term) close() {
 	t.meter.Close()
 }
 
-// restore makes lost records of models anew. Until the Tinker endpoint has said which models there are, no run is
-// served: it would find that its checkpoints are gone.
+// restore restores lost records of models. No run is served until the Tinker endpoint has listed the models: a run
+// would find that its checkpoints are gone.
 func (t *term) restore(ctx context.Context) error {
 	// Usage comes first: a report without it would say that nothing of the budgets is used.
 	for t.broker.IsEmpty() {
@@ -254,7 +256,7 @@ func (t *term) drain(held context.Context) {
 	defer cancel()
 	for t.process.inProgress.Load() > 0 {
 		if wait.Sleep(ctx, lockEvery) != nil {
-			return // what is still in progress is refused where its reply would be recorded
+			return // a request that is still in progress is refused when its reply would be recorded
 		}
 	}
 }

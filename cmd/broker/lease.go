@@ -21,8 +21,8 @@ import (
 )
 
 // A standby takes a Lease that it has not seen renewed for leaseDuration. The holder gives up after renewDeadline
-// without a renewal, and acts for no more than leaseUse after it sent the last one that succeeded: before a standby may
-// take the Lease, whatever keeps the holder from noticing.
+// without a renewal, and does not act later than leaseUse after it sent the last renewal that succeeded. So it stops
+// before a standby may take the Lease, even if the holder notices nothing.
 const (
 	leaseDuration = 6 * time.Second
 	leaseUse      = 5 * time.Second
@@ -35,7 +35,7 @@ type lease struct {
 	resourcelock.Interface
 	// renewed is when the last renewal that succeeded was sent.
 	renewed atomic.Pointer[time.Time]
-	// acquired says that the Lease was this broker's at some time.
+	// acquired says that this broker has held the Lease.
 	acquired atomic.Bool
 	now      func() time.Time
 }

@@ -1,8 +1,8 @@
 // Copyright 2026 The tinker-operator authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Command broker passes the Tinker requests of the runs of one TinkerEndpoint on under the API key, which no run has.
-// Of several processes the one that holds the Lease serves; the others wait for it.
+// Command broker passes on the Tinker requests of the runs of one TinkerEndpoint under the API key, which no run has.
+// Of several processes, the holder of the Lease serves; the others wait for the Lease.
 package main
 
 import (
@@ -69,9 +69,9 @@ type process struct {
 	// current is the open broker, ready says that it serves, and draining that it admits nothing more.
 	current         atomic.Pointer[broker.Broker]
 	ready, draining atomic.Bool
-	// inProgress are the requests without an answer.
+	// inProgress is the number of requests without an answer.
 	inProgress atomic.Int64
-	// sender has what the newest proxy gave.
+	// sender has the client for the newest proxy.
 	sender sender
 }
 
@@ -103,7 +103,8 @@ func newProcess(o options, log *slog.Logger) (*process, error) {
 // endpointsPath is the path of the TinkerEndpoints at the API server.
 const endpointsPath = "/apis/rl.tinker-operator.dev/v1alpha1/tinkerendpoints"
 
-// holds returns why the broker may not act, or nil: it has to hold the Lease, and its release the endpoint.
+// holds returns why the broker may not act, or nil. The broker has to hold the Lease, and its release has to serve
+// the endpoint.
 func (p *process) holds() error {
 	if err := p.lease.valid(); err != nil {
 		return err
@@ -145,7 +146,8 @@ type sender struct {
 	client *http.Client
 }
 
-// clientFor returns the client for a proxy, or for none. It is the same while the proxy is.
+// clientFor returns the client for a proxy, or for no proxy if it is empty. The client stays the same while the proxy
+// does.
 func (p *process) clientFor(proxy string) (*http.Client, error) {
 	if p.sender.client != nil && p.sender.proxy == proxy {
 		return p.sender.client, nil

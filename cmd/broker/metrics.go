@@ -15,7 +15,7 @@ import (
 
 const metricPrefix = "tinker_operator_broker_"
 
-// metrics are what Prometheus learns of a broker.
+// metrics are the Prometheus metrics of a broker.
 type metrics struct {
 	registry *prometheus.Registry
 	requests *prometheus.CounterVec
@@ -79,7 +79,7 @@ func newMetrics(p *process) *metrics {
 	return m
 }
 
-// compare shows a bill.
+// compare sets the gauges of a bill.
 func (m *metrics) compare(bill broker.Bill) {
 	for kind, of := range map[string]func(endpoint.Tokens) int64{
 		"prefill": func(t endpoint.Tokens) int64 { return t.Prefill },
@@ -99,7 +99,7 @@ func (m *metrics) observe(answer broker.Answer) {
 	}
 }
 
-// of returns the value of the broker that is open, or 0.
+// of returns a function that returns a value of the open broker, or 0 if no broker is open.
 func of(p *process, value func(*broker.Broker) float64) func() float64 {
 	return func() float64 {
 		if b := p.current.Load(); b != nil {

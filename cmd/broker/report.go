@@ -20,7 +20,7 @@ import (
 )
 
 const (
-	// reportEvery is how often a report is written that has not changed, and reportPatience how long a write may take.
+	// reportEvery is how often an unchanged report is written, and reportPatience how long a write may take.
 	reportEvery    = 10 * time.Second
 	reportPatience = 5 * time.Second
 )
@@ -36,7 +36,7 @@ func newReporter(o options, core corev1client.ConfigMapsGetter, identity string)
 	return &reporter{maps: core.ConfigMaps(o.namespace), name: endpoint.ReportName(o.endpoint), identity: identity}
 }
 
-// write writes a report that has changed, or whose last one is old.
+// write writes the report if it has changed, or if the last write is long ago.
 func (r *reporter) write(ctx context.Context, report endpoint.Report, now time.Time) error {
 	report.Identity, report.Time = r.identity, r.written.Time
 	if reflect.DeepEqual(report, r.written) && now.Sub(r.written.Time) < reportEvery {

@@ -27,11 +27,11 @@ const (
 	closePatience = 2 * time.Second
 	// certificateInterval is how often the files of the certificate are looked at, besides notices of the kernel.
 	certificateInterval = 10 * time.Second
-	// maxStreams is how many requests a connection has at once: long polls are many.
+	// maxStreams is how many requests a connection may have at once: a client has many long polls.
 	maxStreams = 1000
 )
 
-// serve serves runs, probes and Prometheus until the function is called that it returns.
+// serve serves runs, probes and Prometheus until the caller calls stop.
 func (p *process) serve(ctx context.Context) (stop func(), err error) {
 	watcher, err := certwatcher.New(filepath.Join(p.tlsDir, "tls.crt"), filepath.Join(p.tlsDir, "tls.key"))
 	if err != nil {
@@ -79,12 +79,12 @@ func shutDown(servers []*http.Server) {
 	}
 }
 
-// isReady reports whether runs shall be led to this process.
+// isReady reports whether the requests of runs should be routed to this process.
 func (p *process) isReady() bool {
 	return p.ready.Load() && !p.draining.Load() && p.holds() == nil
 }
 
-// handler returns a handler by which the broker answers, or refuses while the process is a standby.
+// handler returns a handler that passes requests to the broker, or refuses them while the process is a standby.
 func (p *process) handler() http.Handler {
 	mux := p.probes()
 	standby := broker.Standby(p.endpoint)

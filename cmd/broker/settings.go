@@ -54,7 +54,7 @@ func (s *settingsStore) watch(ctx context.Context, core corev1client.CoreV1Inter
 	controller.RunWithContext(ctx)
 }
 
-// take keeps settings that can be read. Others leave the earlier in force.
+// take keeps settings that can be read. Settings that cannot be read leave the earlier ones in force.
 func (s *settingsStore) take(object any) {
 	stored, ok := object.(*corev1.ConfigMap)
 	if !ok {

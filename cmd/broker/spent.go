@@ -43,7 +43,7 @@ func newSpent(name string, usage func(time.Time) []endpoint.Usage, now func() ti
 // Describe implements prometheus.Collector.
 func (s *spent) Describe(descs chan<- *prometheus.Desc) { descs <- s.usd; descs <- s.tokens }
 
-// Collect implements prometheus.Collector. Who spent yesterday has a 0 today, so that no increase is lost.
+// Collect implements prometheus.Collector. A spender of yesterday has a 0 today, so that no increase is lost.
 func (s *spent) Collect(metrics chan<- prometheus.Metric) {
 	all, now := map[spender]amount{}, s.now()
 	for _, row := range s.usage(now.AddDate(0, 0, -1)) {

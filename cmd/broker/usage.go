@@ -22,7 +22,8 @@ import (
 const (
 	// restoredDays is how many days of usage are read from their ConfigMaps, in case the records are lost.
 	restoredDays = 2
-	// writtenLife is from when the usage of a day is not written any more. The manager permits ten days by name.
+	// writtenLife is the age from which the usage of a day is not written any more. The broker's Role permits the
+	// ConfigMaps of ten days by name.
 	writtenLife = 60 * time.Hour
 )
 
@@ -31,7 +32,7 @@ type accounts struct {
 	maps     corev1client.ConfigMapInterface
 	endpoint string
 	meter    *meter.Meter
-	// written are the texts of the days, and at when they were compared.
+	// written are the texts of the days, and at is when they were last compared.
 	written map[time.Time]string
 	at      time.Time
 }
@@ -40,7 +41,7 @@ func newAccounts(o options, core corev1client.ConfigMapsGetter, m *meter.Meter) 
 	return &accounts{maps: core.ConfigMaps(o.namespace), endpoint: o.endpoint, meter: m, written: map[time.Time]string{}}
 }
 
-// restore takes over the usage that an earlier broker wrote, where the records have less.
+// restore takes over the usage that an earlier broker wrote where it exceeds the usage of the records.
 func (a *accounts) restore(ctx context.Context, now time.Time) error {
 	var rows []endpoint.Usage
 	for i := range restoredDays {

@@ -22,18 +22,18 @@ import (
 )
 
 func main() {
-	if command.IsRunner(os.Args) { // a trial has started it for functions of users
+	if command.IsRunner(os.Args) { // a trial has started this process for functions of users
 		os.Exit(command.Main(os.Args[1:], os.Getenv))
 	}
 	ends := []os.Signal{syscall.SIGTERM, os.Interrupt}
-	if !signal.Ignored(syscall.SIGHUP) { // nohup ignores it. Else a terminal that is closed ends the command.
+	if !signal.Ignored(syscall.SIGHUP) { // nohup ignores SIGHUP. Otherwise a terminal that is closed ends the command.
 		ends = append(ends, syscall.SIGHUP)
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), ends...)
 	context.AfterFunc(ctx, stop) // A second signal ends the command at once.
 	ctx, broken := context.WithCancelCause(ctx)
 	unread := make(chan os.Signal, 1)
-	signal.Notify(unread, syscall.SIGPIPE) // By default it would end the command before that removes its files.
+	signal.Notify(unread, syscall.SIGPIPE) // By default SIGPIPE ends the command before it removes its files.
 	go func() {
 		<-unread
 		broken(syscall.EPIPE)

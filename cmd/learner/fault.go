@@ -43,8 +43,8 @@ func parseFault(text string) (func(context.Context, string, int64) error, error)
 	}, nil
 }
 
-// send sends the signal to this process and does not return before it had its effect: other threads continue for a
-// moment.
+// send sends the signal to this process and does not return before the signal had its effect: other threads continue
+// for a moment.
 func send(s syscall.Signal) error {
 	continued := make(chan os.Signal, 1)
 	signal.Notify(continued, syscall.SIGCONT)

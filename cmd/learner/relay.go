@@ -16,8 +16,8 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/tinker/transport"
 )
 
-// relayCommand is the first argument with which the program passes the requests of a person on to the endpoint of the
-// run, in the place of training.
+// relayCommand is the first argument that makes the program pass the requests of a person on to the endpoint of the
+// run instead of training.
 const relayCommand = "relay"
 
 // passRequests passes requests on for the commands of `kubectl tinker` about checkpoints, and returns the exit code.

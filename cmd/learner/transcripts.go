@@ -15,8 +15,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/transcript/delivery"
 )
 
-// transcriptsCommand is the first argument with which the program prints a transcript, or files, in the place of
-// training.
+// transcriptsCommand is the first argument that makes the program print a transcript, or files, instead of training.
 const transcriptsCommand = "transcripts"
 
 // printTranscript prints the transcript of a step of a run for `kubectl tinker transcripts`, or files of the run for

@@ -19,7 +19,7 @@ import (
 // applyCRDs is the first argument with which the manager creates or updates the CRDs, and ends.
 const applyCRDs = "apply-crds"
 
-// crdsDeadline is how long that may take.
+// crdsDeadline is how long apply-crds may take.
 const crdsDeadline = 2 * time.Minute
 
 func runApplyCRDs(ctx context.Context, log *slog.Logger) error {

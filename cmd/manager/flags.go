@@ -35,7 +35,7 @@ type options struct {
 	managerKeyFile string
 	managerKey     []byte
 	podDefaults    v1alpha1.PodOverrides
-	// endpoints are the TinkerEndpoints to serve, and broker what their brokers are made with.
+	// endpoints are the TinkerEndpoints to serve, and broker has the settings of their brokers.
 	endpoints controller.Endpoints
 	broker    desired.BrokerSettings
 	// modelsFile and pricesFile have tables that extend the embedded ones.

@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// minKeyBytes is the least that a manager key has.
+// minKeyBytes is the minimum length of a manager key.
 const minKeyBytes = 32
 
 // keyCheckInterval is the time between two looks at the file of the manager key.

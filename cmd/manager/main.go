@@ -135,8 +135,8 @@ func (o options) manager() (ctrl.Options, error) {
 			c.NextProtos = []string{"http/1.1"}
 		}}
 	}
-	// A standby that sees no renewal for leaseDuration leads: within 13 s of the end of a manager that could not release
-	// it.
+	// A standby leads once it has seen no renewal for leaseDuration: within 13 s of the end of a manager that could not
+	// release the lease.
 	leaseDuration, renewDeadline, retryPeriod := 10*time.Second, 7*time.Second, time.Second
 	return ctrl.Options{
 		Scheme:                  scheme,

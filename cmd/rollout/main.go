@@ -38,7 +38,7 @@ type environ struct {
 	stdout, stderr io.Writer
 }
 
-// gcPercent is how much the heap grows between two garbage collections, unless GOGC says it: less than Go's 100, since
+// gcPercent is how much the heap grows between two garbage collections, unless GOGC is set: less than Go's 100, since
 // workers have more processor time than memory to spare (BenchmarkSessions).
 const gcPercent = 60
 
@@ -84,8 +84,8 @@ func (e *exitError) Error() string { return e.err.Error() }
 // Unwrap returns the cause.
 func (e *exitError) Unwrap() error { return e.err }
 
-// configError marks an error that starting the program again would not fix. One that a program of another build would
-// not have has an exit code of its own, by which the manager replaces the workers.
+// configError marks an error that starting the program again would not fix. An error that a program of another build
+// would not have gets an exit code of its own, by which the manager knows that it has to replace the workers.
 func configError(err error) error {
 	if contract.IsVersionError(err) || errors.Is(err, exchange.ErrVersion) {
 		return &exitError{code: contract.ExitVersion, err: err}

@@ -36,7 +36,7 @@ type options struct {
 	level                             slog.Level
 	apiKey, worker                    string
 	connection                        transport.Options
-	// sharedServers is the prefix of the names of environment servers that the run has once.
+	// sharedServers is the prefix of the names of the environment servers that all workers of the run share.
 	sharedServers string
 	// hub fetches the tokenizers of judges, and tokenFile is the file with the token for the tokenizer of the run's model;
 	// "" for the token of the hub.

@@ -89,7 +89,7 @@ func exit(err error) {
 	}
 }
 
-// parse parses the arguments. The key is used where --api-key is not given; the help does not show it.
+// parse parses the arguments. The key is used if --api-key is not given; the help does not show it.
 func parse(args []string, key string, output io.Writer) (*program, error) {
 	flags := flag.NewFlagSet("tinkersim", flag.ContinueOnError)
 	flags.SetOutput(output)
