@@ -24,8 +24,7 @@ const (
 	// countEvery is how often grants are corrected, and fetchEvery how often unpolled results are looked for.
 	countEvery = time.Second
 	fetchEvery = 10 * time.Second
-	// fetchPatience is how long no run has to have asked for a result before the broker fetches it, because it is
-	// billed.
+	// fetchPatience is how long a result has to stay unpolled before the broker fetches it, because it is billed.
 	fetchPatience = 5 * time.Minute
 	// maxFetches is how many results are fetched at once.
 	maxFetches = 8

@@ -55,7 +55,7 @@ type Config struct {
 	Now           func() time.Time
 }
 
-// RefusedError says that the server refused a check: another attempt would fail as well until somebody repairs the
+// RefusedError says that the server refused a check: another check would fail as well until somebody repairs the
 // server, or chooses another model.
 type RefusedError struct{ Message string }
 

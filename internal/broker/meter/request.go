@@ -132,7 +132,7 @@ func (t *Ticket) land() {
 
 // Accept ends a request that the server has accepted: id is its future. A future that is known already is not counted
 // twice. The reply need not wait for the record: the request's grant is on the disk, and a later grant is written
-// after it.
+// after the record.
 func (t *Ticket) Accept(id string) {
 	t.end.Do(func() {
 		m := t.meter

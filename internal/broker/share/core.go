@@ -246,8 +246,7 @@ func (c *core) choose() (best *run, virtual float64) {
 	return best, virtual
 }
 
-// ahead is how much virtual time operations are given ahead of samples: as much as passes in a second at the full
-// rate.
+// ahead is the head start of operations over samples: the virtual time that passes in a second.
 func (c *core) ahead() float64 {
 	if math.IsInf(c.pace.rate, 1) {
 		return 0

@@ -11,8 +11,7 @@
 // the others: it gets no more for having waited, and while it is idle the others have its share.
 //
 // The operations of a run have their turns in the order in which they came, and before its samples, for whose places
-// they do not wait. They also go before the samples of other runs, unless their run is ahead of the others by more
-// than a second of virtual time passing at the full rate.
+// they do not wait. They also go before the samples of other runs, by as much virtual time as passes in a second.
 //
 // When the place of an unfinished sample becomes free, it goes to a waiting run that has less than its share of the
 // places, and otherwise to any waiting run. So a run may have more than its share while no other run wants the

@@ -81,7 +81,8 @@ func (g *Gate) SetRuns(runs []endpoint.Run) {
 	g.next()
 }
 
-// Resume takes places for samples that an earlier process forwarded. It maps their futures to the UIDs of their runs.
+// Resume takes places for samples that an earlier process forwarded. The argument maps their futures to the UIDs of
+// their runs.
 func (g *Gate) Resume(samples map[string]string) {
 	g.mu.Lock()
 	defer g.mu.Unlock()

@@ -9,8 +9,8 @@ import (
 )
 
 const (
-	// After a second with answers of 429, the rate is decrease times the accepted rate, but at least leastDecrease times
-	// the previous rate.
+	// decrease and leastDecrease decide the rate after a second with answers of 429: decrease times the accepted rate,
+	// but at least leastDecrease times the previous rate.
 	decrease      = 0.95
 	leastDecrease = 0.5
 	// increase is by how much of the limit the rate rises each second, and growth by how much of itself without a limit.
