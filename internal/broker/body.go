@@ -183,7 +183,7 @@ func nextModelID(reader *bufio.Reader) (*string, error) {
 	return nil, unexpected(err)
 }
 
-// unexpected makes an end that comes within a field an error.
+// unexpected returns io.ErrUnexpectedEOF in the place of io.EOF: the body ends within a field.
 func unexpected(err error) error {
 	if errors.Is(err, io.EOF) {
 		return io.ErrUnexpectedEOF

@@ -250,7 +250,7 @@ func (b *Broker) rewrite(of reply, encoded []byte) ([]byte, error) {
 	return json.Marshal(capabilities)
 }
 
-// tryAgain answers a long poll of a broker that ends.
+// tryAgain answers a long poll while the broker is ending.
 func (b *Broker) tryAgain(w http.ResponseWriter, c *call) error {
 	encoded, err := json.Marshal(tinker.TryAgain{Type: tinker.TypeTryAgain, RequestID: c.future.ID,
 		QueueState: tinker.QueueActive})

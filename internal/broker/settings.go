@@ -157,7 +157,8 @@ func (b *Broker) Report() endpoint.Report {
 	return report
 }
 
-// KeyRefused returns the server's message when it last refused the API key, or "" if it accepted the key since.
+// KeyRefused returns the message with which the server last refused the API key, or "" if the server has accepted the
+// key since.
 func (b *Broker) KeyRefused() string {
 	if message := b.refused.Load(); message != nil {
 		return *message

@@ -94,7 +94,7 @@ type entry struct {
 	endpoint.Check
 	// asked is when a run asked last, and refusedAt when the server refused a check.
 	asked, refusedAt time.Time
-	// flight is the check in progress; nil if none is.
+	// flight is the check in progress; nil if there is none.
 	flight *flight
 }
 

@@ -34,7 +34,7 @@ const (
 	defaultGrace = 10 * time.Minute
 	// keptDays is how many days have their rows in the journal. The ConfigMaps have the earlier ones.
 	keptDays = 7
-	// keptHours is how many hours are kept apart, for the comparison with bills.
+	// keptHours is how many hours have counts of their own, for the comparison with bills.
 	keptHours = 6
 )
 

@@ -101,7 +101,7 @@ func monthOf(at time.Time) int64 {
 // idSet has the newest ids that were added to it, by digests of 64 bits.
 type idSet struct{ newer, older map[uint64]struct{} }
 
-// manyIDs is how many ids an idSet has at least, once so many were added.
+// manyIDs is the minimum number of newest ids that an idSet keeps.
 const manyIDs = 1 << 20
 
 func digest(id string) uint64 {
