@@ -63,7 +63,8 @@ func newMetrics(p *process) *metrics {
 		{"unreachable", "1 while the Tinker endpoint does not answer.", of(p, func(b *broker.Broker) float64 {
 			return one(b.Report().Unreachable != "")
 		})},
-		{"runs", "Runs whose token counts.", of(p, func(b *broker.Broker) float64 { return float64(b.Stats().Runs) })},
+		{"runs", "Runs whose token the broker accepts.",
+			of(p, func(b *broker.Broker) float64 { return float64(b.Stats().Runs) })},
 		{"models", "Models whose owner is recorded.", of(p, func(b *broker.Broker) float64 {
 			return float64(b.Stats().Models)
 		})},

@@ -127,7 +127,7 @@ func (b *Broker) reserve(ctx context.Context, c *call) error {
 	ticket, err := b.config.Meter.Reserve(ctx, request)
 	if err != nil {
 		return refuse(http.StatusServiceUnavailable, problem.RecordsBlocked,
-			"the broker cannot record what a request may cost: %s", err).after(drainSeconds)
+			"the broker cannot record what a request may cost: %s", err).after(soonSeconds)
 	}
 	c.charge.set(ticket)
 	return nil

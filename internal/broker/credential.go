@@ -42,7 +42,7 @@ func (b *Broker) unconnected(err error) error {
 		found.code = code
 	}
 	b.unreachable.Store(&found)
-	return &refusal{status: http.StatusBadGateway, code: found.code, retryAfter: drainSeconds,
+	return &refusal{status: http.StatusBadGateway, code: found.code, retryAfter: soonSeconds,
 		detail: "the broker cannot connect to the Tinker endpoint: " + found.message}
 }
 

@@ -26,6 +26,8 @@ const (
 	fetchEvery = 10 * time.Second
 	// fetchPatience is how long a result has to stay unpolled before the broker fetches it, because it is billed.
 	fetchPatience = 5 * time.Minute
+	// fetchTimeout bounds the request for a result, which the server answers once the result is ready.
+	fetchTimeout = 5 * time.Minute
 	// maxFetches is how many results are fetched at once.
 	maxFetches = 8
 )
@@ -73,7 +75,7 @@ func (b *Broker) FetchUnpolled(ctx context.Context) {
 
 // fetch asks for one result.
 func (b *Broker) fetch(ctx context.Context, of meter.Unpolled) error {
-	ctx, cancel := context.WithTimeout(ctx, fetchPatience)
+	ctx, cancel := context.WithTimeout(ctx, fetchTimeout)
 	defer cancel()
 	asked, err := json.Marshal(tinker.RetrieveRequest{RequestID: of.ID})
 	if err != nil {

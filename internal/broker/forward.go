@@ -34,8 +34,8 @@ const (
 	passPatience = 10 * time.Minute
 	// connectPatience is how long a request waits for its credential.
 	connectPatience = 20 * time.Second
-	// drainSeconds is the Retry-After of a request that a broker refuses because it is ending.
-	drainSeconds = 1
+	// soonSeconds is the Retry-After of a request that another broker, or this one, can soon pass on.
+	soonSeconds = 1
 )
 
 // passedHeaders are the headers of requests that go on to the server. Idempotency-Key is not one of them: with it,
@@ -388,7 +388,7 @@ func (b *Broker) send(ctx context.Context, c *call) (*http.Response, string, err
 	_ = resp.Body.Close()
 	if c.large != nil {
 		return nil, "", refuse(http.StatusServiceUnavailable, problem.EndpointFailing,
-			"the token of the broker had expired while a large body passed: send it again").after(drainSeconds)
+			"the token of the broker had expired while a large body passed: send it again").after(soonSeconds)
 	}
 	resp, err = b.sendOnce(ctx, by, c, renewed)
 	return resp, renewed, err

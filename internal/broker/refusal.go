@@ -47,7 +47,7 @@ func notFound(of kind, id string) *refusal {
 // standby answers for a broker that does not serve, or no longer serves. The connection closes with the answer, so
 // that the client's next connection leads to the broker that serves.
 func standby(endpoint, why string) *refusal {
-	return &refusal{status: http.StatusServiceUnavailable, code: problem.BrokerDraining, retryAfter: drainSeconds,
+	return &refusal{status: http.StatusServiceUnavailable, code: problem.BrokerDraining, retryAfter: soonSeconds,
 		closing: true, detail: "this broker of TinkerEndpoint " + endpoint + " does not serve: " + why}
 }
 

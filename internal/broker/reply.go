@@ -131,7 +131,7 @@ func (b *Broker) record(ctx context.Context, records []record) error {
 	}
 	if err != nil {
 		return &refusal{status: http.StatusServiceUnavailable, code: problem.RecordsBlocked, forwarded: true,
-			retryAfter: drainSeconds, detail: "the broker cannot record an object of the run: " + err.Error()}
+			retryAfter: soonSeconds, detail: "the broker cannot record an object of the run: " + err.Error()}
 	}
 	return nil
 }
@@ -162,7 +162,8 @@ func (b *Broker) passResult(ctx context.Context, w http.ResponseWriter, c *call,
 		return err
 	}
 	from, result := counted(c, media, bytes.NewReader(start))
-	if stream(w, resp, from) && state != noResult {
+	stream(w, resp, from)
+	if state != noResult {
 		b.delivered(c, state.outcome(), result)
 	}
 	return nil
@@ -171,9 +172,8 @@ func (b *Broker) passResult(ctx context.Context, w http.ResponseWriter, c *call,
 // streamResult passes on a reply that is certainly a result.
 func (b *Broker) streamResult(w http.ResponseWriter, c *call, resp *http.Response, media string, from io.Reader) {
 	from, result := counted(c, media, from)
-	if stream(w, resp, from) {
-		b.delivered(c, meter.Delivered, result)
-	}
+	stream(w, resp, from)
+	b.delivered(c, meter.Delivered, result)
 }
 
 // state is the state of a future according to an answer to a poll.
@@ -291,15 +291,14 @@ func passHeaders(w http.ResponseWriter, resp *http.Response) {
 	}
 }
 
-// stream passes a reply on as it comes, and returns true once all of it has passed. If the reply breaks off, stream
-// panics with http.ErrAbortHandler. This ends the connection, so that the client does not take a part for the whole.
-func stream(w http.ResponseWriter, resp *http.Response, from io.Reader) bool {
+// stream passes a reply on as it comes. If the reply breaks off, stream panics with http.ErrAbortHandler. This ends the
+// connection, so that the client does not take a part for the whole.
+func stream(w http.ResponseWriter, resp *http.Response, from io.Reader) {
 	passHeaders(w, resp)
 	w.WriteHeader(resp.StatusCode)
 	if _, err := io.Copy(w, from); err != nil {
 		panic(http.ErrAbortHandler)
 	}
-	return true
 }
 
 func sendBytes(w http.ResponseWriter, status int, encoded []byte) {
