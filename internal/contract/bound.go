@@ -76,8 +76,8 @@ func (p Progress) bounded(excess *[]string) Progress {
 	return p
 }
 
-// boundedRecords leaves out metrics of records. A record whose lineage no learner makes has none, so that no version is
-// taken for another by the beginning of its name.
+// boundedRecords bounds the metrics of records. A record whose lineage is longer than any learner makes it loses both
+// its lineage and its metrics, because a cut lineage could be mistaken for the lineage of another version.
 func boundedRecords(records []Record, excess *[]string) []Record {
 	left := 0
 	for i := range records {

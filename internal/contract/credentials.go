@@ -41,14 +41,15 @@ type Credentials struct {
 	// Token authorises workers to exchange groups with the learner, 64 hex digits.
 	Token string
 	// ManagerToken authorises the manager to direct the learner and to read its metrics, 64 hex digits. It is empty at
-	// workers, and at learners whose Secret an earlier manager wrote: there Token stands for both.
+	// workers, and at learners whose Secret was written by an earlier version of the manager: at such a learner Token
+	// authorises both.
 	ManagerToken string
-	// Certificate and PrivateKey are the learner's, in PEM. Workers are given the certificate alone.
+	// Certificate and PrivateKey are the learner's key pair, in PEM. Workers have only the certificate.
 	Certificate, PrivateKey []byte
 }
 
-// ReadCredentials reads the credentials of a run from the folder of its Secret. The private key and the manager's token
-// are empty if the folder has none, as at workers.
+// ReadCredentials reads the credentials of a run from the folder of its Secret. The private key and the manager's
+// token are empty if the folder does not have them, as at workers.
 func ReadCredentials(dir string) (Credentials, error) {
 	contents := map[string][]byte{}
 	for _, key := range []string{TokenKey, ManagerTokenKey, CertificateKey, PrivateKeyKey} {
@@ -89,15 +90,15 @@ func DeriveCredentials(managerKey []byte, runUID string) (Credentials, error) {
 	}, nil
 }
 
-// SecretSuffix returns 8 hex digits that differ between the manager keys that a run has had: a Secret is named
-// with it, since it can only be created, never read or changed.
+// SecretSuffix returns 8 hex digits that depend on the manager key and on the run. They are part of the name of a
+// Secret: the manager can only create Secrets, never read or change them, so a new key needs a new Secret.
 func SecretSuffix(managerKey []byte, runUID string) string {
 	mac := hmac.New(sha256.New, managerKey)
 	mac.Write([]byte("tinker-operator name " + runUID))
 	return hex.EncodeToString(mac.Sum(nil))[:8]
 }
 
-// certify makes the self-signed certificate of a server that is reached by some hosts. Ed25519 signatures are
+// certify makes the self-signed certificate of a server with the given host names. Ed25519 signatures are
 // deterministic and nothing here depends on the clock, so the same key gives the same bytes.
 func certify(key ed25519.PrivateKey, name string, hosts ...string) (certificate, private []byte, err error) {
 	template := &x509.Certificate{
@@ -124,7 +125,7 @@ func certify(key ed25519.PrivateKey, name string, hosts ...string) (certificate,
 	return certificate, private, nil
 }
 
-// ServerTLS is the learner's side.
+// ServerTLS returns the TLS configuration of the learner.
 func (l Credentials) ServerTLS() (*tls.Config, error) {
 	pair, err := tls.X509KeyPair(l.Certificate, l.PrivateKey)
 	if err != nil {
@@ -133,7 +134,8 @@ func (l Credentials) ServerTLS() (*tls.Config, error) {
 	return &tls.Config{MinVersion: tls.VersionTLS13, Certificates: []tls.Certificate{pair}}, nil
 }
 
-// ClientTLS trusts this run's certificate and no other, whatever address it is reached by.
+// ClientTLS returns a TLS configuration that trusts this run's certificate and no other, whatever the learner's
+// address is.
 func (l Credentials) ClientTLS() (*tls.Config, error) {
 	pool := x509.NewCertPool()
 	if !pool.AppendCertsFromPEM(bytes.TrimSpace(l.Certificate)) {

@@ -10,7 +10,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1/ref"
 )
 
-// Dataset is a data set as it was pinned. Each split has a source or is a part of another.
+// Dataset is a data set as it was pinned. Each split has a source or is a part of another split.
 type Dataset struct {
 	environment.Dataset
 	// Contents pins the data that the probe read; nil for the probe itself, and for tasks that are generated.
@@ -24,7 +24,7 @@ type DataContents struct {
 	Sources  []DataSource `json:"sources"`
 }
 
-// DataSource is a file, or a split of the hub.
+// DataSource is a file, or a split of a data set of the hub.
 type DataSource struct {
 	Name string `json:"name"`
 	// SHA256 is the digest of the file, or, for a split of the hub, of the list of its files with their digests.
@@ -53,8 +53,8 @@ func FilesMount(j environment.JSONL) string {
 // Generated reports whether the tasks are generated, so that there is nothing to be read or pinned.
 func (d Dataset) Generated() bool { return d.Hub == nil && d.JSONL == nil }
 
-// SHA256 returns the digest that a source must have: the one that was pinned, or else the one of the definition. It is
-// empty if the source may have any.
+// SHA256 returns the digest that a source must have: the one that was pinned, or else the one of the definition. It
+// is empty if the source may have any digest.
 func (d Dataset) SHA256(source string) string {
 	if d.Contents != nil {
 		for _, s := range d.Contents.Sources {

@@ -14,8 +14,8 @@ import (
 // once, however many of its lists name the environment.
 type Definitions map[string]Definition
 
-// Keep takes over the definition of an environment with a digest. It reports whether Get returns it: a digest that has
-// another definition keeps that one.
+// Keep stores the definition of an environment under its digest, unless the digest already has a definition. It
+// reports whether the stored definition equals the given one.
 func (d Definitions) Keep(digest string, definition Definition) bool {
 	known, ok := d[digest]
 	if !ok {
@@ -27,7 +27,8 @@ func (d Definitions) Keep(digest string, definition Definition) bool {
 // Definitions returns the definitions of a run file's environments.
 func (f RunFile) Definitions() Definitions { return storeFile(f).Definitions }
 
-// take returns a list of environments without the definitions that it keeps.
+// take keeps the definitions of a list of environments, and returns the environments without the definitions that d
+// has.
 func (d Definitions) take(environments []Environment) []Environment {
 	taken := slices.Clone(environments)
 	for i, e := range taken {
@@ -38,7 +39,7 @@ func (d Definitions) take(environments []Environment) []Environment {
 	return taken
 }
 
-// give returns their definitions to the environments of a list.
+// give sets the definitions of the environments of a list that have none.
 func (d Definitions) give(environments []Environment) error {
 	for i, e := range environments {
 		if e.Definition != (Definition{}) {

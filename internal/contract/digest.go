@@ -31,16 +31,16 @@ const (
 	kindFalse
 )
 
-// SpecDigest digests the settings that decide the weights, as 64 hex digits. It does not include the run's name or uid,
-// so that equal specs have equal digests.
+// SpecDigest returns the digest of the settings that decide the weights, 64 hex digits. It does not cover the run's
+// name and uid, so that equal specs have equal digests.
 func SpecDigest(fixed Fixed) (string, error) { return digest("settings", fixed) }
 
 // DefinitionDigest returns the digest of a definition, 64 hex digits.
 func DefinitionDigest(d Definition) (string, error) { return digest("definition", d) }
 
-// digest hashes the canonical form of a struct: its fields by their JSON names, sorted. A field that is not set is left
-// out: a nil pointer, an empty text, list or map, the number 0, and false. A new field that nobody sets therefore
-// changes no digest. The value of a pointer is always written, so that an explicit 0 differs from no value.
+// digest hashes the canonical form of a struct: its fields by their JSON names, sorted. A field that is not set is
+// left out: a nil pointer, an empty text, list or map, the number 0, and false. A new field therefore changes no
+// digest until it is set. The value of a pointer is always written, so that an explicit 0 differs from no value.
 func digest(kind string, v any) (string, error) {
 	form, err := appendValue(appendText([]byte{digestVersion}, kind), reflect.ValueOf(v))
 	if err != nil {
@@ -72,7 +72,7 @@ func appendValue(form []byte, v reflect.Value) ([]byte, error) {
 	case reflect.Int, reflect.Int32, reflect.Int64:
 		return binary.LittleEndian.AppendUint64(append(form, kindInteger), uint64(v.Int())), nil
 	case reflect.Float64:
-		// Adding 0 makes one zero of the two.
+		// Adding 0 turns -0 into 0.
 		return binary.LittleEndian.AppendUint64(append(form, kindNumber), math.Float64bits(v.Float()+0)), nil
 	case reflect.Slice:
 		return appendList(form, v)
@@ -113,7 +113,7 @@ type member struct {
 	value reflect.Value
 }
 
-// membersOf lists the fields of a struct that are set. Fields of embedded structs are its own.
+// membersOf lists the fields of a struct that are set. The fields of an embedded struct count as its own.
 func membersOf(v reflect.Value) []member {
 	var members []member
 	for i := range v.NumField() {

@@ -1,8 +1,8 @@
 // Copyright 2026 The tinker-operator authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package contract has the messages that the manager and the pods of a run exchange. It imports no
-// Kubernetes, so that programs which link no Kubernetes client can read it.
+// Package contract defines the messages that the manager and the pods of a run exchange. It imports no Kubernetes
+// package, so that programs can use it without linking a Kubernetes client.
 //
 //   - A [RunFile] is the configuration of one attempt: the manager encodes it into a ConfigMap, the learner
 //     and the workers decode it and check version, digest and attempt. It never changes, and all defaults are filled

@@ -9,22 +9,22 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/problem"
 )
 
-// HeartbeatPath is the path of the one endpoint.
+// HeartbeatPath is the path to which heartbeats are posted.
 const HeartbeatPath = "/heartbeat"
 
 // Desired is an order of the manager to the learner.
 type Desired string
 
-// Run trains on; Drain stops at a saved state.
+// DesiredRun makes the learner continue to train, and DesiredDrain makes it stop at a saved state.
 const (
 	DesiredRun   Desired = "Run"
 	DesiredDrain Desired = "Drain"
 )
 
-// HeartbeatRequest is the body of the POST.
+// HeartbeatRequest is the body of a heartbeat.
 type HeartbeatRequest struct {
 	RunUID string `json:"runUID"`
-	// Attempt is the newest that the manager has started; a learner of a lower one stops, fenced.
+	// Attempt is the newest attempt that the manager has started. The learner of a lower attempt stops, fenced.
 	Attempt int32   `json:"attempt"`
 	Desired Desired `json:"desired"`
 	// HistoryVersion is the version of the records that the manager reads; 0 for a manager that reads none.
@@ -45,16 +45,17 @@ const (
 	PhaseDone       Phase = "Done"
 )
 
-// HeartbeatReply is the answer.
+// HeartbeatReply is the learner's answer to a heartbeat.
 type HeartbeatReply struct {
 	RunUID  string `json:"runUID"`
 	Attempt int32  `json:"attempt"`
 	// Sequence grows by one with each change of Progress.
 	Sequence int64 `json:"sequence"`
-	// SecondsSinceProgress counts from when a group was accepted, a step committed or a reply came.
+	// SecondsSinceProgress is the time since a group was accepted, a step was committed, or a failing call to the
+	// endpoint recovered.
 	SecondsSinceProgress float64 `json:"secondsSinceProgress"`
-	// Waiting describes for people the reason of a wait, such as "sampling: 3 of 32 groups". It is empty if the loop does
-	// not wait.
+	// Waiting describes the reason of a wait for people, such as "sampling: 3 of 32 groups". It is empty if the loop
+	// does not wait.
 	Waiting string `json:"waiting,omitempty"`
 	// Problems keep the run from making progress. The first one decides the conditions.
 	Problems []problem.Problem `json:"problems,omitempty"`
@@ -65,7 +66,7 @@ type HeartbeatReply struct {
 	Progress Progress           `json:"progress"`
 	// Records are the oldest records after KnownRecords of the request, at most MaxRecords and about MaxRecordsBytes.
 	Records []Record `json:"records,omitempty"`
-	// MoreRecords says that there are newer ones, which the reply has no room for.
+	// MoreRecords says that there are newer records, for which the reply has no room.
 	MoreRecords bool `json:"moreRecords,omitempty"`
 }
 
@@ -74,9 +75,9 @@ type UnavailableEnvironment struct {
 	Name string `json:"name"`
 	// Problem describes a worker's observation in one line.
 	Problem string `json:"problem"`
-	// Code is a code that is finer than EnvironmentUnavailable and ServersUnavailable, or empty.
+	// Code is a code that is more specific than EnvironmentUnavailable and ServersUnavailable, or empty.
 	Code problem.Code `json:"code,omitempty"`
-	// Skipped says that the run trains on its other environments until then.
+	// Skipped says that the run trains on its other environments until this one is available again.
 	Skipped bool `json:"skipped,omitempty"`
 }
 
@@ -105,11 +106,11 @@ type Progress struct {
 	Lineage  string `json:"lineage,omitempty"`
 	// Metrics are the metrics of the newest step and evaluation, under the names of metrics.jsonl.
 	Metrics map[string]float64 `json:"metrics,omitempty"`
-	// EvaluatedStep is the step of the evaluation that Metrics are of; nil before the first.
+	// EvaluatedStep is the step of the evaluation whose metrics are in Metrics; nil before the first evaluation.
 	EvaluatedStep *int64 `json:"evaluatedStep,omitempty"`
 	// Diverged says that a metric was NaN or infinite.
 	Diverged bool `json:"diverged,omitempty"`
-	// Checkpoints are at most 16, the newest first.
+	// Checkpoints are the newest checkpoints, at most 16, the newest first.
 	Checkpoints []Checkpoint `json:"checkpoints,omitempty"`
 	Best        *Checkpoint  `json:"best,omitempty"`
 	Usage       Usage        `json:"usage"`
@@ -120,20 +121,21 @@ type Progress struct {
 	UnconfirmedUSD *float64 `json:"unconfirmedUSD,omitempty"`
 	// Environments are keyed by name.
 	Environments []EnvironmentMetrics `json:"environments,omitempty"`
-	// ResumedFrom is the run that this run continues; nil for none.
+	// ResumedFrom is the run that this run continues; nil if there is none.
 	ResumedFrom *ResumedFrom `json:"resumedFrom,omitempty"`
-	// EarlierRun is an earlier run of the same namespace and name that this run does not continue; nil for none.
+	// EarlierRun is an earlier run of the same namespace and name that this run does not continue; nil if there is none.
 	EarlierRun *EarlierRun `json:"earlierRun,omitempty"`
 	// WorkersSeen is the number of live workers that have sent Hello to this attempt.
 	WorkersSeen int `json:"workersSeen"`
-	// Capabilities are the endpoint's, once they are known.
+	// Capabilities are the endpoint's capabilities; nil until they are known.
 	Capabilities *Capabilities `json:"capabilities,omitempty"`
 	// ColdOptimizer says that this attempt resumed from a state without its optimizer: Adam started from zero.
 	ColdOptimizer bool `json:"coldOptimizer,omitempty"`
-	// LostVersions of the lag's window had neither sampler weights nor state left: a newer one stood in.
+	// LostVersions is the number of versions of the lag's window that had neither sampler weights nor a state left and
+	// were replaced by a newer version.
 	LostVersions int32 `json:"lostVersions,omitempty"`
-	// TokenizerSHA256 is the digest of the vocabulary's file, 64 hex digits; empty while it is not known, and
-	// for one that is built in.
+	// TokenizerSHA256 is the digest of the vocabulary's file, 64 hex digits; empty while it is not known, and for a
+	// vocabulary that is built in.
 	TokenizerSHA256 string `json:"tokenizerSHA256,omitempty"`
 	// TemplateSHA256 is the digest of the chat template with its special tokens; empty while it is not known, and for a
 	// renderer.
@@ -142,11 +144,11 @@ type Progress struct {
 	Contents *DataContents `json:"contents,omitempty"`
 	// Console is the address at which the service shows the session of the models; empty for an endpoint without one.
 	Console string `json:"console,omitempty"`
-	// TrainingSeconds spent on steps that count, over all attempts, as far as the stored rows show.
+	// TrainingSeconds is the time that all attempts have spent on committed steps, as far as the stored rows show.
 	TrainingSeconds float64 `json:"trainingSeconds"`
 }
 
-// SetCost sets the cost of the usage; nil if a price is not known.
+// SetCost sets the cost of the usage. cost is nil if a price is not known.
 func (p *Progress) SetCost(cost *spending.Cost) {
 	p.EstimatedUSD, p.UnconfirmedUSD = nil, nil
 	if cost != nil {
@@ -155,11 +157,11 @@ func (p *Progress) SetCost(cost *spending.Cost) {
 	}
 }
 
-// EndpointVariable is the environment variable of a learner with the name of its TinkerEndpoint. The learner asks the
-// broker what the server supports, and does not check it itself.
+// EndpointVariable is the environment variable with the name of a learner's TinkerEndpoint. Such a learner asks the
+// broker which features the server supports, instead of checking them itself.
 const EndpointVariable = "TINKER_ENDPOINT"
 
-// The capabilities that the manager speaks of.
+// These are the capabilities that the manager refers to.
 const (
 	CapabilityOptimizerRestore = "optimizer_restore"
 	CapabilitySeed             = "seed"
@@ -168,7 +170,7 @@ const (
 	CapabilityRepeats          = "repeats"
 )
 
-// Checkpoint is a saved state with its sampler. Times are RFC 3339.
+// Checkpoint is a saved state with its sampler weights. Times are RFC 3339.
 type Checkpoint struct {
 	Step           int64    `json:"step"`
 	State          string   `json:"state"`

@@ -39,7 +39,7 @@ func withSubdomain(base url.URL, name string) string {
 	return strings.TrimSuffix(base.String(), "/")
 }
 
-// Hosted is a name of the hosted service.
+// Hosted is the name of an environment at the hosting service.
 type Hosted struct {
 	// Deployment is OWNER/NAME.
 	Deployment string

@@ -13,9 +13,9 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/finite"
 )
 
-// This page says where each metric goes. The files of the run have all metrics of the row of a step and of the result
-// of an evaluation, trackers receive the same metrics, and the learner logs it. Metrics lists the metrics that go
-// further.
+// This file says where each metric goes. All metrics of a step's row and of an evaluation's result are in the files
+// of the run and in the learner's log, and are sent to trackers. Metrics lists the metrics that are also shown
+// elsewhere.
 
 // Names of metrics that code refers to.
 const (
@@ -32,17 +32,18 @@ const (
 	MetricTrainingSeconds        = "time/train_step"
 	MetricSavingSeconds          = "time/save_checkpoint"
 	MetricSampledTokensPerSecond = "sampled_tokens_per_second"
-	// MetricOptionsIgnored are the requests of agents that were answered without an option, in an episode that has such.
+	// MetricOptionsIgnored is the mean number of an episode's requests that were answered without an option for which
+	// the agent asked, over the episodes that have such requests.
 	MetricOptionsIgnored = "env/all/options_ignored"
-	// PrefixIgnored comes before the name of such an option.
+	// PrefixIgnored precedes the name of such an option.
 	PrefixIgnored = "env/all/ignored_"
 )
 
-// Metric describes the places of a metric other than files and trackers: all metrics in Metrics are in the history.
+// Metric describes where a metric is shown besides files and trackers. All metrics in Metrics are in the history.
 type Metric struct {
 	// Name is the name of the metric in metrics.jsonl or evaluations.jsonl.
 	Name string
-	// Status has the metric in status.metrics, and in each verdict.
+	// Status says that the metric is in status.metrics, and in each verdict.
 	Status bool
 	// Gauge is the name of the Prometheus metric after tinker_operator_run_, and Help describes it. It requires Status.
 	Gauge, Help string
@@ -102,8 +103,8 @@ var places = func() map[string]int {
 // IsEvaluation reports whether a metric is one of evaluations.
 func IsEvaluation(name string) bool { return strings.HasPrefix(name, "test/") }
 
-// rank orders metrics by their importance to people, for places without room for all. The history has those below
-// unranked.
+// rank returns the importance of a metric to people, 0 for the most important metrics, for places without room for
+// all of them. The history has the metrics whose rank is below unranked.
 func rank(name string) int {
 	place, listed := places[name]
 	switch {

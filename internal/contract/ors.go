@@ -10,29 +10,29 @@ import (
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1/environment"
 )
 
-// ORS is an environment of an Open Reward Standard server. Its URL is the address of the server, at the hosted service
-// the address of the sessions, and Environment is the variant that a hosted environment's name has.
+// ORS is an environment of an Open Reward Standard server. Its URL is the address of the server; for a hosted
+// environment, it is the address of the service's sessions, and Environment is the variant in the environment's name.
 type ORS struct {
 	environment.ORS
 	// Server is the image that serves at URL in the same pod; nil if the server runs elsewhere. The manager runs it.
 	Server *Server `json:"server,omitempty"`
 }
 
-// Server is a server that runs beside every worker. Shared servers run once for the run. Probes run them beside
-// themselves.
+// Server is a server that runs beside every worker, or, if it is shared, once for the run. A probe runs it beside
+// itself.
 type Server struct {
 	environment.ServerImage
 	Container
 }
 
-// Container has the settings of a container as Kubernetes has them. The manager reads them.
+// Container has settings of a container in the JSON of Kubernetes. Only the manager reads them.
 type Container struct {
 	Env       json.RawMessage `json:"env,omitempty"`
 	Resources json.RawMessage `json:"resources,omitempty"`
 }
 
-// SharedServersVariable is the environment variable with the prefix of SharedServerName, which workers have whose run
-// has shared servers.
+// SharedServersVariable is the environment variable with the prefix of SharedServerName. It is set in the workers of
+// a run that has shared servers.
 const SharedServersVariable = "SHARED_SERVERS"
 
 // SharedServerName returns the name of the Deployment and of the Service of a shared server.
@@ -48,7 +48,7 @@ func (o *ORS) URLFor(prefix string) string {
 	return fmt.Sprintf("http://%s:%d", SharedServerName(prefix, o.Server.Port), o.Server.Port)
 }
 
-// Deployment returns the hosted service's name of the server, OWNER/NAME; empty for other servers.
+// Deployment returns the name of the server at the hosting service, OWNER/NAME; empty for other servers.
 func (o *ORS) Deployment() string {
 	hosted, err := ParseHosted(o.Name)
 	if err != nil {

@@ -10,9 +10,9 @@ import (
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1/algorithm"
 )
 
-// Play has the settings that a worker needs to play groups. The learner sends it with Hello, so that a worker outlives
-// changes of evaluation and of attempts. A worker reads the rest from the run file: the run, the address and the
-// version of its learner, the digest of the spec, and the address of the endpoint.
+// Play has the settings that a worker needs to play groups. The learner sends it in its reply to Hello, so that a
+// worker survives a change of the evaluation and a new attempt. A worker reads the rest from the run file: the run,
+// the address and the version of its learner, the digest of the spec, and the address of the endpoint.
 type Play struct {
 	// Version is RunFile.Version of the run.
 	Version int `json:"version"`
@@ -25,9 +25,9 @@ type Play struct {
 	Concurrency int                      `json:"concurrency"`
 	// StepRewards records the rewards of single replies, which the run's grouping compares.
 	StepRewards bool `json:"stepRewards,omitempty"`
-	// Reference is the model whose log-probabilities of training data are recorded; nil without a KL penalty.
+	// Reference is the model whose log-probabilities of training data are recorded; nil if there is no KL penalty.
 	Reference *algorithm.Reference `json:"reference,omitempty"`
-	// ShortSeeds has the workers send seeds of 31 bits, for an endpoint that refuses others.
+	// ShortSeeds makes the workers send seeds of 31 bits, for an endpoint that refuses others.
 	ShortSeeds bool `json:"shortSeeds,omitempty"`
 }
 
@@ -43,8 +43,8 @@ func EncodePlay(p Play) ([]byte, error) {
 	return data, nil
 }
 
-// DecodePlay reads the output of EncodePlay. A version that this build does not read is a *VersionError. An unknown
-// field is ignored, since a field that changes the episodes comes with a new version.
+// DecodePlay reads the output of EncodePlay. The error is a *VersionError if this build does not read the version. An
+// unknown field is ignored, since a field that changes the episodes comes with a new version.
 func DecodePlay(data []byte) (Play, error) {
 	var p Play
 	var stored storedPlay

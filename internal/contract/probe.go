@@ -12,7 +12,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/problem"
 )
 
-// DefinitionName is the key of the ConfigMap that a probe Job is handed, and the file's name in its pod.
+// DefinitionName is the key of the ConfigMap that a probe Job reads, and the name of the file in its pod.
 const DefinitionName = "definition.json"
 
 // MaxProbeBytes is the maximum size of a termination message.
@@ -22,7 +22,7 @@ const MaxProbeBytes = 4096
 type ProbeResult struct {
 	// OK says that the environment can be used.
 	OK bool `json:"ok"`
-	// Reason is the code of the problem when it cannot.
+	// Reason is the code of the problem if the environment cannot be used.
 	Reason problem.Code `json:"reason,omitempty"`
 	// Message is for people and names the repair. If the environment can be used, it is a warning.
 	Message string `json:"message,omitempty"`
@@ -32,7 +32,7 @@ type ProbeResult struct {
 	Contents *DataContents `json:"contents,omitempty"`
 	// CanaryReward is the reward of the episode that was played with the right answer.
 	CanaryReward *float64 `json:"canaryReward,omitempty"`
-	// Deterministic says whether one reply earned the same twice; nil if none was played twice.
+	// Deterministic says whether the same reply earned the same reward twice; nil if no reply was played twice.
 	Deterministic *bool `json:"deterministic,omitempty"`
 	// DeclaresTools says that the model's format has to declare the tools of the episodes that were played.
 	DeclaresTools bool `json:"declaresTools,omitempty"`

@@ -22,7 +22,8 @@ const ProgramPort = 7445
 // programServerName is the name that the certificates of such pods are issued for.
 const programServerName = "program.tinker-operator"
 
-// WarmPoolsDir is where workers have the certificates of warm pools, each in a folder with the name of the pool.
+// WarmPoolsDir is the folder in which workers have the certificates of warm pools, each in a folder with the name of
+// the pool.
 const WarmPoolsDir = "/var/run/tinker-operator/warm-pools"
 
 // WarmPoolCertificate returns the file with the certificate of a warm pool in the pods of workers.
@@ -30,9 +31,9 @@ func WarmPoolCertificate(pool string) string {
 	return path.Join(WarmPoolsDir, pool, ProgramCertificateKey)
 }
 
-// WarmPoolSecretName is the name of the Secret with the certificate of a warm pool and its key. Who makes the pool
-// makes the Secret, of the type kubernetes.io/tls. The pods of the pool have both, and the workers of runs the
-// certificate.
+// WarmPoolSecretName returns the name of the Secret with the certificate of a warm pool and its key. Its type is
+// kubernetes.io/tls, and it is made by the user who makes the pool. The pods of the pool have both, and the workers
+// of runs have only the certificate.
 func WarmPoolSecretName(pool string) string { return pool + "-runner" }
 
 // The keys of the Secret of the pods of a program.
@@ -42,20 +43,21 @@ const (
 	ProgramTokenKey       = "token.sha256"
 )
 
-// ProgramName returns the name of the Deployment and of the Service of a program in pods, by the prefix of the names of
-// the run and by the program's id.
+// ProgramName returns the name of the Deployment and of the Service of a program in pods. prefix begins the names of
+// the run's objects, and id is the program's.
 func ProgramName(prefix, id string) string { return prefix + "-program-" + id[:8] }
 
-// ProgramCredentials are the secrets between the workers of a run and the pods of one of its programs. They derive from
-// the token of the workers, which the pods do not have: they lead to no other program and to no learner.
+// ProgramCredentials are the secrets between the workers of a run and the pods of one of its programs. They derive
+// from the token of the workers, which the pods do not have, so that they give access to no other program and to no
+// learner.
 type ProgramCredentials struct {
 	// Token authenticates workers, 64 hex digits. Pods only know its SHA-256.
 	Token string
-	// Certificate and PrivateKey are the pods', in PEM.
+	// Certificate and PrivateKey are the key pair of the pods, in PEM.
 	Certificate, PrivateKey []byte
 }
 
-// DeriveProgramCredentials returns the secrets of a program of a run, by the token of the run's workers.
+// DeriveProgramCredentials derives the secrets of a program of a run from the token of the run's workers.
 func DeriveProgramCredentials(token, id string) (ProgramCredentials, error) {
 	if token == "" {
 		return ProgramCredentials{}, errors.New("deriving the credentials of a program: the run has no token")
@@ -75,17 +77,18 @@ func DeriveProgramCredentials(token, id string) (ProgramCredentials, error) {
 	return ProgramCredentials{Token: hex.EncodeToString(secrets[0]), Certificate: certificate, PrivateKey: key}, nil
 }
 
-// TokenSHA256 is the digest of the token, in hex digits.
+// TokenSHA256 returns the SHA-256 of the token, in hex digits.
 func (p ProgramCredentials) TokenSHA256() string {
 	digest := sha256.Sum256([]byte(p.Token))
 	return hex.EncodeToString(digest[:])
 }
 
-// ClientTLS trusts the certificate of the pods and no other, whatever address they are reached by.
+// ClientTLS returns a TLS configuration that trusts the certificate of the pods and no other, whatever their address
+// is.
 func (p ProgramCredentials) ClientTLS() (*tls.Config, error) { return ProgramTLS(p.Certificate) }
 
-// ProgramTLS trusts a certificate of pods of programs, or the authority that has issued it, whatever address they are
-// reached by.
+// ProgramTLS returns a TLS configuration that trusts a certificate of pods of programs, or the authority that has
+// issued it, whatever the address of the pods is.
 func ProgramTLS(certificate []byte) (*tls.Config, error) {
 	pool := x509.NewCertPool()
 	if !pool.AppendCertsFromPEM(bytes.TrimSpace(certificate)) {

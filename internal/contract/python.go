@@ -12,12 +12,13 @@ import (
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1/environment"
 )
 
-// Execution is the container in which the functions of an environment run, beside each worker. The manager reads all
-// fields except ProcessBytes.
+// Execution is the container in which the functions of an environment run, beside each worker. ProcessBytes,
+// AgentBytes and SandboxBytes are for workers, and the manager reads the other fields.
 type Execution struct {
 	environment.FunctionImage
 	Container
-	// Pods are the pods of placement Pods as the API has them, which the manager reads.
+	// Pods has the settings of the pods if the placement is Pods, in the JSON of the API. Workers read only podSettings
+	// of them.
 	Pods json.RawMessage `json:"pods,omitempty"`
 	// Packages are the wheels of requirements that the probe has pinned, in the form of Package.String.
 	Packages []string `json:"packages,omitempty"`
@@ -34,14 +35,14 @@ func (d Definition) InPods() bool {
 	return d.Execution != nil && d.Execution.Placement == environment.PlacementPods
 }
 
-// WarmPool returns the SandboxWarmPool from which the pods of a definition's programs come; "" for pods that the
-// manager makes, and for programs beside workers.
+// WarmPool returns the name of the SandboxWarmPool from which the pods of a definition's programs come. It is empty
+// if the manager makes the pods, or if the programs run beside workers.
 func (d Definition) WarmPool() string {
 	return d.pods().WarmPoolRef.Name
 }
 
-// PodsAreClosed reports whether a NetworkPolicy permits the pods of a definition's programs no connection. The template
-// of a warm pool may permit some.
+// PodsAreClosed reports whether a NetworkPolicy forbids the pods of a definition's programs to open connections. The
+// template of a warm pool may permit some.
 func (d Definition) PodsAreClosed() bool {
 	pods := d.pods()
 	return d.InPods() && pods.Network != environment.PodNetworkOpen && pods.WarmPoolRef.Name == ""
@@ -69,7 +70,7 @@ func (d Definition) Sources() iter.Seq2[string, *environment.Source] {
 	return environment.Sources(d.Reward, d.Interaction)
 }
 
-// CheckRead checks that a definition has the code of its functions, and no name of a ConfigMap in place of it.
+// CheckRead returns an error if a definition has the name of a ConfigMap in place of the code of a function.
 func (d Definition) CheckRead() error {
 	for path, source := range d.Sources() {
 		if key := source.ConfigMapKeyRef; key != nil {
@@ -140,7 +141,7 @@ const ProgramsDir = "/run/tinker-operator/programs"
 const RunnerSocket = "runner.sock"
 
 // ProgramID names the runner of a definition's functions in a pod; it is empty for a definition without functions.
-// Equal functions have equal names, whatever else their definitions say.
+// Definitions with equal functions and equal Execution have equal names, whatever their other fields are.
 func (d Definition) ProgramID() string {
 	if d.Processes() == 0 {
 		return ""
@@ -153,8 +154,8 @@ func (d Definition) ProgramID() string {
 }
 
 // AgentID names the runner of a definition's agent in a pod; it is empty for a definition without an agent. An agent
-// may have tools that run programs of the policy, so it shares its container with no function. Equal agents have equal
-// names.
+// may have tools that run programs of the policy, so it shares its container with no function. Definitions with equal
+// agents and equal Execution have equal names.
 func (d Definition) AgentID() string {
 	if d.AgentProcesses() == 0 {
 		return ""
@@ -162,7 +163,7 @@ func (d Definition) AgentID() string {
 	return nameOf("agent", Definition{Execution: d.Execution, Interaction: &environment.Interaction{Agent: d.Agent()}})
 }
 
-// nameOf returns a name made of the settings that must be equal for one runner.
+// nameOf returns a name that is derived from the settings of a runner, so that equal settings share one runner.
 func nameOf(kind string, of any) string {
 	name, err := digest(kind, of)
 	if err != nil {

@@ -11,7 +11,7 @@ import (
 // MaxRoles bounds the roles of an algorithm, and the roles in one group.
 const MaxRoles = 16
 
-// RoleRule describes valid names of roles, which are parts of metrics and keys of lists.
+// RoleRule describes valid names of roles, which are parts of the names of metrics, and keys of lists.
 const RoleRule = "a role has at most 63 lower-case letters, digits, hyphens and underscores, and begins with a letter"
 
 // Roles returns the roles of the conversations of an episode, sorted. It is nil for an environment of one conversation,

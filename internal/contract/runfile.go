@@ -17,21 +17,22 @@ const RunFileName = "run.json"
 // RunFile is the run file of one attempt.
 type RunFile struct {
 	// Version is the format version of the run: of this file and of everything else that the run's processes exchange.
-	// All attempts of a run have the same.
+	// All attempts of a run have the same version.
 	Version int `json:"version"`
-	// Run says whose file this is.
+	// Run is the run that the file belongs to.
 	Run RunReference `json:"run"`
-	// Attempt is the one whose learner reads this file; attempts count from 1.
+	// Attempt is the number of the attempt whose learner reads this file. Attempts count from 1.
 	Attempt int32 `json:"attempt"`
-	// SpecDigest digests Fixed, as 64 hex digits.
+	// SpecDigest is the digest of Fixed, 64 hex digits.
 	SpecDigest string `json:"specDigest"`
-	// Fixed decides the weights and is the same in every attempt from that on which commits the first step.
+	// Fixed has the settings that decide the weights. From the attempt that commits the first step on, they are the same
+	// in every attempt.
 	Fixed Fixed `json:"fixed"`
 	// Steps and Epochs are the length of training if the schedule of the learning rate does not depend on it. They may
 	// grow from attempt to attempt. If they are 0, Fixed has the length.
 	Steps  int64 `json:"steps,omitempty"`
 	Epochs int64 `json:"epochs,omitempty"`
-	// ResumeFrom is the uid of the run that this run continues; empty for none.
+	// ResumeFrom is the uid of the run that this run continues; empty if there is none.
 	ResumeFrom string `json:"resumeFrom,omitempty"`
 	// Checkpoints says when states are saved and how long they are kept.
 	Checkpoints Checkpoints `json:"checkpoints"`
@@ -41,37 +42,41 @@ type RunFile struct {
 	Concurrency int `json:"concurrency"`
 	// RequireOptimizer refuses to resume without the optimizer's state.
 	RequireOptimizer bool `json:"requireOptimizer"`
-	// ArtifactsDir is the mounted folder of the claim, below which the run makes a folder of its uid;
-	// empty without artifacts. With ArtifactsURL it is a folder of the pod for a copy.
+	// ArtifactsDir is the folder in which the claim is mounted; the run makes a folder below it that is named by its
+	// uid. It is empty if the run keeps no artifacts. With ArtifactsURL it is a folder of the pod that has a copy of the
+	// artifacts.
 	ArtifactsDir string `json:"artifactsDir,omitempty"`
-	// ArtifactsURL is the URL of the artifacts instead of a claim; empty for none.
+	// ArtifactsURL is the URL of the artifacts, if they are kept at a URL instead of a claim.
 	ArtifactsURL string `json:"artifactsURL,omitempty"`
-	// Tracking names the services that show the run's curves; nil for none.
+	// Tracking names the services that show the run's curves; nil if there are none.
 	Tracking *tracking.Settings `json:"tracking,omitempty"`
-	// Budget limits the tokens and dollars of the run; nil for no limit.
+	// Budget limits the tokens and dollars of the run; nil means no limit.
 	Budget *spending.Budget `json:"budget,omitempty"`
 	// Prices are the prices of the run's models; nil if one is not known.
 	Prices *spending.Prices `json:"prices,omitempty"`
-	// RecordedGroups is the number of groups of each step and evaluation, the first ones, whose conversations and tokens
-	// are recorded. NoEpisodes says that not even results of episodes are.
+	// RecordedGroups is the number of groups, counted from the first of each step and evaluation, whose conversations
+	// and tokens are recorded. NoEpisodes says that not even the results of episodes are recorded.
 	RecordedGroups int64 `json:"recordedGroups,omitempty"`
 	NoEpisodes     bool  `json:"noEpisodes,omitempty"`
-	// KnownCheckpoints are those the manager has seen, the newest first. The learner never goes below the
-	// first of them unless each above was tried and refused.
+	// KnownCheckpoints are the checkpoints that the manager has seen, the newest first. The learner loads an older state
+	// than the first of them only if every newer one was tried and refused.
 	KnownCheckpoints []string `json:"knownCheckpoints,omitempty"`
-	// Capabilities of the endpoint as an earlier attempt found them; nil if none has looked.
+	// Capabilities are the capabilities of the endpoint that an earlier attempt found; nil if no attempt has checked
+	// them.
 	Capabilities *Capabilities `json:"capabilities,omitempty"`
 	// SharedCapabilities are the results of another run's check, or of the check of the TinkerEndpoint's broker; nil if
-	// the run's own status has capabilities. SharedFrom names that run or the TinkerEndpoint.
+	// there are none, or if the run's own status has capabilities. Their SharedFrom names that run or the
+	// TinkerEndpoint.
 	SharedCapabilities *Capabilities `json:"sharedCapabilities,omitempty"`
-	// Connection digests how the learner reaches the endpoint, which the results of its check depend on.
+	// Connection is the digest of the settings with which the learner reaches the endpoint. The results of its check
+	// depend on them.
 	Connection string `json:"connection,omitempty"`
-	// TokenizerSHA256 is the digest that an earlier attempt found of a tokenizer whose digest Fixed does not
-	// say; empty when none has looked.
+	// TokenizerSHA256 is the digest of the tokenizer that an earlier attempt read, if Fixed does not have the digest. It
+	// is empty if no attempt has read the tokenizer.
 	TokenizerSHA256 string `json:"tokenizerSHA256,omitempty"`
-	// TemplateSHA256 is the Template.Digest that an earlier attempt found; empty when none has looked.
+	// TemplateSHA256 is the Template.Digest that an earlier attempt found; empty if no attempt has read the template.
 	TemplateSHA256 string `json:"templateSHA256,omitempty"`
-	// Contents are the data that an earlier attempt of a supervised run has read and trained on; nil when none has.
+	// Contents are the data that an earlier attempt of a supervised run has read and trained on; nil if no attempt has.
 	Contents *DataContents `json:"contents,omitempty"`
 	// Former are the settings that decided the weights in earlier attempts, if they differ.
 	Former SettingsHistory `json:"former,omitempty"`
@@ -99,12 +104,13 @@ type Capabilities struct {
 	Supported   []string `json:"supported,omitempty"`
 	Ignored     []string `json:"ignored,omitempty"`
 	Unsupported []string `json:"unsupported,omitempty"`
-	// CheckedAt is the end of the run's first check of its own, RFC 3339; empty if it made none, or the time is not known.
+	// CheckedAt is the time at which the run's own first check ended, RFC 3339. It is empty if the run has made no
+	// check, or if the time is not known.
 	CheckedAt string `json:"checkedAt,omitempty"`
 	// ClientVersion is the version of the learner that checked, and Connection the digest in its run file.
 	ClientVersion string `json:"clientVersion,omitempty"`
 	Connection    string `json:"connection,omitempty"`
-	// SharedFrom is the check of another run, or of a broker, that a part was found by; nil without one.
+	// SharedFrom is the check of another run, or of a broker, that found a part of the features; nil if there is none.
 	SharedFrom *SharedCheck `json:"sharedFrom,omitempty"`
 }
 
@@ -121,14 +127,14 @@ type RunReference struct {
 	UID       string `json:"uid"`
 }
 
-// Fixed decides the weights.
+// Fixed has the settings that decide the weights.
 type Fixed struct {
 	Model        Model         `json:"model"`
 	BaseURL      string        `json:"baseURL"`
 	Environments []Environment `json:"environments,omitempty"`
-	// Algorithm has every default filled in, and steps in place of epochs, except in a supervised run whose rows nobody
-	// has counted. It has neither if the schedule does not depend on them: then RunFile has them. It is nil for a run that
-	// only evaluates.
+	// Algorithm has every default filled in. It has steps in place of epochs, except in a supervised run whose rows have
+	// not been counted. It has neither if the schedule of the learning rate does not depend on them: RunFile then has
+	// them. It is nil for a run that only evaluates.
 	Algorithm *algorithm.Algorithm `json:"algorithm,omitempty"`
 	// Supervised is the data of a supervised run; nil for other runs. A supervised run uses only steps, epochs, seed and
 	// optimizer of Algorithm.
@@ -144,22 +150,24 @@ type Model struct {
 	TrainMLP       bool   `json:"trainMLP"`
 	TrainUnembed   bool   `json:"trainUnembed"`
 	Seed           int64  `json:"seed"`
-	// Renderer is the format of conversations, by the renderer's name; RendererTemplate with a Template.
+	// Renderer is the name of the renderer, which decides the format of conversations. It is RendererTemplate if there
+	// is a Template.
 	Renderer string `json:"renderer"`
-	// Template renders conversations instead of a renderer; nil for none.
+	// Template is the chat template that renders conversations instead of a renderer; nil if there is none.
 	Template *Template `json:"template,omitempty"`
 	// Date that the format writes into prompts, YEAR-MONTH-DAY. It stays the same for the whole run. Empty for a format
 	// without a date.
 	Date string `json:"date,omitempty"`
-	// Begin and End are the tokens that begin and end texts, of a model that only the manager knows.
+	// Begin and End are the tokens that begin and end texts. They are set for a model that only the manager knows.
 	Begin string `json:"begin,omitempty"`
 	End   string `json:"end,omitempty"`
 	// Tokenizer is the source of the vocabulary; nil for the simulator's own, which is built in.
 	Tokenizer *Tokenizer `json:"tokenizer,omitempty"`
 }
 
-// TokenizerTokenVariable is the environment variable of learners and workers with the file that has the token of
-// model.tokenizer.tokenSecretKeyRef. The run file has nothing of it: the token decides nothing, and may change.
+// TokenizerTokenVariable is the environment variable with the path of the file that has the token of
+// model.tokenizer.tokenSecretKeyRef, in learners and workers. The run file does not mention the token, since it does
+// not affect the weights and may change.
 const TokenizerTokenVariable = "TOKENIZER_TOKEN_FILE"
 
 // Tokenizer is the source of a vocabulary's file: a repository of a Hugging Face hub, or a URL.
@@ -170,8 +178,8 @@ type Tokenizer struct {
 	// File in the repository; empty for tokenizer.json.
 	File string `json:"file,omitempty"`
 	URL  string `json:"url,omitempty"`
-	// Ranks is the family of a file of ranks, which says neither pattern nor special tokens; empty for a
-	// tokenizer.json.
+	// Ranks is the family of a file of ranks, which itself has neither the pattern nor the special tokens. It is empty
+	// for a tokenizer.json.
 	Ranks string `json:"ranks,omitempty"`
 	// SHA256 is the digest of the file, 64 hex digits; it is empty until the first learner of the run has read it.
 	SHA256 string `json:"sha256,omitempty"`
@@ -189,17 +197,18 @@ type InitFrom struct {
 
 // Environment is one environment as the run uses it; training and evaluation each have their own list.
 type Environment struct {
-	// Name keys the list and names metrics.
+	// Name is the key of the list, and a part of the names of metrics.
 	Name string `json:"name"`
 	// Digest identifies the pinned RewardEnvironment.
 	Digest string `json:"digest"`
-	// Definition is the RewardEnvironment's spec. Stored and sent files have it apart, once for each digest.
+	// Definition is the RewardEnvironment's spec. In files that are stored or sent, it is kept apart, once for each
+	// digest.
 	Definition Definition `json:"definition,omitzero"`
 	// Weight is 0 in a flat pool.
 	Weight float64 `json:"weight,omitempty"`
 	// Splits have the number of tasks that the probe found.
 	Splits []Split `json:"splits"`
-	// GroupSize is the episodes of one task (evaluation: samples of one task).
+	// GroupSize is the number of episodes of one task, or of samples of one task in an evaluation.
 	GroupSize  int `json:"groupSize"`
 	MinMembers int `json:"minMembers"`
 	// Retries is the number of times a faulted episode is played again.
@@ -209,9 +218,9 @@ type Environment struct {
 	Sampling        playing.Sampling      `json:"sampling"`
 	Limits          playing.Limits        `json:"limits"`
 	Reward          playing.EpisodeReward `json:"reward"`
-	// Teacher is nil without one, and in evaluations.
+	// Teacher is nil if the environment has no teacher, and in evaluations.
 	Teacher *algorithm.Teacher `json:"teacher,omitempty"`
-	// PassAt are the k of pass@k; evaluation alone.
+	// PassAt lists the values of k for pass@k, in evaluations only.
 	PassAt []int `json:"passAt,omitempty"`
 }
 
@@ -257,12 +266,12 @@ type Checkpoints struct {
 
 // Evaluation samples held-out tasks.
 type Evaluation struct {
-	// EverySteps is 0 for none while training.
+	// EverySteps is the number of steps between evaluations; 0 means no evaluation while training.
 	EverySteps int64 `json:"everySteps"`
 	Before     bool  `json:"before"`
 	After      bool  `json:"after"`
-	// SamplingShare is the share of evaluations in the episodes that are sampled while training has episodes to sample as
-	// well. With 0, evaluations use only idle capacity.
+	// SamplingShare is the share of the sampled episodes that evaluations get while training has episodes to sample as
+	// well. If it is 0, evaluations use only idle capacity.
 	SamplingShare float64       `json:"samplingShare,omitempty"`
 	Environments  []Environment `json:"environments"`
 	// HeldOut are the splits of a supervised run whose negative log-likelihood is measured.

@@ -9,8 +9,8 @@ import (
 	"fmt"
 )
 
-// EncodeRunFile returns the run file's JSON. An invalid file is an error, so that no file is written that readers
-// refuse.
+// EncodeRunFile returns the run file's JSON. It returns an error if the file is invalid, so that no file is written
+// that its readers would refuse.
 func EncodeRunFile(f RunFile) ([]byte, error) {
 	err := f.Validate()
 	if err == nil {
@@ -22,9 +22,9 @@ func EncodeRunFile(f RunFile) ([]byte, error) {
 	return marshal(storeFile(f))
 }
 
-// DecodeRunFile reads a run file, and checks version, digest and attempt: the manager has validated the settings. The
-// version is checked first: one that this build does not read is a *VersionError. A field that this build does not know
-// is an error: it would be a setting without effect.
+// DecodeRunFile reads a run file, and checks its version, digest and attempt. It does not validate the settings,
+// since the manager has done so. The version is checked first, and the error is a *VersionError if this build does
+// not read it. A field that this build does not know is an error, because it would be a setting without effect.
 func DecodeRunFile(data []byte) (RunFile, error) {
 	var versioned struct {
 		Version int `json:"version"`
@@ -93,7 +93,8 @@ func marshal(v any) ([]byte, error) {
 	return append(data, '\n'), nil
 }
 
-// checkRead checks that all texts of ConfigMaps are in the file. Pods read no ConfigMap of a template or a function.
+// checkRead checks that the file has the text of every ConfigMap of a template or a function, since pods do not read
+// these ConfigMaps.
 func (f RunFile) checkRead() error {
 	if template := f.Fixed.Model.Template; template != nil && template.Unread != nil {
 		return fmt.Errorf("ConfigMap %q of the model's template was not read", template.Unread.Name)

@@ -35,7 +35,7 @@ func (f Fixed) Scorers() []Scorer {
 	return scorers
 }
 
-// Teachers are the teachers of the run by the names of their environments; nil without one.
+// Teachers returns the teachers of the run by the names of their environments; nil if there are none.
 func (f Fixed) Teachers() map[string]algorithm.Teacher {
 	var teachers map[string]algorithm.Teacher
 	for _, e := range f.Environments {

@@ -13,14 +13,13 @@ type Supervised struct {
 	BatchSize     int     `json:"batchSize"`
 	MaxTokens     int     `json:"maxTokens,omitempty"`
 	Normalization string  `json:"normalization"`
-	// MinReward and BestOfTask leave records of episodes out.
+	// MinReward and BestOfTask leave out records of episodes.
 	MinReward  *float64 `json:"minReward,omitempty"`
 	BestOfTask bool     `json:"bestOfTask,omitempty"`
 }
 
-// HeldOut is a split whose rows are held out: their negative log-likelihood is measured. Take is how many rows are
-// used,
-// the first ones; 0 means all.
+// HeldOut is a split whose rows are held out: their negative log-likelihood is measured. Take is the number of rows
+// that are used, counted from the first; 0 means all.
 type HeldOut struct {
 	Name string `json:"name"`
 	Take int64  `json:"take,omitempty"`

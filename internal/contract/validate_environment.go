@@ -15,7 +15,7 @@ func validateEnvironments(p *problems, list string, environments []Environment) 
 	}
 }
 
-// MaxTurns is the most turns of a conversation.
+// MaxTurns is the maximum number of turns of a conversation.
 const MaxTurns = 2048
 
 func (e Environment) validate(p *problems, path string) {
@@ -29,7 +29,7 @@ func (e Environment) validate(p *problems, path string) {
 }
 
 // HasSharedPrompts reports whether all episodes of one task begin with the same prompts, which a row decides. An
-// environment server may give each session its own, and code each episode.
+// environment server may give each session its own prompts, and code may give each episode its own.
 func (d Definition) HasSharedPrompts() bool {
 	return d.ORS == nil && d.Episodes() == nil && d.Agent() == nil
 }

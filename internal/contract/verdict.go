@@ -15,8 +15,8 @@ import (
 // MaxVerdictBytes is the size at which the kubelet cuts termination messages.
 const MaxVerdictBytes = 4096
 
-// EncodeVerdict returns at most MaxVerdictBytes of JSON. If not everything fits, it drops first the metrics that no
-// status shows, then older checkpoints, environments and the rest: the newest checkpoint always stays.
+// EncodeVerdict returns at most MaxVerdictBytes of JSON. If not everything fits, it first drops the metrics that the
+// status does not show, then older checkpoints, environments and other fields. The newest checkpoint always stays.
 func EncodeVerdict(v Verdict) ([]byte, error) {
 	v.Reason, v.Message = v.Reason.Bounded(), Truncate(v.Message, 1024)
 	v.Progress = v.Progress.Finite()

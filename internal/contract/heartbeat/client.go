@@ -17,8 +17,8 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/httpstatus"
 )
 
-// ReplyError says that somebody answered 200, but not with a reply that the manager reads. Its text is the same as long
-// as its cause is.
+// ReplyError reports an answer with status 200 that is not a reply the manager can read. Its text stays the same as
+// long as the cause does.
 type ReplyError struct{ Problem string }
 
 // Error implements error.
@@ -32,8 +32,8 @@ type Client struct {
 	Token string
 }
 
-// Post sends one heartbeat to a learner; address is host:port. An *httpstatus.Error or a *ReplyError says that somebody
-// answered, but not with a reply. The caller bounds the reply with contract.HeartbeatReply.Bounded.
+// Post sends one heartbeat to a learner; address is host:port. An *httpstatus.Error or a *ReplyError means that a
+// server answered, but not with a reply. The caller bounds the reply with contract.HeartbeatReply.Bounded.
 func (c Client) Post(ctx context.Context, address string,
 	request contract.HeartbeatRequest) (contract.HeartbeatReply, error) {
 	body, err := json.Marshal(request)

@@ -25,10 +25,10 @@ func HasBearer(r *http.Request, authorized func(token string) bool) bool {
 	return ok && authorized(token)
 }
 
-// Handler is the learner's side of one run. authorized reports whether a bearer token is the manager's. observe is
-// called for each request of this run and must not block: it notes the desired state and returns the learner's reply.
-// observe also receives attempts below and above the learner's own, and decides how to react to them. Numbers that JSON
-// cannot carry are left out of the reply, which then says Diverged.
+// Handler returns the HTTP handler of the learner of one run. authorized reports whether a bearer token is the
+// manager's. observe is called for each request of this run and must not block: it notes the desired state and
+// returns the learner's reply. observe also receives attempts below and above the learner's own, and decides how to
+// react to them. Numbers that JSON cannot carry are left out of the reply, which then says Diverged.
 func Handler(runUID string, authorized func(token string) bool,
 	observe func(contract.HeartbeatRequest) contract.HeartbeatReply) http.Handler {
 	mux := http.NewServeMux()

@@ -1,7 +1,7 @@
 // Copyright 2026 The tinker-operator authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package spending has the usage of a run, its cost, and its budget.
+// Package spending defines the usage of a run, its cost, and its budget.
 package spending
 
 import (
@@ -18,19 +18,19 @@ type Usage struct {
 	// CachedPromptTokens are the prompt tokens that the endpoint reported as cached.
 	CachedPromptTokens int64 `json:"cachedPromptTokens,omitempty"`
 	SampledTokens      int64 `json:"sampledTokens"`
-	// TrainedTokens went through forward_backward, or through forward.
+	// TrainedTokens are the tokens of forward_backward and of forward.
 	TrainedTokens int64 `json:"trainedTokens"`
 	// BoughtTwiceTokens are the trained tokens whose result was lost.
 	BoughtTwiceTokens int64 `json:"boughtTwiceTokens"`
-	// JudgePromptTokens and JudgeSampledTokens are the tokens of judges. The first two counters do not contain them.
+	// JudgePromptTokens and JudgeSampledTokens are the tokens of judges. The other counters do not contain them.
 	JudgePromptTokens  int64 `json:"judgePromptTokens,omitempty"`
 	JudgeSampledTokens int64 `json:"judgeSampledTokens,omitempty"`
-	// ReferenceTokens are the tokens of requests for log-probabilities of the reference of a KL penalty. The first two
+	// ReferenceTokens are the tokens of requests for log-probabilities of the reference of a KL penalty. The other
 	// counters do not contain them.
 	ReferenceTokens int64 `json:"referenceTokens,omitempty"`
 	// TeacherTokens are the tokens of requests for log-probabilities of teachers. The other counters do not contain them.
 	TeacherTokens int64 `json:"teacherTokens,omitempty"`
-	// UnconfirmedTokens are the tokens of requests with an unknown outcome, at most.
+	// UnconfirmedTokens is the maximum number of tokens of requests with an unknown outcome.
 	UnconfirmedTokens int64 `json:"unconfirmedTokens,omitempty"`
 }
 
@@ -64,13 +64,13 @@ func (u Usage) Max(v Usage) Usage { return u.combine(v, func(a, b int64) int64 {
 // Min returns the lower of each counter of two usages.
 func (u Usage) Min(v Usage) Usage { return u.combine(v, func(a, b int64) int64 { return min(a, b) }) }
 
-// Spent counts the tokens that were answered.
+// Spent returns the number of tokens of answered requests.
 func (u Usage) Spent() int64 {
 	return u.PromptTokens + u.SampledTokens + u.TrainedTokens + u.JudgePromptTokens + u.JudgeSampledTokens +
 		u.ReferenceTokens + u.TeacherTokens
 }
 
-// Total counts all tokens, the unconfirmed ones among them.
+// Total returns the number of all tokens, including the unconfirmed ones.
 func (u Usage) Total() int64 { return u.Spent() + u.UnconfirmedTokens }
 
 // Price is the price of a million tokens of a model, in US dollars.
@@ -82,8 +82,8 @@ type Price struct {
 	Trained      float64 `json:"trained"`
 }
 
-// Prices are the prices of the models that a run uses. Judge, Reference and Teacher are zero if the run has none;
-// Teacher is the highest price of several.
+// Prices are the prices of the models that a run uses. Judge, Reference and Teacher are zero if the run has none. If
+// there are several teachers, Teacher has the highest price.
 type Prices struct {
 	Policy    Price `json:"policy"`
 	Judge     Price `json:"judge,omitzero"`
@@ -104,7 +104,7 @@ func (p Prices) USD(u Usage) float64 {
 	return millionths / 1e6
 }
 
-// Cost is what a usage costs, in US dollars.
+// Cost is the cost of a usage, in US dollars.
 type Cost struct {
 	// Answered is the cost of the answered tokens, each at the price when it was counted, and Unconfirmed the cost of the
 	// unconfirmed tokens at the highest present price of the policy.
@@ -114,8 +114,8 @@ type Cost struct {
 // Total returns the cost of all tokens.
 func (c Cost) Total() float64 { return c.Answered + c.Unconfirmed }
 
-// Priced is a usage with its cost, in which each token has the price of the time when it was counted. It has no
-// unconfirmed tokens, since they may turn out not to be executed.
+// Priced is a usage with its cost, in which each token has the price that was current when the token was counted. It
+// has no unconfirmed tokens, since their requests may turn out not to have been executed.
 type Priced struct {
 	Usage Usage   `json:"usage"`
 	USD   float64 `json:"usd"`

@@ -1,7 +1,7 @@
 // Copyright 2026 The tinker-operator authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package tracking is the part of the run file that names the services which show a run's curves.
+// Package tracking defines the part of the run file that names the services that show a run's curves.
 package tracking
 
 import "github.com/tinker-operator/tinker-operator/internal/problem"
@@ -35,7 +35,7 @@ type MLflow struct {
 	KeyFile string `json:"keyFile,omitempty"`
 }
 
-// TensorBoard has event files written among the artifacts.
+// TensorBoard makes the learner write event files to the artifacts.
 type TensorBoard struct {
 	// RunName is the folder of the files, and the name of the run in TensorBoard.
 	RunName string `json:"runName"`
@@ -45,7 +45,7 @@ type TensorBoard struct {
 type WandB struct {
 	BaseURL string `json:"baseURL"`
 	Project string `json:"project"`
-	// Entity is the team or user that the project is of; empty for the default of the key's user.
+	// Entity is the team or user that the project belongs to; empty for the default of the key's user.
 	Entity  string   `json:"entity,omitempty"`
 	RunName string   `json:"runName"`
 	Tags    []string `json:"tags,omitempty"`
