@@ -83,7 +83,7 @@ type Price struct {
 }
 
 // Prices are the prices of the models that a run uses. Judge, Reference and Teacher are zero if the run has none. If
-// there are several teachers, Teacher has the highest price.
+// there are several teachers, Teacher is the price of the most expensive one.
 type Prices struct {
 	Policy    Price `json:"policy"`
 	Judge     Price `json:"judge,omitzero"`

@@ -12,7 +12,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/tinker"
 )
 
-// bodySizes records which sizes of bodies the server, or a proxy before it, has accepted and rejected.
+// bodySizes records which sizes of bodies the server, or a proxy in front of it, has accepted and rejected.
 type bodySizes struct {
 	mu sync.Mutex
 	// accepted is the size of the largest accepted body, and rejected the size of the smallest body that was rejected for
@@ -64,8 +64,8 @@ func (b *bodySizes) isAwaited(req request, err error) bool {
 // otherwise divide the batch, whose gradients are then added in another order.
 const maxRejections = 4
 
-// isDoubted reports whether a body that can be divided is sent again after it was rejected a number of times in a row.
-// A part of a batch is not: the rejection of the whole has lasted.
+// isDoubted reports whether a body that can be divided is sent again after it was rejected a number of times in a
+// row. A part of a batch is not sent again, because the rejection of the whole batch has lasted.
 func isDoubted(req request, err error, rejections int) bool {
 	return !req.indivisible && !req.part && !req.longPoll && isTooLarge(err) && rejections <= maxRejections
 }

@@ -10,9 +10,9 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/tinker"
 )
 
-// brokerCategories has the categories of the answers that a broker makes itself. A call waits for whatever people at
-// the broker repair, the run's token included: the manager names the run to the broker, and the run cannot. The status
-// decides the category of other codes.
+// brokerCategories has the categories of the answers that a broker makes itself. A call waits for everything that is
+// repaired at the broker. This includes a refused token of the run: the manager makes the run known to the broker,
+// and the run itself cannot. The status decides the category of other codes.
 var brokerCategories = map[problem.Code]tinker.Category{
 	problem.EndpointKeyRefused:    tinker.CategoryServer,
 	problem.EndpointBudgetReached: tinker.CategoryPayment,
@@ -37,8 +37,8 @@ var brokerCategories = map[problem.Code]tinker.Category{
 	problem.EndpointRefusesTLS:         tinker.CategoryUnreachable,
 }
 
-// classify completes the error of an answer that a broker made itself, which says whether the server may have executed
-// the request.
+// classify completes the error of an answer that a broker made itself. Such an answer says whether the server may
+// have executed the request.
 func (e *Error) classify(r response) {
 	code := r.header.Get(tinker.HeaderBrokerCode)
 	if code == "" {

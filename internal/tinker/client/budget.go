@@ -19,7 +19,7 @@ type byteBudget struct {
 	sized bool
 }
 
-// resize changes the size of the budget, which is 1 at least.
+// resize changes the size of the budget, which is at least 1.
 func (b *byteBudget) resize(from, to int64) {
 	b.mu.Lock()
 	if !b.sized {

@@ -43,7 +43,7 @@ type caller struct {
 	observe     func(Event)
 	spread      func() float64
 	credentials *credentials
-	meter       *Meter // nil if nobody counts
+	meter       *Meter // nil if the cost is not counted
 	// connecting is held while the configuration is fetched.
 	connecting *semaphore.Weighted
 	config     atomic.Pointer[serverConfig]
@@ -64,7 +64,7 @@ func fetch[T any](ctx context.Context, c *caller, req request) (T, error) {
 	return fetchValid(ctx, c, req, func(T) error { return nil })
 }
 
-// fetchValid is like fetch, but treats an invalid response as none.
+// fetchValid is like fetch, but treats an invalid response as no response.
 func fetchValid[T any](ctx context.Context, c *caller, req request, validate func(T) error) (T, error) {
 	var value T
 	req.check = func(resp response) error {
@@ -176,8 +176,8 @@ func (c *caller) retry(ctx context.Context, req request, send sender) (response,
 	}
 }
 
-// isRepeated reports whether a request is sent again after an error, and whether nobody is told: a body that can be
-// divided is soon sent in parts. It counts the rejections for the size of the body.
+// isRepeated reports whether a request is sent again after an error, and whether this is kept quiet, because a body
+// that can be divided is soon sent in parts. It counts the rejections for the size of the body.
 func (c *caller) isRepeated(req request, err error, doubted *doubts, rejections *int) (again, quiet bool) {
 	if err == nil {
 		return false, false
@@ -190,7 +190,7 @@ func (c *caller) isRepeated(req request, err error, doubted *doubts, rejections 
 	return again && req.mayRepeat(err), quiet
 }
 
-// isSameFailure reports whether an attempt failed as the one before did, for people.
+// isSameFailure reports whether an attempt failed with the same category and code as the attempt before.
 func isSameFailure(last *Error, err error) bool {
 	failed := asError(last.Op, err)
 	return failed.Category == last.Category && failed.Code == last.Code

@@ -31,8 +31,8 @@ func (m *Model) ForwardBackward(ctx context.Context, data []tinker.Datum,
 	return m.ForwardBackwardEach(ctx, slices.Values(data), loss)
 }
 
-// ForwardBackwardEach is ForwardBackward with only one chunk of the data in memory at a time. A datum that cannot be
-// encoded is found when its chunk is to be sent.
+// ForwardBackwardEach is like ForwardBackward, but has only one chunk of the data in memory at a time. A datum that
+// cannot be encoded is found only when its chunk is about to be sent.
 func (m *Model) ForwardBackwardEach(ctx context.Context, data iter.Seq[tinker.Datum],
 	loss tinker.Loss) (*Future[tinker.ForwardBackwardResult], error) {
 	return m.submitPass(ctx, tinker.ForwardBackwardRequest{Loss: loss}, data)
@@ -47,14 +47,14 @@ func (m *Model) Forward(ctx context.Context, data []tinker.Datum,
 	return m.ForwardEach(ctx, slices.Values(data), loss)
 }
 
-// ForwardEach is Forward as ForwardBackwardEach is ForwardBackward.
+// ForwardEach is like ForwardBackwardEach, but adds no gradients.
 func (m *Model) ForwardEach(ctx context.Context, data iter.Seq[tinker.Datum],
 	loss tinker.Loss) (*Future[tinker.ForwardBackwardResult], error) {
 	return m.submitPass(ctx, tinker.ForwardBackwardRequest{Loss: loss, ForwardOnly: true}, data)
 }
 
-// submitPass submits data by a request for each chunk, and combines their results. No result is fetched any longer
-// after an error here.
+// submitPass submits data in one request for each chunk, and combines their results. If it returns an error, it has
+// stopped fetching the results.
 func (m *Model) submitPass(ctx context.Context, r tinker.ForwardBackwardRequest,
 	data iter.Seq[tinker.Datum]) (*Future[tinker.ForwardBackwardResult], error) {
 	op := passOp(r)

@@ -34,10 +34,10 @@ type Config struct {
 	// Observe receives an event for each error that a call retries. It is called by many goroutines and must
 	// return at once; it may be nil.
 	Observe func(Event)
-	// Spread returns a number from 0 to 1 for each delay between attempts or polls, which grows by up to a quarter
-	// with it, so that calls that fail together are not repeated together. nil means a random number.
+	// Spread returns a number from 0 to 1 for each delay between attempts or polls. The delay grows by this part of a
+	// quarter, so that calls that fail together are not repeated together. nil means a random number.
 	Spread func() float64
-	// Meter counts the cost of the calls; nil for none.
+	// Meter counts the cost of the calls; nil means that it is not counted.
 	Meter *Meter
 	// Session has the values of every session of the client.
 	Session SessionRequest
@@ -50,8 +50,8 @@ type Event struct {
 	// Category is CategoryThrottled, CategoryPayment, CategoryServer, CategoryUnreachable, CategoryTimeout,
 	// CategoryConflict, CategoryTooLarge or CategoryPaused.
 	Category tinker.Category
-	// Code is the code of an answer that a broker before the server made itself, or of a connection for which client and
-	// server do not agree on TLS; otherwise it is empty.
+	// Code is the code of an answer that a broker in front of the server made itself, or of a connection for which
+	// client and server do not agree on TLS; otherwise it is empty.
 	Code problem.Code
 	// Method and Path are the method and the path of the failed request. Status is the HTTP status, or 0 without a
 	// response.

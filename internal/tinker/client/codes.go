@@ -8,9 +8,9 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/tinker"
 )
 
-// The codes of failed calls that stay within a program: the program deals with them, and nobody is told.
+// These codes of failed calls stay within a program, which handles them itself and does not show them to people.
 const (
-	// Canceled is the code of a call that its caller gave up, and of everything that is no call.
+	// Canceled is the code of a call that its caller gave up, and of every error that is not from a call.
 	Canceled problem.Code = ""
 	// Outage means that the same call may succeed later.
 	Outage problem.Code = "Outage"

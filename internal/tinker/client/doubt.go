@@ -20,8 +20,8 @@ const maxDoubts = 4
 // that a proxy gave in the server's place.
 type doubts int
 
-// isRepeated reports whether a call is repeated after an error: a temporary one, an answer that cannot be the server's
-// own, or one of the first that are in doubt, which it counts.
+// isRepeated reports whether a call is repeated after an error: a temporary one, an answer that cannot be the
+// server's own, or one of the first maxDoubts answers in doubt, which it counts.
 func (d *doubts) isRepeated(req request, e *Error) bool {
 	if e.Temporary() || isForeign(req, e) {
 		return true
@@ -34,8 +34,8 @@ func (d *doubts) isRepeated(req request, e *Error) bool {
 }
 
 // isForeign reports whether an answer cannot be the server's own: a page instead of JSON, or a refusal of a poll,
-// since a failed operation has a result. A 400 is in doubt, because some servers answer the poll of a failed operation
-// with it.
+// since even a failed operation has a result. A 400 is in doubt, because some servers answer the poll of a failed
+// operation with it.
 func isForeign(req request, e *Error) bool {
 	switch e.Category {
 	case tinker.CategoryProtocol:

@@ -60,7 +60,7 @@ func (m *Model) FindEncoding(ctx context.Context, data []tinker.Datum, loss tink
 	}
 }
 
-// tryEncoding makes one forward pass in an encoding. Both encodings have the number of the same operation.
+// tryEncoding makes one forward pass in an encoding. Both encodings are sent under the number of the same operation.
 func (m *Model) tryEncoding(ctx context.Context, r tinker.ForwardBackwardRequest, config tinker.ServerConfig,
 	inJSON bool) error {
 	req, err := forwardRequest(r, config.CompressForwardBackward, inJSON)
@@ -88,8 +88,8 @@ func mayBeEncoding(err error) bool {
 	return false
 }
 
-// decodeOutput returns a decoder of the result of a pass over a chunk with the given number of datums, which must have
-// outputs of all datums or of none.
+// decodeOutput returns a decoder of the result of a pass over a chunk with the given number of datums. The result
+// must have outputs of all datums or of none.
 func decodeOutput(op string, datums int) func(response) (tinker.ForwardBackwardResult, error) {
 	return decodeEither(op, tinker.DecodeOutput, tinker.DecodeOutputJSON, func(result tinker.ForwardBackwardResult) error {
 		if got := len(result.LossFnOutputs); got != 0 && got != datums {

@@ -18,8 +18,8 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/wait"
 )
 
-// ErrModelBroken is returned by every operation of a Model that is broken by a submit that failed permanently. The
-// model must be abandoned.
+// ErrModelBroken is returned by every operation of a Model after a submit has failed permanently. The model must be
+// abandoned.
 var ErrModelBroken = errors.New("model is broken by an earlier submit")
 
 // ErrUnsupported says that the server does not have the endpoint.
@@ -28,8 +28,8 @@ var ErrUnsupported = errors.New("endpoint is not supported by the server")
 // Error is in the chain of the error of every failed call.
 type Error struct {
 	Category tinker.Category
-	// Code is the code of an answer that a broker before the server made itself, or of a connection for which client and
-	// server do not agree on TLS; otherwise it is empty.
+	// Code is the code of an answer that a broker in front of the server made itself, or of a connection for which
+	// client and server do not agree on TLS; otherwise it is empty.
 	Code problem.Code
 	// Op is the operation, such as forward_backward.
 	Op string
@@ -39,7 +39,7 @@ type Error struct {
 	Status int
 	// RequestID is the id of the future that failed, if the submit was accepted.
 	RequestID string
-	// Message is the server's message, for people. It has no keys, tokens and prompts.
+	// Message is the server's message, for people. It has no keys, tokens or prompts.
 	Message string
 	// RetryAfter is the delay that the server asked for, or 0.
 	RetryAfter time.Duration
@@ -154,7 +154,7 @@ func statusError(op string, r response) *Error {
 	case tinker.CategoryServer, tinker.CategoryTimeout, tinker.CategoryUnreachable, tinker.CategoryProtocol:
 		e.MayHaveRun = true
 	case tinker.CategoryUser:
-		// The API refuses requests with 400 and 422 alone. Another status, such as 425, is a proxy's, which may have
+		// The API refuses requests with 400 and 422 alone. Another status, such as 425, comes from a proxy, which may have
 		// forwarded the request.
 		e.MayHaveRun = r.status != http.StatusBadRequest && r.status != http.StatusUnprocessableEntity
 	}

@@ -11,7 +11,7 @@ import (
 )
 
 // Evidence describes an event for people: which request failed, and how the server answered it. It is one line of at
-// most maxEvidence bytes, without keys, tokens and prompts.
+// most maxEvidence bytes, without keys, tokens or prompts.
 func (e Event) Evidence() string {
 	if e.Category == tinker.CategoryPaused {
 		return httpstatus.FirstLine(e.Reason, maxEvidence)

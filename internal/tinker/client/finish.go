@@ -34,8 +34,8 @@ type finishReason struct {
 	Type string `json:"type"`
 }
 
-// FinishSession tells the server that a session has succeeded and is over. It is asked once, as the session expires
-// otherwise.
+// FinishSession tells the server that a session has succeeded and is over. The request is sent only once, since the
+// session expires even without it.
 func (c *Client) FinishSession(ctx context.Context, session string) error {
 	req, err := postJSON("finish_session", "sessions/"+url.PathEscape(session)+"/finish", struct {
 		Reason finishReason `json:"reason"`

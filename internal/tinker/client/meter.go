@@ -11,9 +11,9 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/tinker"
 )
 
-// Meter counts the tokens that clients ask of a server and that the server answers. A request counts once by its
-// sampling session or model and its number, however often it is sent and regardless of who waits for its result. All
-// methods are safe for concurrent use.
+// Meter counts the tokens of the requests that clients make of a server. It identifies a request by its sampling
+// session or model and its number, and counts it once, however often it is sent and whether or not its caller waits
+// for the result. All methods are safe for concurrent use.
 type Meter struct {
 	config MeterConfig
 
@@ -28,10 +28,10 @@ type Meter struct {
 	unnamed  int64
 }
 
-// MeterConfig configures a Meter. Its zero value counts.
+// MeterConfig configures a Meter. The zero value counts, and grants everything.
 type MeterConfig struct {
-	// Lifetime bounds the time for which the meter asks for the results of requests that nobody waits for any longer; nil
-	// does not ask.
+	// Lifetime bounds the time for which the meter asks for the results of requests whose callers have left. If it is
+	// nil, the meter does not ask for them.
 	Lifetime context.Context
 	// Grant is called before a request is sent, with the maximum of all tokens including the request. After an error the
 	// request is not sent. nil grants everything.
@@ -99,7 +99,8 @@ func (m *Meter) add(used spending.Usage, account *Account) {
 	}
 }
 
-// Account is the usage for one purpose, such as a group of episodes. The meter that counts guards it: Read copies it.
+// Account is the usage for one purpose, such as a group of episodes. The lock of the meter guards it, and Read
+// returns a copy.
 type Account struct {
 	// Used is the usage of answered requests.
 	Used spending.Usage
@@ -118,7 +119,7 @@ const (
 	UseReference
 	// UseTeacher is the use by teachers.
 	UseTeacher
-	// UseJudge is the use by judges. Their caller counts its answers.
+	// UseJudge is the use by judges. The caller of a judge counts the answers itself.
 	UseJudge
 )
 
@@ -145,7 +146,7 @@ type charge struct {
 	// cost is the part that is known before the answer, and most the maximum cost of the request.
 	cost spending.Usage
 	most int64
-	// followed is set once nobody but the meter waits for the result.
+	// followed is set once only the meter waits for the result.
 	followed bool
 }
 
@@ -191,7 +192,7 @@ func (m *Meter) chargeOfPass(r tinker.ForwardBackwardRequest) *charge {
 	return &charge{key: requestKey{r.ModelID, r.SeqID}, cost: spending.Usage{TrainedTokens: tokens}, most: tokens}
 }
 
-// ask notes that a request is about to be sent, and has it granted.
+// ask notes that a request is about to be sent, and asks for its grant.
 func (m *Meter) ask(ctx context.Context, c *charge) error {
 	m.begin(c)
 	err := m.Reserve(ctx, 0)
@@ -201,7 +202,7 @@ func (m *Meter) ask(ctx context.Context, c *charge) error {
 	return err
 }
 
-// begin notes that somebody waits for the outcome of a request.
+// begin notes that a caller waits for the outcome of a request.
 func (m *Meter) begin(c *charge) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -215,7 +216,8 @@ func (m *Meter) begin(c *charge) {
 	r.waiting++
 }
 
-// Reserve has further tokens granted at once. It is for callers who know the total cost of their next requests.
+// Reserve asks for a grant of further tokens at once. It is for callers that know the total cost of their next
+// requests.
 func (m *Meter) Reserve(ctx context.Context, tokens int64) error {
 	if m == nil || m.config.Grant == nil {
 		return nil
@@ -223,8 +225,8 @@ func (m *Meter) Reserve(ctx context.Context, tokens int64) error {
 	return m.config.Grant(ctx, m.Used().Total()+tokens)
 }
 
-// answer counts a request that was answered with sampled tokens, and with cached tokens of the prompt from the
-// endpoint's cache.
+// answer counts an answered request: sampled is the number of sampled tokens, and cached the number of tokens of the
+// prompt that the endpoint had in its cache.
 func (m *Meter) answer(c *charge, sampled, cached int64) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -340,8 +342,8 @@ func (c *caller) followSample(ctx context.Context, req request, cost *charge, er
 	}()
 }
 
-// isOutcomeUnknown reports whether an operation that has no result may have been executed: unless the server says that
-// it was invalid.
+// isOutcomeUnknown reports whether an operation that has no result may have been executed: it may, unless the server
+// says that it was invalid.
 func isOutcomeUnknown(err error) bool { return CategoryFrom(err) != tinker.CategoryUser }
 
 // tokensIn counts the tokens that were sampled for a result, and the tokens of the prompt that the endpoint had in its

@@ -17,10 +17,10 @@ import (
 // Model is an adapter that the server trains. Its methods may be called concurrently: they submit their operations
 // one after the other, and the server executes operations in the order of their submits.
 //
-// The ctx of a submit also limits the fetching of the result. If it ends before the server responded to the
-// submit, the model is broken, because the server may or may not have counted the operation. So it is after every
-// other submit that failed permanently, except a Forward that the server rejected: as that changes nothing, its number
-// becomes a gap, which servers accept.
+// The ctx of a submit also limits the fetching of the result. If it ends before the server responded to the submit,
+// the model is broken, because the server may or may not have counted the operation. The model is also broken after
+// every other submit that failed permanently, except a Forward that the server rejected: a Forward changes nothing,
+// so its number becomes a gap, which servers accept.
 type Model struct {
 	caller *caller
 	id     string
@@ -118,7 +118,8 @@ func (m *Model) SaveSampler(ctx context.Context, r SaveRequest) (*Future[tinker.
 	})
 }
 
-// SaveExternal saves the weights under a name as files in the format of PEFT, which ExternalWeights locates.
+// SaveExternal saves the weights under a name as files in the format of PEFT. ExternalWeights returns the URLs of the
+// files.
 func (m *Model) SaveExternal(ctx context.Context, r SaveRequest) (*Future[tinker.SaveResult], error) {
 	return m.save(ctx, tinker.TypeSaveExternal, func(seq int64) any {
 		return tinker.SaveExternalRequest{ModelID: m.id, Path: r.Name, SeqID: seq, TTLSeconds: r.ttl(),

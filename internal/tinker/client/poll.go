@@ -34,8 +34,8 @@ const (
 	maxPollDelay = 5 * time.Second
 )
 
-// poll polls until a result is available, which decode takes. A server holds each poll for about thirty seconds; if it
-// does not, the delay between polls grows.
+// poll polls until a result is available, and passes it to decode. A server holds each poll for about thirty seconds;
+// if it does not, the delay between polls grows.
 func (c *caller) poll(ctx context.Context, p pending, decode func(response) error) error {
 	delay := newBackoff(maxPollDelay, c.spread)
 	paused := tinker.QueueState("")

@@ -40,7 +40,7 @@ type request struct {
 	indivisible bool
 	// part says that the body is a part of one whose size was rejected.
 	part bool
-	// dispatches limits the bytes of the bodies that are sent at the same time; nil does not.
+	// dispatches limits the bytes of the bodies that are sent at the same time; nil means no limit.
 	dispatches *byteBudget
 	// charge is the cost of the operation; nil for an operation without cost.
 	charge *charge

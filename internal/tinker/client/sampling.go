@@ -63,8 +63,8 @@ func (c *Client) Sample(ctx context.Context, r tinker.SampleRequest) (tinker.Sam
 	return fetchCharged(ctx, c.caller, p, decode)
 }
 
-// padded returns a decoder of samples that has a place for the log-probability of the prompt's first token. It has
-// none, and some servers, such as SkyRL, leave it out.
+// padded returns a decoder of samples that adds a NaN for the first token of the prompt if it is missing. This token
+// has no log-probability, and some servers, such as SkyRL, leave out its place.
 func padded(prompt tinker.ModelInput,
 	decode func([]byte) (tinker.SampleResult, error)) func([]byte) (tinker.SampleResult, error) {
 	return func(body []byte) (tinker.SampleResult, error) {

@@ -17,13 +17,13 @@ type Problem struct {
 	// Op is the operation that failed, and Status the status of its answer. They are empty if only the code is known.
 	Op     string
 	Status int
-	// Evidence describes the request that failed, as client.Event does.
+	// Evidence describes the request that failed, as Event.Evidence does.
 	Evidence string
 }
 
-// Problems are the problems that were observed lately. Its owner's lock guards it.
+// Problems has the problems that were observed lately. The lock of its owner guards it.
 type Problems struct {
-	// Lasts is the time for which a problem counts that was not reported to be over: a call that was abandoned reports
+	// Lasts is the time for which a problem counts if its end is not reported: a call that was abandoned reports
 	// nothing.
 	Lasts time.Duration
 	// After is the time for which a problem must have been observed before it counts.
@@ -31,8 +31,8 @@ type Problems struct {
 	seen  map[problem.Code]observed
 }
 
-// observed is a problem that began at since and was observed last at last. Its evidence is of a request that failed
-// last at shown.
+// observed is a problem that began at since and was last observed at last. The request that its evidence describes
+// last failed at shown.
 type observed struct {
 	Problem
 	since, last, shown time.Time
