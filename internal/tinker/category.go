@@ -12,7 +12,7 @@ type Category string
 const (
 	// CategoryUser means that the request will fail again: 400, 422, or a result that failed because of its input.
 	CategoryUser Category = "user"
-	// CategoryTooLarge is 413: the request is larger than the server, or a proxy before it, accepts.
+	// CategoryTooLarge is 413: the request is larger than the server, or a proxy in front of it, accepts.
 	CategoryTooLarge Category = "too_large"
 	// CategoryServer means that the server failed: 5xx, or a result that failed because of the server.
 	CategoryServer Category = "server"
@@ -40,8 +40,8 @@ const (
 	CategoryUnreachable Category = "unreachable"
 	// CategoryProtocol is a response that violates the API.
 	CategoryProtocol Category = "protocol"
-	// CategoryNotTinker means that the server does not speak the Tinker API, or that its certificate is not accepted. Only
-	// a client's first request has it.
+	// CategoryNotTinker means that the server does not speak the Tinker API, or that its certificate is not accepted.
+	// Only the first request of a client fails with it.
 	CategoryNotTinker Category = "not_tinker"
 	// CategoryCanceled is a call whose context ended.
 	CategoryCanceled Category = "canceled"

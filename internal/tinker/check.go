@@ -15,7 +15,7 @@ type CheckRequest struct {
 	Features []string `json:"features"`
 }
 
-// CheckResponse has the findings of a broker, also about features other than the request's.
+// CheckResponse has the findings of a broker, including findings about features that the request does not name.
 type CheckResponse struct {
 	// Pending says that the check goes on, and that the request is to be repeated at once. The other fields are then
 	// empty.
@@ -27,6 +27,6 @@ type CheckResponse struct {
 	Unsupported []string `json:"unsupported,omitempty"`
 	// CheckedAt is when the oldest of the findings was made, RFC 3339.
 	CheckedAt string `json:"checked_at,omitempty"`
-	// ClientVersion is the version of the broker, with whose client it checked.
+	// ClientVersion is the version of the broker, whose client made the check.
 	ClientVersion string `json:"client_version,omitempty"`
 }

@@ -14,13 +14,15 @@ const SDKVersion = "0.25.0"
 // HeaderAPIKey is the header that carries the API key or the JWT.
 const HeaderAPIKey = "X-API-Key"
 
-// The headers of an answer that a broker before the server makes itself.
+// These headers are used only between programs of this project. The first two belong to an answer that a broker in
+// front of the server makes itself.
 const (
 	// HeaderBrokerCode has the code of the answer, of package problem.
 	HeaderBrokerCode = "X-Tinker-Broker-Code"
 	// HeaderBrokerForwarded is true if the server may have executed the request, and otherwise false.
 	HeaderBrokerForwarded = "X-Tinker-Broker-Forwarded"
-	// HeaderRelayFile is the address of a file that the pod of a person's requests fetches in the place of the endpoint.
+	// HeaderRelayFile, in a request to a relay, is the address of a file that the relay fetches instead of passing the
+	// request on to the endpoint.
 	HeaderRelayFile = "X-Tinker-Operator-Relay-File"
 )
 
@@ -113,7 +115,7 @@ func (c *ServerConfig) UnmarshalJSON(data []byte) error {
 // DynamicConfig is the response of POST client/dynamic_config.
 type DynamicConfig struct {
 	RefreshIntervalSec float64 `json:"refresh_interval_sec,omitempty"`
-	// SampleCancelEnabled has clients send CancelFuture for samples that they no longer wait for.
+	// SampleCancelEnabled makes clients send CancelFuture for samples that they no longer wait for.
 	SampleCancelEnabled bool `json:"sample_cancel_enabled,omitempty"`
 }
 

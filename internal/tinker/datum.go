@@ -59,7 +59,7 @@ const (
 	InputWeights      = "weights"
 	InputLogprobs     = "logprobs"
 	InputAdvantages   = "advantages"
-	// InputSequenceRatioMask is 1 for the tokens over which gspo takes the ratio of a sequence, and else 0.
+	// InputSequenceRatioMask is 1 for the tokens over which gspo takes the ratio of a sequence, and 0 for the others.
 	InputSequenceRatioMask = "sequence_ratio_mask"
 )
 
@@ -130,8 +130,8 @@ type ForwardBackwardRequest struct {
 	Data        []Datum
 }
 
-// ForwardBackwardJSON is the same body as clients before 0.25 sent it, and as package client sends it to servers that
-// do not read protobuf: to forward_backward with forward_backward_input, to forward with forward_input.
+// ForwardBackwardJSON is the same body in JSON. Clients before 0.25 sent it, and package client sends it to servers
+// that do not read protobuf: with forward_backward_input to forward_backward, and with forward_input to forward.
 type ForwardBackwardJSON struct {
 	ModelID  string                `json:"model_id"`
 	SeqID    int64                 `json:"seq_id"`

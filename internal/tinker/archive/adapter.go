@@ -38,8 +38,8 @@ type File struct {
 // checks accept the files of an adapter by their names.
 var checks = map[string]func(io.ReaderAt, int64) error{ConfigFile: checkConfig, TensorsFile: checkTensors}
 
-// Unpack writes the adapter of an archive into a folder. Each file is checked before it has its name, and after an
-// error none is left.
+// Unpack writes the adapter of an archive into a folder. Each file gets its name only after it has been checked, and
+// no file is left after an error.
 func Unpack(name, folder string) ([]File, error) {
 	file, err := os.Open(name)
 	if err != nil {
@@ -75,8 +75,8 @@ func Unpack(name, folder string) ([]File, error) {
 	return unpacked, nil
 }
 
-// Copy copies the files of an adapter, each given by its own name, into a folder. Each file is checked before it has
-// its name, and after an error none is left.
+// Copy copies the files of an adapter, each given by its own name, into a folder. Each file gets its name only after
+// it has been checked, and no file is left after an error.
 func Copy(names map[string]string, folder string) ([]File, error) {
 	if err := os.MkdirAll(folder, 0o755); err != nil {
 		return nil, fmt.Errorf("making the folder of the adapter: %w", err)
@@ -109,8 +109,8 @@ func remove(files []File) error {
 	return errors.Join(errs...)
 }
 
-// Write writes a file whose name exists only once it is complete and check, which may be nil, accepts it, and describes
-// it.
+// Write writes a file, and returns its path and digest. The file gets its name only once it is complete and check,
+// which may be nil, has accepted it.
 func Write(name string, r io.Reader, check func(io.ReaderAt, int64) error) (File, error) {
 	if check == nil {
 		check = func(io.ReaderAt, int64) error { return nil }
@@ -153,7 +153,7 @@ func checkConfig(r io.ReaderAt, size int64) error {
 	return nil
 }
 
-// checkTensors reads the header of a file of tensors: the tensors that it lists end where the file does.
+// checkTensors reads the header of a file of tensors, and checks that the tensors in it end where the file does.
 func checkTensors(r io.ReaderAt, size int64) error {
 	if _, _, err := safetensors.ReadHeader(r, size); err != nil {
 		return fmt.Errorf("checking %s: %w", TensorsFile, err)

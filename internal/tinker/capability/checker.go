@@ -193,7 +193,7 @@ func (k *check) reverse() []tinker.Datum {
 
 // measureNew measures the new first model, and chooses the loss of the check's steps: the first that the server
 // accepts. Cross entropy is the second, since some servers divide its gradient by the sum of the weights, which the
-// third step makes negative. A model that had an operation rejected cannot be used any more.
+// third step makes negative. A model cannot be used any more after one of its operations was rejected.
 func (k *check) measureNew(ctx context.Context) error {
 	k.trainer.loss, k.trainer.initial, k.saved = tinker.LossImportanceSampling, uniform(0), uniform(0)
 	initial, err := k.measureFirst(ctx)

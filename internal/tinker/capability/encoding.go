@@ -10,8 +10,9 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/tinker"
 )
 
-// findEncoding finds out whether the server reads protobuf, by a forward pass of the first model, and has the client
-// send training data in JSON if it does not. A loss or data that the server rejects in both encodings say nothing.
+// findEncoding finds out whether the server reads protobuf, by a forward pass of the first model, and makes the
+// client send training data in JSON if it does not. If the server rejects a loss or data in both encodings, that says
+// nothing about protobuf.
 func (k *check) findEncoding(ctx context.Context) error {
 	if !k.findings.wants(Protobuf) || k.findings.support(Protobuf) != Unknown {
 		return nil
@@ -20,7 +21,7 @@ func (k *check) findEncoding(ctx context.Context) error {
 		inProtobuf, err := k.first.FindEncoding(ctx, []tinker.Datum{datum(loss, uniform(0), uniform(1))},
 			tinker.Loss{Name: loss})
 		if isRejected(err) {
-			// A model that had an operation rejected cannot be used any more.
+			// A model cannot be used any more after one of its operations was rejected.
 			if k.first, err = k.trainer.create(ctx, k.trainer.Lora); err != nil {
 				return err
 			}

@@ -22,7 +22,7 @@ const (
 	OptimizerReset Feature = "optimizer_reset"
 	// TrainModules means that the train_* flags of a model exclude the other matrices from training.
 	TrainModules Feature = "train_modules"
-	// Protobuf means that the server reads training data in protobuf. To others they are sent in JSON.
+	// Protobuf means that the server reads training data in protobuf. Other servers get them in JSON.
 	Protobuf Feature = "protobuf"
 	// Repeats means that the server recognises a submit that is repeated, and does not execute it twice.
 	Repeats Feature = "repeats"
@@ -35,14 +35,14 @@ const (
 	LossSum Feature = "loss_sum"
 	// Seed means that a seed of up to 63 bits determines the samples. It is Unsupported if the server refuses such seeds.
 	Seed Feature = "seed"
-	// NumSamples means that the seed of a request for several samples determines each of them by its place, and that they
-	// differ.
+	// NumSamples means that the seed of a request for several samples determines each of them by its place, and that the
+	// samples differ from each other.
 	NumSamples Feature = "num_samples"
 	// Temperature, TopK and TopP mean that these settings narrow the choice of tokens.
 	Temperature Feature = "temperature"
 	TopK        Feature = "top_k"
 	TopP        Feature = "top_p"
-	// PromptLogprobs means that the log-probabilities of a prompt equal a forward pass's.
+	// PromptLogprobs means that the log-probabilities of a prompt equal those of a forward pass.
 	PromptLogprobs Feature = "prompt_logprobs"
 	// PromptLogprobsLastN means that a request can ask for the log-probabilities of the last tokens of a prompt alone.
 	PromptLogprobsLastN Feature = "prompt_logprobs_last_n"

@@ -59,7 +59,7 @@ func (s *findings) support(f Feature) Support {
 	return s.report.Of(f)
 }
 
-// recordError records the finding about a feature by an error. A rejected key ends the check.
+// recordError records the finding about a feature that follows from an error. A rejected key ends the check.
 func (s *findings) recordError(f Feature, err error) {
 	switch {
 	case client.CategoryFrom(err) == tinker.CategoryUnauthorized:
@@ -71,7 +71,7 @@ func (s *findings) recordError(f Feature, err error) {
 	}
 }
 
-// recordTrialError records the error of a trial. That a server forgot a model says nothing about a feature.
+// recordTrialError records the error of a trial. If the server has lost a model, this says nothing about the feature.
 func (s *findings) recordTrialError(f Feature, err error) {
 	if isRejected(err) {
 		s.record(f, Unsupported, err.Error())

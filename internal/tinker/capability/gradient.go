@@ -140,9 +140,9 @@ func (g *gradientCheck) motions(ctx context.Context, data [][]tinker.Datum) ([]f
 	return motions, steps.Wait()
 }
 
-// calibrate finds a learning rate at which a step moves visibly, and little, and returns how far it moves. It begins
-// with one that moves nothing, since a model that was moved far does not come back, and takes visible steps back.
-// Servers that read JSON have room for few models.
+// calibrate finds a learning rate at which a step moves the log-probabilities visibly but little, and returns how
+// far. It begins with a rate that moves nothing, since a model that was moved far does not come back, and reverses
+// each visible step. It uses a single model, since servers that read JSON have room for few.
 func (g *gradientCheck) calibrate(ctx context.Context) (float64, error) {
 	if g.findings.needsNoCheckpoint() || !g.trainer.API.SendsJSON() {
 		return g.calibrateAtOnce(ctx)
@@ -175,8 +175,8 @@ func (g *gradientCheck) calibrate(ctx context.Context) (float64, error) {
 	return 0, errNoMotion
 }
 
-// calibrateAtOnce finds the rate sooner, with more models: each steps once, all of them from the same weights and
-// concurrently, so that one that is moved far is of no further use and does no harm.
+// calibrateAtOnce finds the rate sooner, with more models. They all take one step from the same weights,
+// concurrently, so that a model that is moved too far does no harm: it is not used again.
 func (g *gradientCheck) calibrateAtOnce(ctx context.Context) (float64, error) {
 	const factor, models, rounds = 100, 4, 4
 	var rates []float64

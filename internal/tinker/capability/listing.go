@@ -65,7 +65,7 @@ func (l listingCheck) userMetadata(ctx context.Context) {
 	}
 }
 
-// contains reports whether metadata have all that was given, which a broker adds to.
+// contains reports whether metadata have all given values. They may have others, since a broker adds some.
 func contains(metadata, given tinker.Metadata) bool {
 	for name, value := range given {
 		if metadata[name] != value {

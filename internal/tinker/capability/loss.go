@@ -24,7 +24,8 @@ type lossSetting struct {
 // definition is a loss as the reference of the API defines it.
 type definition struct {
 	settings []lossSetting
-	// bySequence says that value has the means of a sequence's log-probabilities in place of a token's own.
+	// bySequence says that value gets the mean of the log-ratios of a sequence in place of a token's log-probability,
+	// and 0 in place of the sampled one.
 	bySequence bool
 	// value returns the loss of one token, given its log-probability now and when it was sampled.
 	value func(logprob, sampled, advantage float64, config map[string]float64) float64
@@ -92,7 +93,7 @@ func (d definition) names() []string {
 	return names
 }
 
-// total returns the loss of data whose log-probabilities are these.
+// total returns the loss of data that have the given log-probabilities.
 func (d definition) total(logprobs []float64, data []lossDatum, config map[string]float64) float64 {
 	sum := 0.0
 	for _, of := range data {
@@ -151,7 +152,7 @@ func (k *check) checkLosses(ctx context.Context) error {
 }
 
 // lossCheck makes forward passes with a model of its own, which has loaded the saved state. After an error it uses
-// another one, because a model that had an operation rejected cannot be used any more.
+// another model, because a model cannot be used any more after one of its operations was rejected.
 type lossCheck struct {
 	trainer  *trainer
 	findings *findings
@@ -245,8 +246,8 @@ func (l *lossCheck) read(ctx context.Context, data []tinker.Datum, loss tinker.L
 }
 
 // clippedData returns data whose ratios are 2 and 1/2 in turn, with positive and negative advantages, so that each
-// bound clips some tokens: the ratios of tokens or of sequences, in which tokens that a mask leaves out are a
-// prompt.
+// bound clips some tokens. The ratios are those of tokens or, if bySequence is set, those of sequences; the mask of a
+// sequence leaves out its first half as a prompt.
 func clippedData(saved []float64, bySequence bool) []lossDatum {
 	ratios, signs := [2]float64{2, 0.5}, [2]float64{1, -0.5}
 	if !bySequence {
@@ -262,7 +263,8 @@ func clippedData(saved []float64, bySequence bool) []lossDatum {
 		for i, logprob := range saved {
 			sampled, advantage, counts := logprob-math.Log(ratios[j]), signs[j], 1.0
 			if i < len(saved)/2 {
-				// With the prompt, whose ratios are the other sequence's, both sequences would have a ratio near 1.
+				// The prompt has the ratios of the other sequence: if its tokens counted, both sequences would have a ratio near
+				// 1.
 				sampled, advantage, counts = logprob-math.Log(ratios[1-j]), 0, 0
 			}
 			d.sampled, d.advantages = append(d.sampled, sampled), append(d.advantages, advantage)

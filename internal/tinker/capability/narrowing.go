@@ -92,7 +92,7 @@ func (e estimate) above(other estimate) float64 {
 	return (e.mean - other.mean) / math.Sqrt(e.variance+other.variance)
 }
 
-// pairAgreement returns how often the samples of two requests are equal that have the same place in them.
+// pairAgreement returns how often the samples at the same place in two requests are equal.
 func pairAgreement(a, b [][]string) estimate {
 	equal, pairs := 0.0, 0.0
 	for i := range a {

@@ -34,15 +34,15 @@ func (t trainingCheck) repeats(ctx context.Context) error {
 	return nil
 }
 
-// early is a check that began before the others. Its error is its function's error.
+// early is a check that began before the others. err is the error of its function.
 type early struct {
 	cancel context.CancelFunc
 	done   chan struct{}
 	err    error
 }
 
-// beginSnapshot begins to check snapshots while the first model is trained and saved, since both take several steps,
-// each after the other. At servers that read JSON it does not: they have room for few models.
+// beginSnapshot begins to check snapshots while the first model is trained and saved, since both take several steps
+// in sequence. It does nothing at a server that reads JSON, since such servers have room for few models.
 func (k *check) beginSnapshot(ctx context.Context) {
 	if k.noLogprobs || k.trainer.API.SendsJSON() {
 		return
@@ -56,7 +56,7 @@ func (k *check) beginSnapshot(ctx context.Context) {
 	}()
 }
 
-// endSnapshot ends what beginSnapshot began, whose result does not count.
+// endSnapshot ends the check that beginSnapshot began. The result of the check does not count.
 func (k *check) endSnapshot() {
 	if k.early != nil {
 		k.early.cancel()
@@ -132,8 +132,8 @@ func (t trainingCheck) compareSnapshots(ctx context.Context) (Finding, error) {
 	return Finding{Support: Supported}, nil
 }
 
-// read returns the log-probabilities of the sequence in a sampling session: for its tokens as a prompt, or, if the
-// server has none for prompts, for the tokens that are sampled greedily after its first ones.
+// read returns the log-probabilities of the sequence in a sampling session: of its tokens as a prompt or, if the
+// server returns none for prompts, of the tokens that are sampled greedily after each of its beginnings.
 func (t trainingCheck) read(ctx context.Context, session string, turn int64) ([]float64, error) {
 	const requests = 100
 	all, err := t.trainer.API.ComputeLogprobs(ctx, session, requests*turn, sequence)

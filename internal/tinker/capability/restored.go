@@ -16,10 +16,10 @@ import (
 // errNoMotion says that a step moved nothing that can be distinguished from noise.
 var errNoMotion = errors.New("looking for the optimizer's state: a step moves nothing")
 
-// Restored reports whether a model that was loaded from a state has the optimizer's state, where optimizer steps led to
-// the state. The model must have executed nothing but the load; it saves itself under a name that no checkpoint of a
-// run has, and is not changed. Two clones load that checkpoint, one with the optimizer and one without, and take a
-// step: if the optimizer's state was lost, both steps are the same.
+// Restored reports whether a model that was loaded from a state has the optimizer's state, provided that optimizer
+// steps led to the state. The model must have executed nothing but the load. Restored saves the model under a name
+// that no checkpoint of a run has, and does not change it. Two clones load that checkpoint, one with the optimizer
+// and one without, and take a step: if the optimizer's state was lost, both steps are the same.
 //
 // It costs a state and 96 tokens of training, and is meant for a resume. If the weights are a new adapter's, there is
 // no optimizer state to lose, and Restored returns true.

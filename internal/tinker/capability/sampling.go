@@ -47,13 +47,13 @@ type draw struct {
 	err    error
 }
 
-// sampled are the features that samples of the first model's initial weights show.
+// sampled returns the wanted features that samples from the first model's initial weights show.
 func (k *check) sampled() []Feature {
 	return slices.DeleteFunc([]Feature{Seed, NumSamples, Temperature, TopK, TopP, PromptLogprobs, PromptLogprobsLastN},
 		func(f Feature) bool { return !k.findings.wants(f) })
 }
 
-// sampleFrom makes the session that the initial weights are sampled in.
+// sampleFrom creates the session in which the initial weights are sampled.
 func (k *check) sampleFrom(ctx context.Context) error {
 	session, err := k.trainer.API.CreateSamplingSession(ctx, k.trainer.session, 0, k.sampler, "")
 	if err == nil {
@@ -120,8 +120,8 @@ func (k *check) checkSampling(ctx context.Context) {
 }
 
 // choices checks seeds and the settings that leave a single token to choose, except for noise. All samples are drawn
-// concurrently, since each takes as long as a run's. If the server refuses seeds of 63 bits, they are drawn again with
-// small seeds.
+// concurrently, since each takes as long as a sample of a run. If the server refuses seeds of 63 bits, they are drawn
+// again with small seeds.
 func (s *samplingCheck) choices(ctx context.Context, wanted []Feature) {
 	wide, sets := s.drawAll(ctx, wanted)
 	if s.seedsRefused == "" && isRejected(wide.err) {
@@ -152,7 +152,7 @@ func (s *samplingCheck) choices(ctx context.Context, wanted []Feature) {
 	}
 }
 
-// useShortSeeds has further samples drawn with seeds of 31 bits.
+// useShortSeeds makes further samples use seeds of 31 bits.
 func (s *samplingCheck) useShortSeeds(refused error) {
 	s.firstSeed, s.seedsRefused = 0, refused.Error()
 }
@@ -164,8 +164,8 @@ func (s *samplingCheck) recordSeed(support Support, note string) {
 	s.findings.record(Seed, support, note)
 }
 
-// drawAll draws samples that no setting narrows, and those that each feature is compared by: with equal and with
-// different seeds, or with its setting.
+// drawAll draws samples that no setting narrows, and the samples that they are compared with for each feature:
+// samples with equal and with different seeds, or with the feature's setting.
 func (s *samplingCheck) drawAll(ctx context.Context, wanted []Feature) (wide *draw, sets map[Feature][]*draw) {
 	repeated := []*draw{{seed: seedWide}, {seed: seedOther}}
 	all := map[Feature][]*draw{
@@ -190,8 +190,8 @@ func (s *samplingCheck) drawAll(ctx context.Context, wanted []Feature) (wide *dr
 	return wide, all
 }
 
-// draw draws samples after each of several prompts, whose requests have the seeds from the given one on. It
-// samples under new numbers, so that the server does not return earlier samples.
+// draw draws samples after each of several prompts. The requests have consecutive seeds, beginning with the given
+// one. It samples under new numbers, so that the server does not return earlier samples.
 func (s *samplingCheck) draw(ctx context.Context, seed int64, change func(*tinker.SamplingParams)) ([][]string, error) {
 	params := tinker.DefaultSampling()
 	params.MaxTokens = new(1)
@@ -227,7 +227,7 @@ const (
 // longSeed has 63 bits, as most seeds of a run have.
 const longSeed = 1 << 62
 
-// promptLogprobs compares the log-probabilities of a prompt with a forward pass's over it.
+// promptLogprobs compares the log-probabilities of a prompt with those of a forward pass over it.
 func (s *samplingCheck) promptLogprobs(ctx context.Context) {
 	got, err := s.api.ComputeLogprobs(ctx, s.session, s.seq.Add(1), sequence)
 	if err != nil {

@@ -27,8 +27,8 @@ func newTrainingCheck(k *check) trainingCheck {
 
 // trial is a step of a model of its own.
 type trial struct {
-	// fresh starts from a new adapter, and takes steps with these advantages first. Otherwise the trial loads the
-	// saved state, with the optimizer's state or without it.
+	// fresh says that the trial starts from a new adapter, and first takes steps with the advantages in before.
+	// Otherwise the trial loads the saved state, with the optimizer's state or without it.
 	fresh     bool
 	before    []float64
 	optimizer bool
@@ -223,7 +223,7 @@ func (k *check) checkWeightDecay(ctx context.Context) {
 }
 
 // usualStep returns the third step. Most settings need an optimizer with earlier steps: the optimizer of the saved
-// state, or, if the server does not restore it, a new adapter's which takes all three steps.
+// state, or, if the server does not restore it, the optimizer of a new adapter that takes all three steps.
 func (t trainingCheck) usualStep() trial {
 	usual := t.reverseStep()
 	if usual.optimizer = t.findings.support(OptimizerRestore) == Supported; !usual.optimizer {

@@ -19,7 +19,8 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/tinker/archive"
 )
 
-// families matches the models with layers that convert names; variants matches the models among them with other names.
+// families matches the models whose layers have names that convert knows, and variants the models among them whose
+// layers have other names.
 var (
 	families = regexp.MustCompile(`(?i)^(qwen2\.5|qwen3|llama-[23](\.\d)?|deepseek-(v3|v3\.1|r1))(-|$)`)
 	variants = regexp.MustCompile(`(?i)-(vl|vision|next|omni)(-|$)`)
@@ -31,9 +32,9 @@ var ErrNotConverted = errors.New("the adapter is as the endpoint has it, since i
 	"not known; " +
 	"build_lora_adapter of the Python package tinker-cookbook may convert it")
 
-// Convert replaces the names and shapes of a model's adapter in a folder by the names and shapes that PEFT expects, and
-// describes the new files. It returns none if the adapter has such names already, or if it cannot be converted; the
-// notice is then an ErrNotConverted.
+// Convert replaces the names and shapes of a model's adapter in a folder by the names and shapes that PEFT expects,
+// and describes the new files. It returns no files if the adapter has such names already, or if it cannot be
+// converted; in the latter case, notice is an ErrNotConverted.
 func Convert(folder, model string) (files []archive.File, notice, err error) {
 	config, tensors := filepath.Join(folder, archive.ConfigFile), filepath.Join(folder, archive.TensorsFile)
 	source, err := os.Open(tensors)

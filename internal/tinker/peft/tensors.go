@@ -28,7 +28,8 @@ const (
 	experts = ".experts."
 )
 
-// matrices are the two that a tensor of an adapter can be: the change of a layer's weights is B A.
+// matrices are the ends of the names of the two matrices of a layer, A and B: the change of the layer's weights is B
+// A.
 var matrices = []string{".lora_A.weight", ".lora_B.weight"}
 
 // expertLayers are the layers of an expert: Tinker's name, and the name in transformers.
@@ -98,8 +99,9 @@ func split(name string) (layer, matrix string, err error) {
 
 func lastOf(layer string) string { return layer[strings.LastIndexByte(layer, '.')+1:] }
 
-// divide returns the matrix of each expert. A tensor of one matrix is shared by all experts, whose number the other
-// tensor of the pair has. Tensors without elements stand for layers that the model lacks.
+// divide returns the matrix of each expert. A tensor with a single matrix is shared by all experts, and the other
+// tensor of the pair then has one matrix for each expert. Tensors without elements stand for layers that the model
+// lacks.
 func divide(name string, source map[string]safetensors.Tensor) ([]safetensors.Tensor, error) {
 	other := strings.Replace(name, matrices[0], matrices[1], 1)
 	if other == name {

@@ -43,8 +43,8 @@ func codeOfCertificate(refused *tls.CertificateVerificationError) problem.Code {
 	return problem.EndpointCertificateInvalid
 }
 
-// authorityUnknown has the codes of certificates of servers other than the endpoint, by the code of any other failure
-// of a request to the server.
+// authorityUnknown maps the code of a failed request to a server other than the endpoint to the code that replaces it
+// if the client does not trust the authority of the server's certificate.
 var authorityUnknown = map[problem.Code]problem.Code{
 	problem.DataBlocked: problem.DataAuthorityUnknown, problem.TokenizerBlocked: problem.DataAuthorityUnknown,
 	problem.RowsBlocked: problem.DataAuthorityUnknown, problem.JudgeBlocked: problem.JudgeAuthorityUnknown,
@@ -57,7 +57,8 @@ var authorityUnknown = map[problem.Code]problem.Code{
 }
 
 // Refine returns the code of a failed request to a server other than the endpoint. If the client does not trust the
-// authority of the server's certificate, the code names this repair; in any other case the code is the given one.
+// authority of the server's certificate, it returns a code whose repair is to add that authority; otherwise it
+// returns the given code.
 func Refine(code problem.Code, err error) problem.Code {
 	_, failed := errors.AsType[*tls.CertificateVerificationError](err)
 	_, unknown := errors.AsType[x509.UnknownAuthorityError](err)

@@ -71,8 +71,8 @@ func New(options Options) (*http.Transport, error) {
 	return t, err
 }
 
-// proxyFromEnvironment returns the proxy of the environment variables, and none for a Service of the cluster, such as a
-// broker: a proxy for what is outside does not reach it.
+// proxyFromEnvironment returns the proxy of the environment variables. It returns none for a Service of the cluster,
+// such as a broker, since a proxy to the outside does not reach it.
 func proxyFromEnvironment(request *http.Request) (*url.URL, error) {
 	if strings.HasSuffix(request.URL.Hostname(), ".svc") {
 		return nil, nil //nolint:nilnil // No proxy is no error.

@@ -12,7 +12,7 @@ import (
 	"testing"
 )
 
-// PrivateServer starts a server whose certificate is signed by an authority that nobody trusts.
+// PrivateServer starts a server whose certificate is signed by an authority that no client trusts.
 func PrivateServer(t testing.TB) *httptest.Server {
 	t.Helper()
 	server := httptest.NewUnstartedServer(http.NotFoundHandler())
