@@ -25,7 +25,7 @@ type authenticator struct {
 	credentials contract.Credentials
 	// onFenced is called once.
 	onFenced func(higher int32)
-	// fenced is closed once a higher attempt is known of.
+	// fenced is closed once a higher attempt is known.
 	fenced chan struct{}
 	once   sync.Once
 
@@ -40,7 +40,7 @@ func newAuthenticator(config ServerConfig) *authenticator {
 	}
 }
 
-// fence refuses all calls from now on. The higher attempt is 0 when the learner itself knows of it.
+// fence refuses all calls from now on. higher is 0 if the learner itself has found out about the higher attempt.
 func (a *authenticator) fence(higher int32) {
 	a.once.Do(func() {
 		close(a.fenced)

@@ -28,7 +28,7 @@ type ClientConfig struct {
 	Address            string
 	Credentials        contract.Credentials
 	RunUID, SpecDigest string
-	// Version is the run's (contract.RunFile.Version), and contract.FormatVersion unless given.
+	// Version is the version of the run (contract.RunFile.Version). Defaults to contract.FormatVersion.
 	Version int
 	// Worker is the worker's unique name, which is stable as long as the process runs.
 	Worker string
@@ -36,7 +36,7 @@ type ClientConfig struct {
 	Spent func() Spent
 	// Logger may be nil.
 	Logger *slog.Logger
-	// Renew is the interval at which leases are renewed: 2 s unless given.
+	// Renew is the interval at which leases are renewed. Defaults to 2 s.
 	Renew time.Duration
 	// Dial replaces TCP, in tests.
 	Dial func(ctx context.Context, address string) (net.Conn, error)
@@ -50,15 +50,15 @@ const (
 	dialTimeout    = 5 * time.Second
 )
 
-// Client is a worker's side. Run has to be called; the other methods may be called concurrently, wait until Run
-// has said Hello to a learner, and fail with one of the errors of this package or ctx's. They can be called
-// again at once after an error that is not final: Run has the back-off.
+// Client is a worker's side of the exchange. Run has to be called; the other methods may be called concurrently, wait
+// until Run has said Hello to a learner, and fail with one of the errors of this package or ctx's. After an error
+// that is not final they can be called again at once, since Run backs off.
 type Client struct {
 	config      ClientConfig
 	credentials credentials.TransportCredentials
 
 	mu sync.Mutex
-	// attempt is the highest attempt of a learner that is known of.
+	// attempt is the highest known attempt of a learner.
 	attempt int32
 	// proof is the proof of that attempt's learner.
 	proof []byte
@@ -139,7 +139,8 @@ func submitTimeout(bytes int) time.Duration {
 	return callTimeout + time.Duration(bytes>>20)*5*time.Second
 }
 
-// Release releases leases without a group. The reason is drain, policy_gone, environment_down or not_played.
+// Release releases leases without a group. The reason is Drained, PolicyMissing, EnvironmentDown, NotPlayed or
+// SamplesUnanswered; with the last of these, the worker keeps the leases.
 func (c *Client) Release(ctx context.Context, keys []rl.Key, reason string) error {
 	err := c.call(ctx, callTimeout, func(ctx context.Context, api pb.ExchangeClient) error {
 		_, err := api.Release(ctx, &pb.ReleaseRequest{
@@ -153,7 +154,7 @@ func (c *Client) Release(ctx context.Context, keys []rl.Key, reason string) erro
 	return nil
 }
 
-// Attempt is the highest attempt of a learner that is known of, and 0 at first.
+// Attempt returns the highest known attempt of a learner, which is 0 at first.
 func (c *Client) Attempt() int32 {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -169,8 +170,8 @@ func (c *Client) Close() error {
 	return nil
 }
 
-// call makes one call on the connection on which Hello was said, and waits for that. A connection on which a call
-// failed is dropped, so that the next call waits for a new one.
+// call waits for a connection on which Hello was said, and makes one call on it. A connection on which a call failed
+// is dropped, so that the next call waits for a new one.
 func (c *Client) call(ctx context.Context, timeout time.Duration,
 	f func(context.Context, pb.ExchangeClient) error) error {
 	conn, err := c.await(ctx)
@@ -204,7 +205,7 @@ func (c *Client) await(ctx context.Context) (*connection, error) {
 	return conn, err
 }
 
-// setCurrent makes conn the current connection. The one before it ends with its last call.
+// setCurrent makes conn the current connection. The connection before it closes after its last call.
 func (c *Client) setCurrent(conn *connection) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -229,7 +230,7 @@ func (c *Client) dropCurrent(conn *connection) {
 	c.current = nil
 }
 
-// epoch is the run with the highest attempt that the client knows of.
+// epoch returns the epoch of the run with the highest attempt that the client knows of.
 func (c *Client) epoch() *Epoch {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -237,7 +238,8 @@ func (c *Client) epoch() *Epoch {
 		Version: int32(c.config.Version)}
 }
 
-// observeEpoch checks and notes the epoch of a reply. A reply of a lower attempt than one that is known of is refused.
+// observeEpoch checks and notes the epoch of a reply. It refuses a reply of a lower attempt than the highest known
+// one.
 func (c *Client) observeEpoch(reply any) error {
 	addressed, ok := reply.(interface{ GetEpoch() *pb.Epoch })
 	if !ok {

@@ -10,13 +10,13 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/rl"
 )
 
-// maxCompact is the number of tokens up to which a group is compacted, which has two copies of it in memory. Larger
-// groups have large arrays as they are.
+// maxCompact is the maximum number of tokens of a group that is compacted. While a group is compacted, two copies of
+// it are in memory. The arrays of larger groups are large enough as they are.
 const maxCompact = 1 << 19
 
 // compact moves the tokens of a group, and the values of each token, into one array for each kind. The runtime rounds
-// the size of each array up, which is a tenth of the memory of groups whose segments have a few thousand tokens. The
-// values of a group do not change.
+// up the size of each array, which costs a tenth of the memory of groups whose segments have a few thousand tokens.
+// The values of a group do not change.
 func compact(group *rl.Group) {
 	tokens := 0
 	eachSegment(group, func(s *rl.Segment) { tokens += len(s.Tokens) })
@@ -62,7 +62,7 @@ func eachSegment(group *rl.Group, f func(*rl.Segment)) {
 	}
 }
 
-// sharedLength is the number of tokens of a prompt, and of a reply, that sharedMask covers.
+// sharedLength is the maximum number of tokens of a prompt, and of a reply, for which sharedMask returns a mask.
 const sharedLength = 1 << 18
 
 // promptAndReply is the mask of a prompt and of a reply, both as long as possible.
@@ -74,8 +74,8 @@ var promptAndReply = sync.OnceValue(func() []bool {
 	return mask
 })
 
-// sharedMask returns a mask of one prompt and one reply, as most segments have it, that is part of an array which all
-// groups share; nil for another mask.
+// sharedMask returns an equal mask that is part of an array that all groups share, if the mask is that of one prompt
+// and one reply, as in most segments. Otherwise it returns nil.
 func sharedMask(mask []bool) []bool {
 	prompt := slices.Index(mask, true)
 	if prompt < 0 {

@@ -30,8 +30,8 @@ type connection struct {
 	cause error
 }
 
-// dial prepares a connection with one user. Each dials the address again, so that it goes where the name points
-// now.
+// dial prepares a connection with one user. Each connection dials the address anew, so that it reaches the host that
+// the name stands for now.
 func (c *Client) dial() (*connection, error) {
 	conn, err := grpc.NewClient("passthrough:///"+c.config.Address,
 		grpc.WithTransportCredentials(c.credentials),
@@ -80,7 +80,7 @@ func (c *connection) fail(cause error) {
 	}
 }
 
-// err is the cause of the first call that failed.
+// err returns the cause of the first failure of a call.
 func (c *connection) err() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -8,9 +8,9 @@
 //
 // # Fencing
 //
-// A worker sends the highest attempt that it knows of. A learner of a lower attempt is superseded: it answers
-// FENCED to everything from then on, and ServerConfig.Fenced is called once. The worker notes the attempt of a
-// learner that is higher, and refuses every reply of a lower one.
+// A worker sends the highest attempt that it knows of. A learner of a lower attempt is superseded: it answers FENCED
+// to everything from then on, and ServerConfig.Fenced is called once. When a worker gets a reply of a learner with a
+// higher attempt, it notes that attempt, and refuses every reply of a lower attempt.
 //
 // # Hello
 //

@@ -14,11 +14,11 @@ var (
 	ErrForeign = errors.New("the learner belongs to another run")
 	// ErrVersion means that learner and worker have run files of different versions: another worker is needed.
 	ErrVersion = errors.New("learner and worker do not use the same format version")
-	// ErrFenced means that a later attempt of the learner is known of.
+	// ErrFenced means that a later attempt of the learner is known.
 	ErrFenced = errors.New("the learner belongs to a superseded attempt")
 	// ErrHelloRequired means that the learner has not received this worker's Hello.
 	ErrHelloRequired = errors.New("the learner requires Hello first")
-	// ErrUnreachable means that no reply came, or none from this run's learner by its certificate.
+	// ErrUnreachable means that no reply came, or that the server does not have the certificate of this run's learner.
 	ErrUnreachable = errors.New("the learner is unreachable")
 	// ErrProtocol means that a message breaks the protocol.
 	ErrProtocol = errors.New("the message breaks the protocol")

@@ -20,8 +20,8 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/rl"
 )
 
-// MaxGroupBytes bounds a group as a message: the protobuf library encodes no longer one. The API refuses settings whose
-// groups are longer.
+// MaxGroupBytes bounds a group as a message: the protobuf library encodes no longer message. The API refuses settings
+// whose groups are longer.
 const MaxGroupBytes = math.MaxInt32
 
 // EncodedGroup is a valid group as Submit sends it. A group is encoded and digested once, at its creation.
@@ -51,15 +51,15 @@ func EncodeGroup(group rl.Group) (EncodedGroup, error) {
 	return EncodedGroup{Key: group.Key, Outcome: group.Outcome, Digest: group.Digest(), Message: encoded}, nil
 }
 
-// DecodeGroup reads the message of an EncodedGroup. The group is valid; the error is a *rl.FieldError when it would not
-// be.
+// DecodeGroup reads the message of an EncodedGroup. It returns only valid groups; the error is a *rl.FieldError if
+// the group is not valid.
 func DecodeGroup(encoded []byte) (rl.Group, error) { return readGroup(bytes.NewReader(encoded)) }
 
 // membersField is the number of the field that has the members of a group.
 const membersField = protowire.Number(3)
 
-// readGroup reads a group from its encoding. Each member is decoded once it has come, so that the encoding of one
-// member alone is in memory beside the group.
+// readGroup reads a group from its encoding. Each member is decoded as soon as it has arrived, so that the encoding
+// of only one member is in memory beside the group.
 func readGroup(from io.Reader) (rl.Group, error) {
 	group, err := decodeFields(bufio.NewReader(from))
 	if err == nil {
@@ -72,8 +72,8 @@ func readGroup(from io.Reader) (rl.Group, error) {
 	return group, nil
 }
 
-// decodeFields decodes the fields of a group in the order in which they come. The error is a *rl.FieldError when they
-// are none of a group, and otherwise the reader's.
+// decodeFields decodes the fields of a group in the order in which they come. The error is a *rl.FieldError if they
+// are not the fields of a group, and otherwise the reader's.
 func decodeFields(from *bufio.Reader) (rl.Group, error) {
 	var d decoder
 	var members []rl.Member
@@ -173,8 +173,8 @@ func readVarint(from *bufio.Reader, field *[]byte) (uint64, error) {
 	}
 }
 
-// readMore appends bytes to a field. The announced length is trusted only so far: beyond that the field grows as it
-// comes.
+// readMore appends bytes to a field. Memory for the announced length is allocated only up to MaxFrameBytes: beyond
+// that, the field grows as its bytes arrive.
 func readMore(from *bufio.Reader, field []byte, length int64) ([]byte, error) {
 	content := bytes.NewBuffer(slices.Grow(field, int(min(length, MaxFrameBytes))))
 	n, err := io.CopyN(content, from, length)

@@ -10,7 +10,8 @@ import (
 )
 
 // These messages need no conversion. The others have Go types of their own, because they contain keys of groups or
-// lineages, which are parsed once, compared, and keys of maps, or counters (spending.Usage), with which one calculates.
+// lineages, which are parsed once, compared, and used as keys of maps, or counters (spending.Usage), which are added
+// up.
 type (
 	// Epoch names the sender of a message. Every message has one.
 	Epoch = pb.Epoch
@@ -22,7 +23,7 @@ type (
 	Problem = pb.Problem
 	// DataState is the progress of a worker with its data sets.
 	DataState = pb.DataState
-	// SubmitReply answers Submit. The server fills its epoch in.
+	// SubmitReply answers Submit. The server fills in its epoch.
 	SubmitReply = pb.SubmitReply
 	// SubmitStatus is the outcome of a submitted group. The worker stores the group until CoveredIndex passes it, with any
 	// status.
@@ -33,7 +34,7 @@ type (
 const (
 	// Accepted means that the learner has it now.
 	Accepted = pb.SubmitReply_ACCEPTED
-	// Duplicate means that the learner had it.
+	// Duplicate means that the learner already had it.
 	Duplicate = pb.SubmitReply_DUPLICATE
 	// Closed means that the slot was decided without this group.
 	Closed = pb.SubmitReply_CLOSED
@@ -55,13 +56,14 @@ const (
 
 // HelloRequest lists the groups of a worker. It is the first message to every learner.
 type HelloRequest struct {
-	// Stored are the finished groups and tombstones that it keeps.
+	// Stored are the finished groups and tombstones that the worker keeps.
 	Stored []StoredGroup
 	// Playing are the groups in progress.
 	Playing []rl.Key
-	// Spent names the process, by which two processes of one name are told apart.
+	// Spent is the usage of the worker's process. It names the process, so that two processes with the same worker name
+	// can be told apart.
 	Spent Spent
-	// Groups are all groups that no state covers yet for which the worker has asked.
+	// Groups are all groups that no saved state covers yet and for which the worker has made requests to the endpoint.
 	Groups []GroupSpent
 }
 
@@ -74,14 +76,14 @@ type GroupSpent struct {
 // Spent is the usage of a worker process's requests to the endpoint since it began. Its unconfirmed tokens are the
 // maximum cost of unanswered requests.
 type Spent struct {
-	// Process names the process; it is empty for a worker that does not count. Another process of the worker's name has
-	// another one, and its counters begin at zero.
+	// Process names the process; it is empty for a worker that does not count. Another process with the same worker name
+	// has another value here, and its counters begin at zero.
 	Process string
 	Used    spending.Usage
 	// Uncovered is the part of Used that belongs to groups that no saved state covers yet.
 	Uncovered spending.Usage
-	// Sequence rises with each message of the process, by when its counters were read: messages may arrive in another
-	// order. It is 0 for a process that does not number its messages.
+	// Sequence rises with each message of the process, in the order in which the counters were read. The messages may
+	// arrive in another order. It is 0 for a process that does not number its messages.
 	Sequence int64
 }
 
@@ -117,17 +119,17 @@ type Lease struct {
 	// Sampler is the path of the weights that play the group, tinker://RUN/sampler_weights/NAME, or the name of a base
 	// model.
 	Sampler string
-	// Seed is the run's; rl.Seed derives the seeds of samples from it.
+	// Seed is the seed of the run, from which rl.Request.Seed derives the seeds of samples.
 	Seed uint64
 	// SamplingSession names the policy's sampling session within the rollout session.
 	SamplingSession int64
-	// Transcript has the conversations of the members recorded, for people.
+	// Transcript says that the conversations of the members are recorded for people.
 	Transcript bool
-	// Alone has the members played one after the other, in the order of their indexes, each once a Permit has its index:
-	// workers have died that played the group.
+	// Alone says that the members are played one after the other, in the order of their indexes, each after a Permit
+	// with its index has arrived, because workers have died while they played the group.
 	Alone bool
-	// Faulty are the members that are not played, since workers died while each of them was alone in play. They are faults
-	// of the environment.
+	// Faulty are the members that are not played, since workers died while each of them was alone in play. They count as
+	// faults of the environment.
 	Faulty []int
 }
 
@@ -143,9 +145,9 @@ const (
 	Drained = "drain"
 	// PolicyMissing means that the sampler weights of the lease do not exist.
 	PolicyMissing = "policy_gone"
-	// EnvironmentDown means that the group was not played, as its environment could not be prepared.
+	// EnvironmentDown means that the group was not played, because its environment could not be prepared.
 	EnvironmentDown = "environment_down"
-	// NotPlayed means that the group was not played, as the worker has said Hello since it asked for the lease.
+	// NotPlayed means that the group was not played, because the worker has said Hello since it asked for the lease.
 	NotPlayed = "not_played"
 	// SamplesUnanswered means that the worker does not know whether the endpoint has drawn all samples of the group, or
 	// will draw one later. The worker keeps the lease, and submits the group next.
@@ -178,7 +180,7 @@ const UnreportedRequests = 2
 // Directive has the orders and values for a worker. It describes the current state and not the changes, so that the
 // next directive replaces a lost one.
 type Directive struct {
-	// Revoked leases are no longer the worker's, which stops playing them.
+	// Revoked are the leases that the worker no longer has. It stops playing their groups.
 	Revoked []rl.Key
 	// Credits limits the sample requests that the worker may have in flight.
 	Credits int

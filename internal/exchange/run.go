@@ -33,8 +33,8 @@ type Worker interface {
 const streamTimeout = time.Minute
 
 // Run stays connected to the learner: it dials, says Hello, renews leases and receives directives for 60 s, then
-// dials again, so that the worker follows the Service. It continues after every error but a final one, and ends
-// with that or with ctx's.
+// dials again, so that the worker follows the Service. It continues after every error that is not final, and returns
+// a final error or the error of ctx.
 func (c *Client) Run(ctx context.Context, worker Worker) error {
 	defer c.setCurrent(nil)
 	for failures := 0; ; {
@@ -152,8 +152,8 @@ type received struct {
 	err       error
 }
 
-// receiveDirectives reads the stream until it ends; ended is closed then. The stream's own context does not serve
-// as ctx: it ends before the reason for the end was received here.
+// receiveDirectives reads the stream until it ends, and then closes ended. ctx must not be the stream's own context,
+// which ends before the reason for its end has been received here.
 func receiveDirectives(ctx context.Context, stream grpc.BidiStreamingClient[pb.RenewRequest,
 	pb.RenewReply]) (<-chan received, <-chan struct{}) {
 	directives, ended := make(chan received), make(chan struct{})

@@ -32,12 +32,13 @@ type Handler interface {
 	// learner unreachable, and comes back.
 	Hello(ctx context.Context, worker string, request HelloRequest) (HelloReply, error)
 	// Acquire waits until there are leases for a worker with room for free episodes. It returns none when ctx ends
-	// first, which it does after 20 s. The call means that the worker is alive as it comes, and not while it waits.
+	// first, which it does after 20 s. The call shows that the worker is alive when the call arrives, but not while it
+	// waits.
 	Acquire(ctx context.Context, worker string, free int) ([]Lease, error)
 	// Renew receives the worker's report and returns a directive. It does not block.
 	Renew(worker string, renewal Renewal) Directive
-	// Report receives the worker's spending, which comes with Submit and Release and is received before them. The worker
-	// had ended some groups by then: it asks nothing more for them.
+	// Report receives the worker's spending, which comes with each Submit and Release. It is called before Submit and
+	// Release. ended are the groups that the worker had ended by then: it makes no further requests for them.
 	Report(worker string, spent Spent, ended []rl.Key)
 	// Directive returns a directive when the server sends one by itself: after Notify, and once a second. The call does
 	// not mean that the worker is alive. It does not block.
@@ -47,13 +48,14 @@ type Handler interface {
 	// Disconnected reports that a worker's Renew stream broke, or that the worker ended it. A live worker says Hello
 	// within seconds, or has done so already on another connection, and continues to renew.
 	Disconnected(worker string)
-	// Release returns leases without a group. The reason is drain, policy_gone, environment_down or not_played.
+	// Release returns leases without a group. The reason is Drained, PolicyMissing, EnvironmentDown, NotPlayed or
+	// SamplesUnanswered; with the last of these, the worker keeps the leases.
 	Release(worker string, keys []rl.Key, reason string)
 }
 
 // ServerConfig configures a Server.
 type ServerConfig struct {
-	// Epoch is this learner's, without a proof. Its version is contract.FormatVersion unless given.
+	// Epoch is the epoch of this learner, without a proof. Its version defaults to contract.FormatVersion.
 	Epoch       *Epoch
 	Credentials contract.Credentials
 	Handler     Handler
@@ -65,7 +67,7 @@ type ServerConfig struct {
 	Timing Timing
 }
 
-// Timing configures a server. A zero stands for the default that its comment names.
+// Timing configures a server. A zero field means the default that its comment names.
 type Timing struct {
 	// Acquire is the time for which Acquire waits: 20 s.
 	Acquire time.Duration
@@ -106,7 +108,7 @@ const (
 // to the network may become as large as 16 MiB for each of the groups that wait.
 const submitWindow = 128 << 10
 
-// Server is the learner's side.
+// Server is the learner's side of the exchange.
 type Server struct {
 	pb.UnimplementedExchangeServer
 	// epoch is in every reply, and never changes.

@@ -110,8 +110,8 @@ func (s *Server) awaitTurn(ctx context.Context, bytes int64) (done func(), err e
 	return func() { turns.Release(weight) }, nil
 }
 
-// Renew implements the service. It answers each message of the worker, and sends a directive by itself when that
-// has changed.
+// Renew implements the service. It answers each message of the worker, and sends a directive by itself when the
+// directive has changed.
 func (s *Server) Renew(stream grpc.BidiStreamingServer[pb.RenewRequest, pb.RenewReply]) error {
 	requests, failed := receiveRenewals(stream)
 	timeout := time.NewTimer(s.timing.Stream)

@@ -60,7 +60,8 @@ func (c *Client) spent() *pb.Spent {
 	return spentToProto(c.config.Spent())
 }
 
-// report hands over the spending in another message, which says that the worker has ended some groups.
+// report passes the spending that a Submit or a Release carries to the handler, with the groups that the worker has
+// ended.
 func (s *Server) report(worker string, message *pb.Spent, ended []rl.Key) {
 	var d decoder
 	if spent := d.spent(message); spent.Process != "" {

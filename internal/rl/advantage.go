@@ -59,12 +59,12 @@ func (a Advantage) isDropped(s Segment) bool {
 // Member.Trajectories. Groups that are tombstones and members that are not usable get no advantage, and are not part of
 // any mean.
 //
-// Trajectories are compared within advantage groups, which the algorithm's grouping forms (see IsConstant). A reward is
-// first centred: GroupMean subtracts the mean of the advantage group, LeaveOneOut the mean of the others in it,
+// Trajectories are compared within advantage groups, which the algorithm's grouping forms (see IsConstant). A reward
+// is first centred: GroupMean subtracts the mean of the advantage group, LeaveOneOut the mean of the others in it,
 // BatchMean the mean over all rewards of the role, None nothing. Then GroupStd or BatchStd divides the difference by
 // its standard deviation over the advantage group or over the role, with the divisor n - DDoF. Each role has its own
-// baseline and scale. Where constant groups are dropped, advantage groups of equal rewards are dropped before, unless a
-// teacher has scored them.
+// baseline and scale. If the algorithm drops constant groups, advantage groups of equal rewards are dropped first,
+// unless a teacher has scored them.
 //
 // If all centred values are equal, the deviation is 0 and a scale gives zeros; so does a deviation that DDoF leaves
 // undefined. A group of equal rewards gives exact zeros under GroupMean and LeaveOneOut, and so does a trajectory
@@ -139,7 +139,7 @@ func (g Group) isTaught() bool {
 type cell struct {
 	// group is the advantage group.
 	group groupKey
-	// role whose baseline and scale count.
+	// role is the role whose baseline and scale apply.
 	role                     string
 	member, trajectory, step int
 	value                    float64
@@ -291,7 +291,7 @@ func (t *transformation) store() {
 	}
 }
 
-// subtractMean returns exact zeros if all values are equal except for rounding.
+// subtractMean subtracts the mean. It gives exact zeros if all values are equal except for rounding.
 func subtractMean(values []float64) {
 	if areConstant(slices.Values(values)) {
 		clear(values)
@@ -356,7 +356,7 @@ func divideByDeviation(values []float64, ddof int) {
 	}
 }
 
-// deviation is 0 if it is undefined.
+// deviation returns the standard deviation of values, or 0 if it is undefined.
 func deviation(values []float64, ddof int) float64 {
 	if len(values) <= ddof || areConstant(slices.Values(values)) {
 		return 0

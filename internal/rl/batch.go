@@ -64,12 +64,12 @@ func (b Batch) Manifest(lookup func(slot int64) (Outcome, Digest)) Manifest {
 	return m
 }
 
-// VersionOf is the version that samples the groups of a step.
+// VersionOf returns the version that samples the groups of a step.
 func (r Rules) VersionOf(step int64) int64 {
 	return max(0, r.OldestVersion, step-int64(r.Lag))
 }
 
-// limit is the most slots of a step.
+// limit returns the maximum number of slots of a step.
 func (r Rules) limit() int64 {
 	if r.Refill {
 		return refillFactor * int64(r.TasksPerStep)
@@ -77,7 +77,7 @@ func (r Rules) limit() int64 {
 	return int64(r.TasksPerStep)
 }
 
-// After is the position after a batch, which has to be Certain unless steps have slots of their own.
+// After returns the position after a batch, which has to be Certain unless steps have slots of their own.
 func (r Rules) After(b Batch) Position {
 	if r.OwnSlots {
 		return Position{Step: b.Step + 1, Cursor: b.First + r.limit()}
@@ -85,8 +85,8 @@ func (r Rules) After(b Batch) Position {
 	return Position{Step: b.Step + 1, Cursor: b.Next}
 }
 
-// Task returns the task of a slot. Where steps have slots of their own, the first ones of each step play the stream
-// from step to step, and the others its refills.
+// Task returns the task of a slot. If steps have slots of their own, the first TasksPerStep slots of each step
+// continue the stream from step to step, and the others play its refills.
 func (r Rules) Task(stream *Stream, slot int64) Task {
 	if !r.OwnSlots {
 		return stream.Task(slot)
@@ -100,10 +100,10 @@ func (r Rules) Task(stream *Stream, slot int64) Task {
 }
 
 // Batches lays out the batches from a position on, the one of the current step first, as far as their slots are
-// certain and versions up to newest can sample them. It considers nothing but the outcomes, so that the batches
-// are the same in whatever order those became known, and proposes no slot that a batch will not take: once
-// every batch before its own is certain to end where it does, or steps have slots of their own, a slot keeps its step,
-// and with it the version that has to sample it.
+// certain and versions up to newest can sample them. It considers nothing but the outcomes, so that the batches are
+// the same in whatever order the outcomes became known, and proposes no slot that a batch will not take: once every
+// batch before its own is certain to end where it does, or steps have slots of their own, a slot keeps its step, and
+// with it the version that has to sample it.
 //
 // The batch of a step takes slots in order until it has TasksPerStep groups that count or has reached the limit of
 // slots, whether it has members or not. A group that the endpoint refused (InvalidTokens) keeps its place and is only

@@ -57,7 +57,7 @@ func (c *canonical) uint(v uint64) {
 
 func (c *canonical) int(v int64) { c.uint(uint64(v)) }
 
-// float takes every NaN for the same.
+// float writes a number, and the same NaN for every NaN.
 func (c *canonical) float(v float64) {
 	if math.IsNaN(v) {
 		v = math.NaN()
@@ -65,7 +65,7 @@ func (c *canonical) float(v float64) {
 	c.uint(math.Float64bits(v))
 }
 
-// optional keeps a number that is not given apart from every number.
+// optional writes a number that may be missing. A missing number differs from every number.
 func (c *canonical) optional(v *float64) {
 	if v == nil {
 		c.uint(0)

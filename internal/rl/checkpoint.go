@@ -23,7 +23,7 @@ type CheckpointName struct {
 	Step int64
 	// Cursor is the first slot that no step has taken.
 	Cursor int64
-	// Attempt that saved it, and which of the attempt's models, both from 1.
+	// Attempt is the attempt that saved the state, and Model is the number of the attempt's model. Both count from 1.
 	Attempt int32
 	Model   int
 	// Lineage is the lineage of the version, and Parent the lineage of the version before it. The name has the first 10
@@ -34,7 +34,8 @@ type CheckpointName struct {
 var checkpointPattern = regexp.MustCompile(
 	`^r([0-9a-f]{8})-s([0-9]{6,18})-c([0-9]{8,18})-a([0-9]{3,9})m([0-9]{1,9})-([0-9a-f]{10})-([0-9a-f]{10})$`)
 
-// RunTag is 8 hex digits that stand for a run's uid in names: the first of a UUID, or else of its SHA-256.
+// RunTag returns the 8 hex digits that stand for a run's uid in names: the first digits of the uid if it is a UUID,
+// or else of its SHA-256.
 func RunTag(uid string) string {
 	head, _, _ := strings.Cut(uid, "-")
 	if raw, err := hex.DecodeString(head); err == nil && len(raw) == 4 {
@@ -76,7 +77,7 @@ func ParseCheckpointName(name string) (CheckpointName, error) {
 	return parsed, nil
 }
 
-// Version is the version that was saved.
+// Version returns the version that was saved.
 func (n CheckpointName) Version() Version { return Version{n.Step, n.Lineage} }
 
 // Compare orders names by age: by attempt, then model, then step. The cursor does not count: a late save of a

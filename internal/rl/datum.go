@@ -8,14 +8,14 @@ import (
 	"fmt"
 )
 
-// Datum is a segment as the loss takes it: shifted by one, so that Targets[i] is the token that follows
-// Tokens[i], and the other slices speak of the target. All slices that are not nil have the same length. They are
-// parts of the segment's, so that a batch of data takes little memory beside its groups.
+// Datum is a segment as the loss takes it: shifted by one, so that Targets[i] is the token that follows Tokens[i],
+// and the other slices refer to the target. All slices that are not nil have the same length. They are parts of the
+// segment's slices, so that a batch of data takes little memory beside its groups.
 type Datum struct {
 	// Slot, Member (its place in Group.Members), Trajectory and Segment identify its source.
 	Slot                        int64
 	Member, Trajectory, Segment int
-	// Role is the trajectory's.
+	// Role is the role of the trajectory.
 	Role            string
 	Tokens, Targets []int32
 	// Logprobs under the sampling policy; 0 if the target is not an action.
@@ -26,15 +26,15 @@ type Datum struct {
 	Advantages []float32
 	// Mask marks actions. Only the loss gspo takes it; it stays with the client otherwise.
 	Mask []bool
-	// ReferenceLogprobs is nil without a KL penalty.
+	// ReferenceLogprobs is nil if there is no KL penalty.
 	ReferenceLogprobs []float32
-	// TeacherLogprobs is nil without a teacher.
+	// TeacherLogprobs is nil if there is no teacher.
 	TeacherLogprobs []float32
 	// Weights of the loss cross_entropy; nil for data that the policy sampled.
 	Weights []float32
 }
 
-// NewDatum shifts a valid segment of a trajectory with that advantage.
+// NewDatum returns the datum of a valid segment of a trajectory with the given advantage.
 func NewDatum(s Segment, a Advantage) Datum {
 	d := Datum{
 		Tokens: s.Tokens[:len(s.Tokens)-1], Targets: s.Tokens[1:],

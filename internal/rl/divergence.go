@@ -8,12 +8,12 @@ import "fmt"
 // Divergence compares the log-probs of sampled tokens under two policies, pooled over all action tokens of
 // a batch: not a mean of means.
 type Divergence struct {
-	// V1 is the mean of sampled minus trained log-probs, which may be negative; V2 half the mean of its
-	// square.
+	// V1 is the mean of sampled minus trained log-probs, which may be negative; V2 is half the mean of the square of
+	// this difference.
 	V1, V2 float64
 	// Entropy is minus the mean of the sampled log-probs.
 	Entropy float64
-	// Tokens counts the tokens that were compared. Without any, the other fields are 0 and mean nothing.
+	// Tokens counts the tokens that were compared. If there are none, the other fields are 0 and mean nothing.
 	Tokens int
 }
 

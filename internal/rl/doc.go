@@ -9,7 +9,7 @@
 // The loop in formulas:
 //
 //	slot i            -> (environment, split, task)      Stream
-//	batch of step k    = the next G slots that count      Rules.Plan
+//	batch of step k    = the next G slots that count      Rules.Batches
 //	seed of a sample   = H(request, run's seed)           Request.Seed
 //	advantage of a trajectory = (reward - baseline) / scale   Advantages
 //	v(k+1)             = H(v(k), manifest, settings)      Lineage.Next

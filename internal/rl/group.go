@@ -63,8 +63,8 @@ const (
 type Group struct {
 	Key     Key
 	Outcome Outcome
-	// Reason is for people: why the group is left out, or why the first member of a usable group that is left out is. No
-	// digest includes it.
+	// Reason tells people why the group is left out or, for a usable group, why the first of its unusable members is
+	// left out. No digest includes it.
 	Reason      string
 	Environment string
 	Members     []Member
@@ -74,8 +74,8 @@ type Group struct {
 	Judge JudgeUsage
 }
 
-// JudgeUsage counts calls of judges, failed calls, replies that were no judgements, and tokens, which are not the
-// policy's.
+// JudgeUsage counts calls of judges, failed calls, replies that were no judgements, and the tokens of judges, which
+// are not part of the policy's tokens.
 type JudgeUsage struct {
 	Calls, Errors, Unreadable, PromptTokens, SampledTokens int64
 }
@@ -99,7 +99,7 @@ type Member struct {
 	Turns        int
 	// PromptTokens sums the full prompt of each turn; SampledTokens the replies.
 	PromptTokens, SampledTokens int64
-	// Retries of faults before this outcome.
+	// Retries is the number of tries before this outcome, all of which ended in a fault.
 	Retries int
 	// Transcript is for people: package transcript encodes it, and no digest includes it. It is nil unless the lease asked
 	// for it.
@@ -148,9 +148,9 @@ type Segment struct {
 	Actions []bool
 	// Logprobs under the sampling policy; 0 if the token is not an action.
 	Logprobs []float32
-	// ReferenceLogprobs is nil without a KL penalty.
+	// ReferenceLogprobs is nil if there is no KL penalty.
 	ReferenceLogprobs []float32
-	// TeacherLogprobs is nil without a teacher; 0 if the token is not an action.
+	// TeacherLogprobs is nil if there is no teacher; 0 if the token is not an action.
 	TeacherLogprobs []float32
 	// Weights of the loss cross_entropy, by target; nil if the policy sampled the tokens.
 	Weights []float32

@@ -16,7 +16,7 @@ import (
 // Lineage identifies a policy by how it was made: two attempts that trained on the same batches with
 // the same settings have the same lineage, whatever was lost in between. No policy has the zero Lineage.
 //
-// A lineage is a function of the digits that a checkpoint's name has of it: a resume may know nothing but
+// A lineage is a function of its first digits, which are part of a checkpoint's name: a resume may know nothing but
 // the name, and has to continue the same chain.
 type Lineage [32]byte
 
@@ -33,16 +33,16 @@ type Settings struct {
 	Teachers map[string]algorithm.Teacher
 }
 
-// Genesis is the lineage of version 0. specDigest digests the fixed part of the run's spec, which names the base model,
-// its seed and the source of its first weights.
+// Genesis returns the lineage of version 0. specDigest digests the fixed part of the run's spec, which names the base
+// model, its seed and the source of its first weights.
 func Genesis(specDigest string) Lineage {
 	c := newCanonical("tinker-operator lineage genesis 1")
 	c.text(specDigest)
 	return seal(c.sum())
 }
 
-// Next is the lineage of the version that training version l on the manifest's batch gives. A step whose batch
-// has nothing usable advances the lineage like any other.
+// Next returns the lineage of the version that results from training version l on the manifest's batch. A step whose
+// batch has nothing usable advances the lineage like any other.
 func (l Lineage) Next(manifest Manifest, settings Settings) Lineage {
 	c := newCanonical("tinker-operator lineage next 1")
 	c.bytes(l[:])

@@ -36,7 +36,7 @@ func (k Kind) String() string {
 	return "train"
 }
 
-// UsableMembers are the members that count, in the order of their indexes. A group whose own outcome is neither
+// UsableMembers returns the members that count, in the order of their indexes. A group whose own outcome is neither
 // Usable nor Constant has none.
 func (g Group) UsableMembers() []Member {
 	if g.Outcome != Usable && g.Outcome != Constant {

@@ -54,9 +54,9 @@ func (d Datum) penalise(kl algorithm.KL, mean float64) {
 	d.Credit(kl.Discount, func(i int) float64 { return float64(kl.Coefficient * (mean - d.difference(i))) })
 }
 
-// Credit adds to the advantage of each sampled token its own credit, and the credit of each later sampled token in the
-// datum times the discount to the power of their distance. The datum is spread. Advantages are rounded once. For the
-// result to be the same on every machine, own has to round its products by a conversion.
+// Credit adds to the advantage of each sampled token its own credit, and the credit of each later sampled token in
+// the datum times the discount to the power of their distance. The datum has to be spread. Advantages are rounded
+// once. own has to round its products by a conversion to float64, so that the result is the same on every machine.
 func (d Datum) Credit(discount float64, own func(i int) float64) {
 	later := 0.0
 	for i := len(d.Mask) - 1; i >= 0; i-- {

@@ -42,8 +42,8 @@ type sampledReply struct {
 	isMasked bool
 }
 
-// Share replaces the tokens that are stored by the beginning of the observation of the next turn, if these are the same
-// tokens, so that both are in memory once while the reply is sampled. The caller must not change the observation
+// Share replaces the stored tokens with the beginning of the next turn's observation, if both have the same tokens,
+// so that the tokens are in memory only once while the reply is sampled. The caller must not change the observation
 // afterwards.
 func (b *SegmentBuilder) Share(observation []int32) {
 	if last := b.last(); last != nil && hasPrefix(observation, last.tokens) {
@@ -51,8 +51,8 @@ func (b *SegmentBuilder) Share(observation []int32) {
 	}
 }
 
-// Append adds the next turn, and returns its observation in the slice that stores it from now on. It fails when a reply
-// has not one log-prob a token, or nothing to follow on.
+// Append adds the next turn, and returns its observation in the slice that stores it from now on. It fails if a reply
+// does not have one log-prob for each token, or if the prompt is empty.
 func (b *SegmentBuilder) Append(t Transition) (observation []int32, err error) {
 	if len(t.Action) != len(t.Logprobs) {
 		return nil, fmt.Errorf("merging turn %d: %d log-probs for %d tokens", t.Turn, len(t.Logprobs), len(t.Action))

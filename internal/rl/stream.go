@@ -15,7 +15,7 @@ import (
 // Source is a split of an environment that a run takes tasks from.
 type Source struct {
 	Environment, Split string
-	// Tasks that are used, the first ones of the split.
+	// Tasks is the number of tasks that are used, counted from the first of the split.
 	Tasks int64
 	// Shuffle draws them in a seeded order, another one in each pass; otherwise they keep the order of the split.
 	Shuffle bool
@@ -45,7 +45,7 @@ type Stream struct {
 	round int64
 }
 
-// pool is tasks that are passed over together.
+// pool is a set of tasks that the stream goes through together.
 type pool struct {
 	// scope distinguishes the permutations of pools under one seed.
 	scope   string
@@ -59,7 +59,8 @@ type pool struct {
 // maxTasks keeps sums of tasks and the arithmetic of permutations within 64 bits.
 const maxTasks = int64(1) << 40
 
-// weightParts is into how many parts the shares of weighted environments are rounded.
+// weightParts is the resolution of the shares of weighted environments, which are rounded to multiples of
+// 1/weightParts.
 const weightParts = 1 << 20
 
 // NewStream returns the stream of a run. The order of sources does not matter. It fails when there is no task, a source
@@ -146,9 +147,9 @@ func newPool(scope string, sources []Source) pool {
 // Task returns the task of a slot; slots count from 0.
 func (s *Stream) Task(slot int64) Task { return s.task(slot, "") }
 
-// Refill returns the task that replaces a dropped group. Splits that keep their own order have the same task there as
-// in Task, so that refills do not leave that order. Shuffled splits are passed over in another order, also without an
-// end.
+// Refill returns the task that replaces a dropped group. In splits that keep their own order, it is the task that
+// Task returns, so that refills do not leave that order. It goes through shuffled splits in another order, also
+// without an end.
 func (s *Stream) Refill(position int64) Task { return s.task(position, " refills") }
 
 func (s *Stream) task(slot int64, scope string) Task {

@@ -62,7 +62,7 @@ func rankOf(name string) int {
 	}
 }
 
-// kOf is the number in pass@k or solved@n.
+// kOf returns the number in pass@k or solved@n.
 func kOf(name string) int {
 	_, number, _ := strings.Cut(name, "@")
 	k, _ := strconv.Atoi(number)

@@ -27,9 +27,9 @@ type Samples struct {
 //   - pass@k, for the k of an environment and for 1, is the unbiased estimate; see PassAtK. A task with fewer usable
 //     samples than k does not count for it.
 //   - solved@n is the empirical estimate: the share of tasks that any of the n samples has solved. A task counts with
-//     the usable samples that it has, and is left out without any.
+//     the usable samples that it has, and is left out if it has none.
 //
-// Over all tasks there are those k and that n which every environment has.
+// Over all tasks, only the k and the n that every environment has are measured.
 func EvaluationMetrics(groups []rl.Group, environments map[string]Samples) map[string]float64 {
 	out := environmentMetrics("test/", groups)
 	maps.Copy(out, passMetrics(groups, environments))
@@ -50,10 +50,11 @@ func EvaluationMetrics(groups []rl.Group, environments map[string]Samples) map[s
 	return out
 }
 
-// estimate is one way to make a rate of a task's samples.
+// estimate is one way to compute a rate from a task's samples.
 type estimate struct {
 	name string
-	// of returns the rate of a task by its usable and its passed samples, and how many independent trials it stands for.
+	// of returns the rate of a task, given the numbers of its usable and of its passed samples, and the number of
+	// independent trials that the rate stands for.
 	of func(usable, passed int) (rate float64, trials int, ok bool)
 }
 
@@ -145,8 +146,8 @@ func Passed(m rl.Member) bool {
 }
 
 // PassAtK estimates, without bias, the chance that at least one of k samples passes, if passed of n samples did: 1 -
-// C(n-passed, k) / C(n, k). It is undefined, and false, for fewer samples than k. (M. Chen et al., Evaluating large
-// language models trained on code, arXiv:2107.03374, equation 1.)
+// C(n-passed, k) / C(n, k). If there are fewer than k samples, the chance is undefined and PassAtK returns false. (M.
+// Chen et al., Evaluating large language models trained on code, arXiv:2107.03374, equation 1.)
 func PassAtK(n, passed, k int) (float64, bool) {
 	if k < 1 || n < k || passed < 0 || passed > n {
 		return 0, false

@@ -47,9 +47,9 @@ func shareInterval(rates []float64, trials int) interval {
 
 // meanInterval is the interval of the mean over all values of tasks, each given by the sum and the number of its
 // values. It is the normal approximation with the standard error clustered by task, since the samples of one task are
-// not independent of each other (E. Miller, Adding error bars to evals, arXiv:2411.00640, section 2.2), times the root
-// of n/(n-1) for n tasks. A single task has none, nor have tasks none of which differs from the others. Of values
-// within 0 and 1, which shares is set for, it does not go beyond these.
+// not independent of each other (E. Miller, Adding error bars to evals, arXiv:2411.00640, section 2.2), times the
+// root of n/(n-1) for n tasks. There is no interval for a single task, or if no task differs from the others. If
+// shares is set, the values are within 0 and 1, and so is the interval.
 func meanInterval(tasks []average, shares bool) (interval, bool) {
 	total, n := average{}, float64(len(tasks))
 	for _, task := range tasks {

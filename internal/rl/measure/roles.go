@@ -11,7 +11,7 @@ type roleKey struct{ environment, role string }
 // roleTally sums up the trajectories of one role.
 type roleTally struct {
 	played
-	// fractions has the groups of the role's trajectories in a slot.
+	// fractions counts the groups that the role's trajectories form in each slot.
 	fractions fractions
 }
 

@@ -23,11 +23,11 @@ func (a *average) add(v float64) {
 type played struct {
 	reward average
 	stops  map[string]int
-	// trained ones have segments.
+	// trained counts those that have segments, and segments their segments.
 	trained, segments int
 }
 
-// add adds one that was stopped for a reason, which may be empty.
+// add adds an episode or a trajectory that was stopped for a reason, which may be empty.
 func (p *played) add(reward float64, stop string, segments int) {
 	p.reward.add(reward)
 	if stop != "" {
@@ -41,18 +41,20 @@ func (p *played) add(reward float64, stop string, segments int) {
 
 // tally sums up the episodes of groups in their order.
 type tally struct {
-	// played are the episodes that count. The stop reasons of limited ones, which a limit left out, are among theirs.
+	// played has the episodes that count. Its stop reasons include those of the limited episodes, which a limit left
+	// out.
 	played
 	limited int
 
 	// members of all groups, and the members that faults or the deadline left out.
 	members, faulted, late int
-	// fractions has the groups whose episodes count.
+	// fractions counts the groups whose episodes count.
 	fractions                    fractions
 	episodes, turns              int
 	actionTokens, observedTokens int64
 	named                        map[string]*average
-	// answers counts the kinds of answers of those episodes whose environment reports them, answerable in all.
+	// answers counts the kinds of answers of the episodes whose environment reports them, and answerable counts these
+	// episodes.
 	answers    map[string]int
 	answerable int
 }
