@@ -263,8 +263,7 @@ func clippedData(saved []float64, bySequence bool) []lossDatum {
 		for i, logprob := range saved {
 			sampled, advantage, counts := logprob-math.Log(ratios[j]), signs[j], 1.0
 			if i < len(saved)/2 {
-				// The prompt has the ratios of the other sequence: if its tokens counted, both sequences would have a ratio near
-				// 1.
+				// The prompt has the ratios of the other sequence: if it counted, both sequences would have a ratio near 1.
 				sampled, advantage, counts = logprob-math.Log(ratios[1-j]), 0, 0
 			}
 			d.sampled, d.advantages = append(d.sampled, sampled), append(d.advantages, advantage)

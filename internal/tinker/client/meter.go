@@ -142,7 +142,7 @@ func WithAccount(ctx context.Context, account *Account) context.Context {
 type charge struct {
 	key     requestKey
 	use     Use
-	account *Account // nil for none
+	account *Account // nil if there is none
 	// cost is the part that is known before the answer, and most the maximum cost of the request.
 	cost spending.Usage
 	most int64

@@ -28,8 +28,7 @@ const (
 	experts = ".experts."
 )
 
-// matrices are the ends of the names of the two matrices of a layer, A and B: the change of the layer's weights is B
-// A.
+// matrices are the ends of the names of a layer's two matrices, A and B: the change of the layer's weights is B A.
 var matrices = []string{".lora_A.weight", ".lora_B.weight"}
 
 // expertLayers are the layers of an expert: Tinker's name, and the name in transformers.
