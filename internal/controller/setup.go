@@ -47,11 +47,11 @@ type Options struct {
 	Endpoints Endpoints
 	// WarmPools permits the manager to create claims to warm pools. It needs shared servers.
 	WarmPools bool
-	// Post sends heartbeats; nil for HTTPS.
+	// Post sends heartbeats. Defaults to a Poster that uses HTTPS.
 	Post poller.Poster
-	// HeartbeatEvery is the time between two heartbeats to a learner; 0 for two seconds.
+	// HeartbeatEvery is the time between two heartbeats to a learner. Defaults to 2 seconds.
 	HeartbeatEvery time.Duration
-	// Now is the clock; nil for the machine's.
+	// Now is the clock. Defaults to time.Now.
 	Now func() time.Time
 	// Fault is trainingrun.Reconciler's test hook.
 	Fault func(point string) error
@@ -109,7 +109,7 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-// pools returns the connection to warm pools; nil for a manager that may not create claims.
+// pools returns the connection to warm pools; nil if the manager may not create claims.
 func (o Options) pools(mgr ctrl.Manager) (*warmpool.Link, error) {
 	if !o.Settings.SharedServers || !o.WarmPools {
 		return nil, nil //nolint:nilnil // No link is no error.

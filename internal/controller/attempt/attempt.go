@@ -50,7 +50,7 @@ func Record(next *v1alpha1.TrainingRunStatus, spec v1alpha1.TrainingRunSpec, fil
 	}
 }
 
-// restarts is the count with the newest attempt, if that follows on one that ended by itself.
+// restarts returns the number of restarts. It counts the newest attempt if the attempt before it ended by itself.
 func restarts(next *v1alpha1.TrainingRunStatus) int32 {
 	count := ptr.Deref(next.Restarts, 0)
 	if len(next.Attempts) < 2 {

@@ -20,14 +20,14 @@ import (
 // sameStepFailures is the number of counted failures in a row at one step which show that the step itself fails.
 const sameStepFailures = 3
 
-// barrenPauses are those between attempts that make no progress.
+// barrenPauses are the pauses between attempts that make no progress.
 var barrenPauses = wait.Backoff{First: 10 * time.Second, Longest: 5 * time.Minute}
 
 // RepairInterval is the time between two pods of attempts that await a repair. The later pod finds out whether the
 // repair was made. Backoff returns the whole interval; the caller subtracts the time for which the former pod ran.
 const RepairInterval = 45 * time.Second
 
-// AwaitsRepair reports whether an attempt ended for a problem that a person can repair while the run waits.
+// AwaitsRepair reports whether an attempt ended because of a problem that a person can repair while the run waits.
 func AwaitsRepair(a v1alpha1.Attempt) bool {
 	switch contract.Cause(a.Cause) {
 	case contract.CauseRefused:
@@ -41,8 +41,8 @@ func AwaitsRepair(a v1alpha1.Attempt) bool {
 	}
 }
 
-// Join returns the attempts with the newest, which has ended, in one entry with the attempts before it that ended for
-// the same reason and await the same repair.
+// Join returns the attempts after the newest has ended. If the attempt before it ended for the same reason and awaits
+// the same repair, both become one entry.
 func Join(attempts []v1alpha1.Attempt) []v1alpha1.Attempt {
 	if len(attempts) < 2 || !AwaitsRepair(attempts[0]) || !AwaitsRepair(attempts[1]) || committedStep(attempts[0]) {
 		return attempts
@@ -74,7 +74,7 @@ func CountsAsFailure(cause string) bool {
 type Final struct {
 	// Condition is Complete or Failed.
 	Condition string
-	// Code is the code of the problem for which a run has failed.
+	// Code is the code of the problem because of which the run has failed; empty if the run is complete.
 	Code    problem.Code
 	Message string
 }
@@ -87,8 +87,8 @@ func (f Final) Reason() string {
 	return problem.Lookup(f.Code).Reason
 }
 
-// Finish says whether an ending ends the run. attempts has the ending in its newest entry, failures counts
-// it.
+// Finish returns the end of the run if the ending of an attempt ends the run; nil if it does not. The newest entry of
+// attempts already has the ending, and failures counts it.
 func Finish(policy v1alpha1.FailurePolicy, attempts []v1alpha1.Attempt, failures int32, end Ending) *Final {
 	if end.Reason == problem.SettingsDiffer || end.Reason == problem.ResumeRefused {
 		return nil // The run waits until the spec is corrected.
@@ -143,8 +143,8 @@ func committedStep(a v1alpha1.Attempt) bool {
 // Backoff returns the pause after the newest attempt. It is 0 after an attempt that made progress, and after the first
 // one that did not; then 10 s, doubling to 5 minutes. After an attempt that gave up on the endpoint it is at least 10
 // s, and after one that awaits a repair always RepairInterval. There is no pause if the next attempt has another spec,
-// if a completed run was given more steps, if the Job was suspended, or if the pod could not start, since that attempt
-// has waited itself. A failed init container ends its pod at once, so that the pause is RepairInterval.
+// if a completed run was given more steps, if the Job was suspended, or if the pod could not start: such an attempt has
+// already waited itself. A failed init container ends its pod at once, so that the pause is then RepairInterval.
 func Backoff(attempts []v1alpha1.Attempt) time.Duration {
 	if problem.NextOf(problem.Code(attempts[0].Reason)) == problem.AtOnce ||
 		attempts[0].Cause == string(contract.CauseCompleted) {

@@ -23,7 +23,7 @@ type Ending struct {
 	// Reason is the code of the problem, and may be empty.
 	Reason  problem.Code
 	Message string
-	// Progress is the progress in the learner's verdict; nil without a verdict.
+	// Progress is the progress in the learner's verdict; nil if there is no verdict.
 	Progress *contract.Progress
 }
 
@@ -78,7 +78,8 @@ func ofPod(attempt int32, pod *corev1.Pod, now time.Time) *Ending {
 	return nil
 }
 
-// ofTermination takes a learner's own verdict if its exit code agrees with it.
+// ofTermination returns the ending by a learner's own verdict, if the exit code agrees with it, or else by the exit
+// code.
 func ofTermination(attempt int32, pod *corev1.Pod, t *corev1.ContainerStateTerminated) *Ending {
 	verdict, err := contract.DecodeVerdict(t.Message)
 	if err == nil && verdict.Attempt == attempt && int(t.ExitCode) == verdict.Cause.ExitCode() {
@@ -133,7 +134,8 @@ func ofVerdict(v contract.Verdict) *Ending {
 	return end
 }
 
-// disruption is the cause of a pod that something else than the learner ended; otherwise it is as given.
+// disruption returns the cause of the end of a pod that something other than its learner ended; otherwise for any other
+// pod.
 func disruption(pod *corev1.Pod, otherwise contract.Cause) contract.Cause {
 	switch podstate.DisruptionOf(pod) {
 	case podstate.NodeLost:

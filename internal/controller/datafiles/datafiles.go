@@ -74,7 +74,8 @@ func (f Files) Digest(definition contract.Definition) (string, error) {
 	return hex.EncodeToString(sum[:]), nil
 }
 
-// Match reports whether a probe read the files as they are. Data from elsewhere is not looked at.
+// Match reports whether a probe read the files as they are now. Files that are nil match, since data from elsewhere is
+// not compared.
 func (f Files) Match(read *v1alpha1.DatasetStatus) bool {
 	if f == nil {
 		return true

@@ -34,8 +34,8 @@ func ServerConnection(of *v1alpha1.TinkerEndpoint) string {
 	return hex.EncodeToString(sum[:8])
 }
 
-// CheckOf returns the findings of an endpoint's broker for the model of a run, at the present connection; nil if it has
-// not checked less than a day ago.
+// CheckOf returns the findings of an endpoint's broker for the model of a run, at the present connection; nil if the
+// broker has not checked within the last day.
 func CheckOf(of *v1alpha1.TinkerEndpoint, model v1alpha1.Model, now time.Time) *v1alpha1.EndpointCapabilities {
 	wanted, connection := slices.Sorted(slices.Values(model.TrainModules)), ServerConnection(of)
 	for i := range of.Status.Capabilities {
@@ -48,9 +48,9 @@ func CheckOf(of *v1alpha1.TinkerEndpoint, model v1alpha1.Model, now time.Time) *
 	return nil
 }
 
-// ShareCheck returns the findings of a broker's check that a run may rely on; baseURL is the address of its endpoint;
-// nil if there are none. The broker is the platform's, so that a run takes over all findings. No run takes over the
-// findings of another run's learner, which may have a tenant's image.
+// ShareCheck returns the findings of a broker's check on which a run may rely; nil if there are none. baseURL is the
+// address of the run's endpoint. The platform runs the broker, so that the run takes over all findings. At a
+// TinkerEndpoint, no run takes over the findings of another run's learner, which may have a tenant's image.
 func ShareCheck(from *v1alpha1.EndpointCapabilities, endpoint, baseURL string) *contract.Capabilities {
 	if from == nil || len(from.Supported)+len(from.Ignored)+len(from.Unsupported) == 0 {
 		return nil

@@ -17,7 +17,7 @@ import (
 // FixedLabels are the keys of the labels of runs that the author of a run cannot choose. Budgets select runs by no
 // other labels.
 type FixedLabels struct {
-	// OfNamespace are labels that runs have as their namespaces have them.
+	// OfNamespace are labels that runs have from their namespaces.
 	OfNamespace []string
 	// ByPolicy are labels that an admission policy of the platform fixes.
 	ByPolicy []string

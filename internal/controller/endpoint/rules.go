@@ -25,11 +25,11 @@ type Use struct {
 	Problem *problem.Problem
 	// Prices are the prices of the endpoint by model; nil if it has none of its own.
 	Prices map[string]spending.Price
-	// BudgetReached says which budget of the endpoint is reached; empty for none.
+	// BudgetReached says which budget of the endpoint is reached; empty if none is.
 	BudgetReached string
 	// Until is the time at which the budget's next period begins; zero for a budget without end.
 	Until time.Time
-	// Check has the broker's findings for the model of the run; nil if it has not checked less than a day ago.
+	// Check has the broker's findings for the model of the run; nil if the broker has not checked within the last day.
 	Check *v1alpha1.EndpointCapabilities
 }
 
@@ -135,7 +135,8 @@ func UsageOf(found *v1alpha1.TinkerEndpoint, budget v1alpha1.EndpointBudget,
 	return 0, 0
 }
 
-// reached describes a budget whose limit is reached, and the time of its next period; it is empty for another budget.
+// reached describes a budget whose limit is reached, and returns the time at which its next period begins; empty if the
+// limit is not reached.
 func reached(found *v1alpha1.TinkerEndpoint, budget v1alpha1.EndpointBudget, now time.Time) (string, time.Time) {
 	tokens, usd := UsageOf(found, budget, now)
 	var used string
@@ -157,7 +158,7 @@ func reached(found *v1alpha1.TinkerEndpoint, budget v1alpha1.EndpointBudget, now
 		"raised.", start.Format(time.DateOnly), until.Format(time.DateOnly)), until
 }
 
-// selects reports whether a selector selects labels. An invalid selector and nil select nothing.
+// selects reports whether a selector selects labels. An invalid or nil selector selects nothing.
 func selects(selector *metav1.LabelSelector, set map[string]string) bool {
 	parsed, err := metav1.LabelSelectorAsSelector(selector)
 	return err == nil && parsed.Matches(labels.Set(set))

@@ -22,8 +22,8 @@ import (
 // SharedFor is the time for which runs rely on the check of another run, or of a broker.
 const SharedFor = endpoint.CheckLife
 
-// checkedAnew are the features that each run checks itself, whatever others found: a change of them would change the
-// size of each step, and nothing would show that.
+// checkedAnew are the features that each run checks itself, whatever other runs have found: if such a feature changed,
+// the size of each step would change, and nothing would show that.
 var checkedAnew = []string{contract.CapabilityGradientSum, contract.CapabilityRepeats}
 
 // Connection digests the inputs of a check besides the address, the model and the version of the client: the Secrets,
@@ -46,8 +46,8 @@ func Connection(run *v1alpha1.TrainingRun) string {
 	return hex.EncodeToString(sum[:8])
 }
 
-// LastChecked returns the run with the newest findings about an endpoint with a model; nil without one. Without an
-// address, it takes runs that have none in their spec, which use the manager's. An empty connection stands for any.
+// LastChecked returns the run with the newest findings about an endpoint with a model; nil if there is none. If baseURL
+// is empty, it considers runs whose spec has no address, which use the manager's. An empty connection stands for any.
 func LastChecked(runs []v1alpha1.TrainingRun, baseURL, model, connection string) *v1alpha1.TrainingRun {
 	var newest *v1alpha1.TrainingRun
 	for i := range runs {

@@ -14,7 +14,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/problem"
 )
 
-// State is Kueue's state of a run. The zero value is of a run that Kueue does not manage.
+// State is Kueue's state of a run. The zero value means that Kueue does not manage the run.
 type State struct {
 	// Managed reports whether Kueue decides when the run has pods.
 	Managed bool
@@ -22,11 +22,11 @@ type State struct {
 	Version string
 	// Workload is the run's Workload; nil if it does not exist.
 	Workload *Workload
-	// Refused is the reason for which the Workload could not be made; "" for none.
+	// Refused is the reason why the Workload could not be made; "" if there is none.
 	Refused string
 	// Sets are the pod sets that the run needs; nil if not known.
 	Sets []PodSet
-	// Digest is their digest; "" if not known.
+	// Digest is the digest of Sets; "" if not known.
 	Digest string
 }
 
@@ -109,7 +109,7 @@ const (
 
 // Facts are the facts about a run on which an Action depends.
 type Facts struct {
-	// Finished reports whether the run is over, and Suspended whether its user has suspended it.
+	// Finished reports whether the run is over, and Suspended whether its spec or a budget suspends it.
 	Finished, Suspended bool
 	// Idle reports whether the run has no pods.
 	Idle bool

@@ -29,7 +29,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
 )
 
-// askEvery is the minimum time between two questions of a Link to the API server whether it has Kueue.
+// askEvery is the minimum time between two requests by which a Link finds out whether the API server has Kueue.
 const askEvery = 30 * time.Second
 
 // Link reaches Kueue's objects. Without Kueue in the cluster it watches nothing, and while no run names a queue it asks
@@ -51,7 +51,7 @@ type Link struct {
 	caches map[string]cache.Cache
 }
 
-// NewLink returns a Link of a manager that watches the namespaces; none for all.
+// NewLink returns a Link of a manager that watches the namespaces; an empty list means all.
 func NewLink(manager ctrl.Manager, namespaces []string, now func() time.Time) (*Link, error) {
 	client, err := discovery.NewDiscoveryClientForConfigAndClient(manager.GetConfig(), manager.GetHTTPClient())
 	if err != nil {
@@ -89,7 +89,7 @@ func (l *Link) Observe(ctx context.Context, run *v1alpha1.TrainingRun) (State, e
 	return state, nil
 }
 
-// workloads returns the version of Kueue's API and a reader of Workloads; "" without Kueue.
+// workloads returns the version of Kueue's API, "" if the cluster has no Kueue, and a reader of Workloads.
 func (l *Link) workloads(ctx context.Context) (string, client.Reader, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -132,7 +132,7 @@ func (l *Link) ask() (string, error) {
 	return "", nil
 }
 
-// start makes a cache of the Workloads of runs, and has the controller follow it.
+// start makes a cache of the Workloads of runs, and makes the controller watch it.
 func (l *Link) start(version string) error {
 	object := &unstructured.Unstructured{}
 	object.SetGroupVersionKind(Kind(version))
@@ -163,7 +163,7 @@ func (l *Link) start(version string) error {
 	return nil
 }
 
-// Do executes an action, other than Create. end is how the run ended, for Finish.
+// Do executes an action other than Create. end is the end of the run, for Finish.
 func (l *Link) Do(ctx context.Context, run *v1alpha1.TrainingRun, state State, action Action, end Ending) error {
 	switch action {
 	case Delete:

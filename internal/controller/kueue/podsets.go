@@ -38,8 +38,8 @@ func SetOf(d *appsv1.Deployment) string {
 	return ServerSet + d.Labels[v1alpha1.LabelServerPort]
 }
 
-// PodSets returns the pod sets of a run: the learner, the workers, and one for each environment server that the run has
-// once and for each program that has pods of its own. data and servers are the attempt's desired.Pins.Data and Servers.
+// PodSets returns the pod sets of a run: the learner, the workers, and one for each shared environment server and for
+// each program that has pods of its own. data and servers are the attempt's desired.Pins.Data and Servers.
 func PodSets(run *v1alpha1.TrainingRun, data, servers string, settings desired.Settings) ([]PodSet, error) {
 	sets := []PodSet{{Name: LearnerSet, Count: 1,
 		Template: quotaTemplate(desired.LearnerJob(run, 1, "", settings).Spec.Template)}}

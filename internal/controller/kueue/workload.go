@@ -1,9 +1,9 @@
 // Copyright 2026 The tinker-operator authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package kueue makes a TrainingRun one Workload of Kueue: its pods start when Kueue has admitted the Workload, and
-// stop at a saved state when Kueue evicts it. The package has the part of Kueue's API that this needs, and none of its
-// code: Kueue's modules require other versions of Kubernetes' libraries.
+// Package kueue represents a TrainingRun as one Workload of Kueue: the pods of the run start when Kueue has admitted
+// the Workload, and stop at a saved state when Kueue evicts it. The package has the part of Kueue's API that this
+// needs, and none of its code: Kueue's modules require other versions of Kubernetes' libraries.
 //
 // The contract between Kueue and an integration is in Kueue's documentation ("Integrate a custom Job") and in its
 // package pkg/controller/jobframework. Names of this package are Kueue's.
@@ -35,7 +35,7 @@ const (
 	LabelQueue = Prefix + "queue-name"
 	// LabelPriority on a run names its WorkloadPriorityClass.
 	LabelPriority = Prefix + "priority-class"
-	// LabelLongest on a run is for how many seconds Kueue lets it be admitted in all.
+	// LabelLongest on a run is the total number of seconds for which Kueue lets the run be admitted.
 	LabelLongest = Prefix + "max-exec-time-seconds"
 	// Prefix begins every label and annotation of Kueue.
 	Prefix = "kueue.x-k8s.io/"
@@ -52,7 +52,7 @@ const (
 // annotationDigest is the digest of a Workload's inputs.
 const annotationDigest = "rl.tinker-operator.dev/workload-digest"
 
-// Group is Kueue's API group. Versions lists the versions that this package writes, the preferred one first.
+// Group is Kueue's API group.
 const Group = "kueue.x-k8s.io"
 
 // Versions are the versions of the API that this package writes, the preferred one first.
@@ -81,13 +81,13 @@ type Workload struct {
 type Spec struct {
 	PodSets   []PodSet `json:"podSets"`
 	QueueName string   `json:"queueName,omitempty"`
-	// PriorityClassRef names the class that Priority is from: in v1beta2.
+	// PriorityClassRef names the class from which Priority comes, in v1beta2.
 	PriorityClassRef *PriorityClassRef `json:"priorityClassRef,omitempty"`
-	// PriorityClassName and PriorityClassSource do so in v1beta1.
+	// PriorityClassName and PriorityClassSource name the class in v1beta1.
 	PriorityClassName   string `json:"priorityClassName,omitempty"`
 	PriorityClassSource string `json:"priorityClassSource,omitempty"`
 	Priority            *int32 `json:"priority,omitempty"`
-	// MaximumExecutionTimeSeconds is for how long the Workload may be admitted; Kueue deactivates it then.
+	// MaximumExecutionTimeSeconds is the time for which the Workload may be admitted. Kueue then deactivates it.
 	MaximumExecutionTimeSeconds *int32 `json:"maximumExecutionTimeSeconds,omitempty"`
 }
 
@@ -156,7 +156,7 @@ func Name(run *v1alpha1.TrainingRun) string {
 	return prefix[:min(len(prefix), longest-1-digits)] + "-" + hex.EncodeToString(sum[:])[:digits]
 }
 
-// Parse reads a Workload that the API server has answered.
+// Parse decodes a Workload from an object of the API server.
 func Parse(object *unstructured.Unstructured) (*Workload, error) {
 	var w Workload
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, &w); err != nil {
@@ -212,8 +212,8 @@ func provisioning(run *v1alpha1.TrainingRun) map[string]string {
 	return annotations
 }
 
-// longest returns for how many seconds a run may be admitted; nil for no limit. As Kueue does, it ignores a label that
-// is no positive number.
+// longest returns the number of seconds for which a run may be admitted; nil if there is no limit. Like Kueue, it
+// ignores a label that is not a positive number.
 func longest(run *v1alpha1.TrainingRun) *int32 {
 	seconds, err := strconv.ParseInt(run.Labels[LabelLongest], 10, 32)
 	if err != nil || seconds <= 0 {
@@ -222,7 +222,7 @@ func longest(run *v1alpha1.TrainingRun) *int32 {
 	return new(int32(seconds))
 }
 
-// Priority is the priority of a Workload, and the class that it is from.
+// Priority is the priority of a Workload, and the class from which it comes.
 type Priority struct {
 	Class PriorityClassRef
 	Value int32

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package metrics serves the statuses of TrainingRuns, RewardEnvironments and TinkerEndpoints as metrics for
-// Prometheus, to those whom the API server lets get /metrics. It keeps no state: each scrape reads the current
+// Prometheus, to clients that the API server permits to get /metrics. It keeps no state: each scrape reads the current
 // statuses.
 package metrics
 
@@ -24,7 +24,7 @@ const timeout = 5 * time.Second
 type Collector struct {
 	objects   client.Reader
 	endpoints Endpoints
-	// elected is closed once this manager is the one that acts: of several managers one serves the metrics of runs.
+	// elected is closed once this manager is elected: only one of several managers serves the metrics of runs.
 	elected <-chan struct{}
 }
 
@@ -33,7 +33,8 @@ func NewCollector(objects client.Reader, endpoints Endpoints, elected <-chan str
 	return &Collector{objects: objects, endpoints: endpoints, elected: elected}
 }
 
-// Describe sends nothing: which metrics of a run there are depends on its status. So the registry does not check them.
+// Describe sends nothing, because the status of a run decides which metrics it has. The registry therefore does not
+// check them.
 func (c *Collector) Describe(chan<- *prometheus.Desc) {}
 
 // Collect sends the metrics of all objects; none while another manager acts.

@@ -33,14 +33,14 @@ var (
 
 // Endpoints are the TinkerEndpoints that a manager serves.
 type Endpoints struct {
-	// Reader reads them; nil if the manager serves none.
+	// Reader reads the endpoints; nil if the manager serves none.
 	Reader client.Reader
-	// Names are those that the manager may get; empty for all, which it may list.
+	// Names are the endpoints that the manager may get; empty if it may list all.
 	Names []string
-	// Namespace is the namespace of the manager. An endpoint that the manager of another namespace serves has its metrics
-	// there.
+	// Namespace is the namespace of the manager. The manager of another namespace has the metrics of the endpoints that it
+	// serves.
 	Namespace string
-	// Now is the clock, by which the period of a budget is known.
+	// Now is the clock that decides the present period of a budget.
 	Now func() time.Time
 }
 

@@ -31,7 +31,7 @@ const (
 	patience = 10 * time.Second
 )
 
-// decision is the status that a request is answered with; StatusOK admits it.
+// decision is the status with which a request is answered; StatusOK admits the request.
 type decision struct {
 	status int
 	user   string
@@ -104,7 +104,7 @@ func (r *reviewer) decide(request *http.Request) (decision, error) {
 	return found, nil
 }
 
-// review asks the API server whose token it is, and whether that user has access.
+// review asks the API server whose token this is, and whether that user has access.
 func (r *reviewer) review(ctx context.Context, token string,
 	access authorizationv1.NonResourceAttributes) (decision, error) {
 	asked := &authenticationv1.TokenReview{Spec: authenticationv1.TokenReviewSpec{Token: token}}

@@ -25,13 +25,13 @@ type Description struct {
 // Descriptions describe all metrics of the manager. docs/metrics.md is made from them.
 var Descriptions []Description
 
-// describe describes a metric, also in Descriptions.
+// describe returns the descriptor of a metric, and adds the metric to Descriptions.
 func describe(name, help string, labels ...string) *prometheus.Desc {
 	Descriptions = append(Descriptions, Description{Name: prefix + name, Help: help, Labels: labels})
 	return prometheus.NewDesc(prefix+name, help, labels, nil)
 }
 
-// describeRun describes a metric of one run.
+// describeRun is describe for a metric of one run.
 func describeRun(name, help string, labels ...string) *prometheus.Desc {
 	return describe("run_"+name, help, append([]string{"namespace", "run"}, labels...)...)
 }
@@ -89,7 +89,7 @@ func (s sample) metric(namespace, name string) prometheus.Metric {
 	return prometheus.MustNewConstMetric(s.desc, s.kind, s.value, append([]string{namespace, name}, s.labels...)...)
 }
 
-// samples is a list to which figures are added that exist.
+// samples is a list of figures. A figure that a status lacks is not added.
 type samples []sample
 
 func add[T int32 | int64 | float64](list *samples, desc *prometheus.Desc, kind prometheus.ValueType, value *T,
@@ -175,8 +175,8 @@ func (list *samples) addAttempts(attempts []v1alpha1.Attempt) {
 	}
 }
 
-// codeLabel returns the label of a code. All codes of other builds share one, so that they make no series
-// of their own.
+// codeLabel returns the label of a code. The codes of other builds share one label, so that they do not make series of
+// their own.
 func codeLabel(reason string) string {
 	if code := problem.Code(reason); reason != "" && !problem.IsKnown(code) {
 		return problem.Lookup(code).Reason

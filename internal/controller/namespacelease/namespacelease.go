@@ -1,8 +1,8 @@
 // Copyright 2026 The tinker-operator authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package namespacelease has one manager of several that watch a namespace act in it: the holder of a Lease of that
-// namespace. Replicas of a manager are one holder; which of them acts, leader election decides.
+// Package namespacelease lets only one of several managers act in a namespace: the holder of a Lease in that namespace.
+// The replicas of a manager are one holder; leader election decides which of them acts.
 package namespacelease
 
 import (
@@ -63,7 +63,7 @@ type held struct {
 	until time.Time
 }
 
-// New returns the leases of the manager with an identity; nil without an identity.
+// New returns the Leases of the manager with an identity; nil, which holds all namespaces, if the identity is empty.
 func New(c client.Client, live client.Reader, recorder events.EventRecorder, identity string,
 	now func() time.Time) *Leases {
 	if identity == "" {
@@ -111,8 +111,8 @@ func (l *Leases) Holds(ctx context.Context, namespace string) (bool, error) {
 	return err == nil && found.by == "", err
 }
 
-// Start renews the Leases of the namespaces that have objects, until the context ends. The runs of a namespace may all
-// wait for longer than a Lease lasts. The manager calls it on the leader alone.
+// Start renews the Leases of the namespaces that have objects, until the context ends. Reconciles do not suffice for
+// that: the runs of a namespace may all wait for longer than a Lease lasts. The manager calls it on the leader alone.
 func (l *Leases) Start(ctx context.Context) error {
 	ticker := time.NewTicker(renewEvery)
 	defer ticker.Stop()
@@ -210,7 +210,7 @@ func (l *Leases) look(ctx context.Context, namespace string) (held, error) {
 }
 
 // without handles a Lease that cannot be read or written. A namespace that is being deleted gets no Lease, and a
-// manager without the permission acts as before there were Leases.
+// manager without the permission to write Leases acts without one.
 func (l *Leases) without(ctx context.Context, namespace string, err error, now time.Time) (held, error) {
 	if !apierrors.IsForbidden(err) {
 		return held{}, fmt.Errorf("taking the lease of namespace %s: %w", namespace, err)
@@ -223,7 +223,7 @@ func (l *Leases) without(ctx context.Context, namespace string, err error, now t
 	return l.namespaces[namespace], nil
 }
 
-// hold has this manager hold a Lease from now on.
+// hold makes this manager the holder of a Lease from now on.
 func (l *Leases) hold(lease *coordinationv1.Lease, now time.Time) {
 	at := metav1.NewMicroTime(now)
 	if ptr.Deref(lease.Spec.HolderIdentity, "") != l.identity {
@@ -234,7 +234,7 @@ func (l *Leases) hold(lease *coordinationv1.Lease, now time.Time) {
 	lease.Spec.LeaseDurationSeconds = ptr.To(int32(Duration.Seconds()))
 }
 
-// holder is who holds a Lease at a time; "" if nobody does.
+// holder returns the identity that holds a Lease at a time; "" if there is none.
 func holder(lease *coordinationv1.Lease, now time.Time) string {
 	if !now.Before(expiry(lease)) {
 		return ""

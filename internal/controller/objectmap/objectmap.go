@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package objectmap keeps a controller's state about objects that is not in the API server. All of it may be lost at
-// any time, as happens when another manager takes over.
+// any time, for example when another manager takes over.
 package objectmap
 
 import (

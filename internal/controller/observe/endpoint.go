@@ -64,8 +64,8 @@ func (o *Observer) observeEndpoint(ctx context.Context, run *v1alpha1.TrainingRu
 	return nil
 }
 
-// servedElsewhere is the use of an endpoint whose broker another release of the operator runs: tokens of this release
-// count nothing there.
+// servedElsewhere is the use of an endpoint whose broker another release of the operator runs: that broker does not
+// accept the tokens of this release.
 func servedElsewhere(name, namespace string) endpoint.Use {
 	return endpoint.Use{Problem: &problem.Problem{Code: problem.EndpointsDisabled,
 		Evidence: fmt.Sprintf("the release in namespace %q serves %q", namespace, name),
@@ -84,7 +84,7 @@ type labelsAt struct {
 	at     time.Time
 }
 
-// NamespaceLabels returns the labels of a namespace; nil for one that does not exist.
+// NamespaceLabels returns the labels of a namespace; nil if the namespace does not exist.
 func NamespaceLabels(ctx context.Context, live client.Reader, name string) (map[string]string, error) {
 	namespace := &metav1.PartialObjectMetadata{}
 	namespace.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Namespace"))
@@ -98,7 +98,7 @@ func NamespaceLabels(ctx context.Context, live client.Reader, name string) (map[
 	return found.Labels, nil
 }
 
-// of returns the labels of a namespace, which are read again after LookInterval.
+// of returns the labels of a namespace. It reads them again after LookInterval.
 func (n *namespaceLabels) of(ctx context.Context, live client.Reader, name string,
 	now time.Time) (map[string]string, error) {
 	n.mu.Lock()
@@ -133,8 +133,8 @@ type pricesAt struct {
 	at   time.Time
 }
 
-// of returns the prices of an endpoint by model, which are read again after LookInterval; nil if it has none of its
-// own, or if they cannot be read, which the endpoint itself shows.
+// of returns the prices of an endpoint by model; nil if the endpoint has none of its own, or if they cannot be read,
+// which the status of the endpoint shows. It reads them again after LookInterval.
 func (p *endpointPrices) of(ctx context.Context, live client.Reader, of *v1alpha1.TinkerEndpoint,
 	now time.Time) (map[string]spending.Price, error) {
 	if of.Spec.Prices == nil || of.Status.Namespace == "" {

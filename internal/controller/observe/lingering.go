@@ -20,7 +20,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/status"
 )
 
-// lingering is the pod that keeps a Job which is being deleted, and the time at which it was found.
+// lingering is the pod that keeps a deleted Job from disappearing, and the time at which the pod was found.
 type lingering struct {
 	at  time.Time
 	job types.UID
@@ -47,8 +47,8 @@ func (o *Observer) observeLingering(ctx context.Context, run *v1alpha1.TrainingR
 	seen.Lingering = cmp.Or(seen.Lingering, known.pod)
 }
 
-// lingers describes the first pod, by name, that is being deleted for longer than a node which answers takes; empty if
-// there is none.
+// lingers describes the first pod, by name, whose deletion takes longer than on a node that answers; empty if there is
+// none.
 func lingers(pods []corev1.Pod, now time.Time) string {
 	slices.SortFunc(pods, func(a, b corev1.Pod) int { return cmp.Compare(a.Name, b.Name) })
 	for i := range pods {
@@ -63,8 +63,8 @@ func lingers(pods []corev1.Pod, now time.Time) string {
 	return ""
 }
 
-// podsOfJob select the pods of a Job. The labels of the Job itself do not: podOverrides[target=Workers].labels may
-// change the labels of its pods.
+// podsOfJob returns the labels that select the pods of a Job. The labels of the Job itself may not select them:
+// podOverrides[target=Workers].labels may change the labels of its pods.
 func podsOfJob(job *batchv1.Job) map[string]string {
 	return map[string]string{batchv1.JobNameLabel: job.Name}
 }

@@ -29,7 +29,8 @@ type look struct {
 }
 
 // lastsOver reports whether the problem of former workers is still to be reported: their Job was replaced, and no
-// worker of the next Job is ready. It does so only for a while, in case the run has no workers for another reason.
+// worker of the next Job is ready. The problem is reported only for a while, in case the run has no workers for another
+// reason.
 func (l look) lastsOver(seen State, now time.Time) bool {
 	const limit = time.Minute
 	awaits := l.workers.Code == problem.WorkersKeyRefused || l.workers.Code == problem.ImagePullFailed

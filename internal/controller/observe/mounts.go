@@ -53,7 +53,7 @@ func (o *Observer) observeMounts(ctx context.Context, run *v1alpha1.TrainingRun,
 	}
 }
 
-// mayLackVolume reports whether a node has a pod whose containers it has not begun to start.
+// mayLackVolume reports whether a pod is on a node that has not begun to start its containers.
 func mayLackVolume(pod *corev1.Pod, container string) bool {
 	if pod == nil || pod.DeletionTimestamp != nil || pod.Spec.NodeName == "" || pod.Status.Phase != corev1.PodPending {
 		return false
@@ -62,8 +62,8 @@ func mayLackVolume(pod *corev1.Pod, container string) bool {
 	return !running
 }
 
-// lackedVolume says which volume a pod does not get, and which field of the run that is by; the zero value if no event
-// says so.
+// lackedVolume returns the problem of a pod that does not get a volume, with the field of the run that names the
+// volume; the zero value if no event is about a volume.
 func (o *Observer) lackedVolume(ctx context.Context, run *v1alpha1.TrainingRun, pod *corev1.Pod,
 	field string) problem.Problem {
 	words, err := refusal.OfMounts(ctx, o.Live, pod)
@@ -80,7 +80,8 @@ func (o *Observer) lackedVolume(ctx context.Context, run *v1alpha1.TrainingRun, 
 // missingVolume matches the kubelet's words about a ConfigMap or Secret that does not exist.
 var missingVolume = regexp.MustCompile(`(configmap|secret) "([^"]+)" not found`)
 
-// mountField names the field by which a run has the volume that the kubelet's words are about.
+// mountField returns the field of a run that names the volume in the kubelet's words; otherwise if no field is known
+// to.
 func mountField(run *v1alpha1.TrainingRun, words, otherwise string) string {
 	found := missingVolume.FindStringSubmatch(words)
 	if found == nil {
@@ -97,8 +98,8 @@ func mountField(run *v1alpha1.TrainingRun, words, otherwise string) string {
 	}
 }
 
-// workersLackVolume says which volume the first worker lacks whose node has had it for a while; the zero value if no
-// event says so.
+// workersLackVolume returns the problem of a worker that does not get a volume; the zero value if no event is about a
+// volume. It looks at the first worker that has waited on its node for a while.
 func (o *Observer) workersLackVolume(ctx context.Context, run *v1alpha1.TrainingRun,
 	pending []corev1.Pod) problem.Problem {
 	for i := range pending {

@@ -46,14 +46,14 @@ type State struct {
 	Environments map[string]*v1alpha1.RewardEnvironment
 	// Source is the run that initFrom names.
 	Source *v1alpha1.TrainingRun
-	// Cycle names the runs that wait for each other by initFrom, this one first and last; empty without such.
+	// Cycle names the runs that wait for each other by initFrom, this run first and last; empty if there is no cycle.
 	Cycle string
 	// Endpoint is the use that the run may make of the TinkerEndpoint that it names.
 	Endpoint endpoint.Use
 	// Heartbeat is the reply of the newest attempt's learner.
 	Heartbeat poller.Result
-	// Findings are reasons for which the policy does not learn; Diagnosed is false while nothing is known. The Reconciler
-	// sets both.
+	// Findings are reasons why the policy does not learn; Diagnosed is false while nothing is known. The Reconciler sets
+	// both.
 	Findings  []diagnosis.Finding
 	Diagnosed bool
 	// Queue is Kueue's state of the run; the Reconciler sets it.
@@ -61,7 +61,7 @@ type State struct {
 	// Credentials is the name of the Secret that this manager gives to learners and workers; its Reconciler sets it.
 	Credentials string
 	// Refused is the API server's refusal of the newest attempt's Job or of an object that belongs to it, and
-	// RefusedWorkers its refusal of the workers' Job; the zero value for none.
+	// RefusedWorkers its refusal of the workers' Job; the zero value if there is none.
 	Refused, RefusedWorkers refusal.Try
 	// LearnerObstacle and WorkersObstacle are the problems that keep pods from being created or from starting, or workers
 	// from being ready, apart from problems that the learner's pod shows; the zero value for none.
@@ -72,9 +72,9 @@ type State struct {
 	// WorkersReplaceAt is the time at which the workers' Job is replaced because none of its workers can work:
 	// workers.ReplaceAt.
 	WorkersReplaceAt time.Time
-	// Lingering is a pod that is being deleted and does not end, for people; empty for none.
+	// Lingering describes a pod that is being deleted and does not end; empty if there is none.
 	Lingering string
-	// LookAgain is the time until the next look for these; 0 for none.
+	// LookAgain is the time until the next look for these problems; 0 if none is needed.
 	LookAgain time.Duration
 }
 
@@ -82,7 +82,7 @@ type State struct {
 type Learner struct {
 	Job *batchv1.Job
 	Pod *corev1.Pod
-	// Replaced says that the pod has taken the place of another one of the Job, which has run and still exists.
+	// Replaced says that the pod has taken the place of another pod of the Job that has run and still exists.
 	Replaced bool
 }
 
@@ -138,7 +138,7 @@ type Observer struct {
 	Now       func() time.Time
 	// Deployments says that Client has the Deployments of runs.
 	Deployments bool
-	// Pools have the claims of runs; nil for a manager that may make none.
+	// Pools have the claims of runs; nil if the manager may not make claims.
 	Pools *warmpool.Link
 
 	// looks has the newest look at each run. If it is lost, each run is looked at once more.
@@ -211,7 +211,7 @@ func (o *Observer) observeJobs(ctx context.Context, run *v1alpha1.TrainingRun, s
 	}
 	for i := range jobs.Items {
 		job := &jobs.Items[i]
-		// A copy that somebody made also has the labels, and perhaps the owner, but another name.
+		// A copy that a person made also has the labels, and perhaps the owner, but another name.
 		if !metav1.IsControlledBy(job, run) {
 			continue
 		}
@@ -249,8 +249,8 @@ func observePods(ctx context.Context, reader client.Reader, run *v1alpha1.Traini
 	return nil
 }
 
-// confirmMissing asks the API server for the newest attempt's Job if the cache has none: the cache trails our own
-// create, and a Job that only seems to be missing would get a second learner beside it.
+// confirmMissing asks the API server for the newest attempt's Job if the cache has none: the cache trails the manager's
+// own writes, and a Job that only seems to be missing would lead to a second learner.
 func (o *Observer) confirmMissing(ctx context.Context, run *v1alpha1.TrainingRun, seen *State) error {
 	newest := status.NewestAttempt(run)
 	if newest == 0 || status.AttemptEnded(run) || seen.Learners[newest].Job != nil {
@@ -317,10 +317,11 @@ func (o *Observer) observeReferences(ctx context.Context, run *v1alpha1.Training
 	return nil
 }
 
-// longestChain bounds how far the runs are followed that initFrom names.
+// longestChain bounds the number of runs that cycle follows.
 const longestChain = 64
 
-// cycle follows the runs that initFrom names from a source on, and returns their names if they lead back to a run.
+// cycle follows the runs that initFrom names, from a source on. It returns their names if they lead back to the run;
+// empty if they do not.
 func (o *Observer) cycle(ctx context.Context, run, source *v1alpha1.TrainingRun) (string, error) {
 	names := []string{run.Name}
 	for next := source; next != nil && len(names) < longestChain; {

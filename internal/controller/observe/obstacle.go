@@ -63,10 +63,10 @@ func (o *Observer) observeObstacles(ctx context.Context, run *v1alpha1.TrainingR
 	known.report(seen, lacking)
 }
 
-// jobs are the Jobs of a run that lack pods; one that has its pods is nil.
+// jobs are the Jobs of a run that lack pods; a Job that has its pods is nil.
 type jobs struct {
 	learner, workers *batchv1.Job
-	// program is the Deployment of a program that has no pod that is ready.
+	// program is the Deployment of a program without a ready pod; nil if there is none.
 	program *appsv1.Deployment
 }
 
@@ -80,7 +80,7 @@ func lackingJobs(run *v1alpha1.TrainingRun, seen State) (lacking jobs) {
 	return lacking
 }
 
-// look finds out why Jobs and the Deployment of a program lack pods, unless they were created a moment ago.
+// look finds out why Jobs and the Deployment of a program lack pods. It skips objects that were created a moment ago.
 func (o *Observer) look(ctx context.Context, run *v1alpha1.TrainingRun, lacking jobs, now time.Time) (found look) {
 	isDue := func(job *batchv1.Job) bool { return job != nil && now.Sub(job.CreationTimestamp.Time) >= lookDelay }
 	if job := lacking.learner; isDue(job) {
@@ -119,8 +119,8 @@ func (o *Observer) refusedPod(ctx context.Context, job *batchv1.Job, what, field
 	return refusal.OfObject(refused, what, field)
 }
 
-// workersObstacle says why workers are missing, which is that their pods are refused, that one cannot start, or that
-// one has ended, and when their Job is to be replaced for that.
+// workersObstacle returns why workers are missing, and the time at which their Job is to be replaced because of that;
+// zero if it stays. Their pods are refused, or a pod cannot start, is not ready, or has ended.
 func (o *Observer) workersObstacle(ctx context.Context, run *v1alpha1.TrainingRun,
 	job *batchv1.Job) (problem.Problem, time.Time) {
 	if job.Status.Active < ptr.Deref(job.Spec.Parallelism, 1) {

@@ -28,8 +28,8 @@ var programFields = podstate.Fields{
 	Pod:    "execution.pods of the RewardEnvironment, or podOverrides[target=Workers]",
 }
 
-// lacksProgram returns the Deployment of a program of the run that should have pods and has none that is ready; nil if
-// there is none such.
+// lacksProgram returns the Deployment of one of the run's programs that should have pods and has no ready pod; nil if
+// there is none.
 func (o *Observer) lacksProgram(ctx context.Context, run *v1alpha1.TrainingRun) *appsv1.Deployment {
 	if !o.Deployments {
 		return nil

@@ -31,7 +31,7 @@ type RunFile struct {
 // RunFiles are the existing run files of earlier attempts, the newest first.
 type RunFiles []RunFile
 
-// RunFileError says that the run file of an earlier attempt cannot be used, which trying again does not change.
+// RunFileError says that the run file of an earlier attempt cannot be used. Another try would fail too.
 type RunFileError struct {
 	name string
 	err  error
@@ -45,8 +45,9 @@ func (e *RunFileError) Error() string {
 // Unwrap returns why the file cannot be used.
 func (e *RunFileError) Unwrap() error { return e.err }
 
-// ReadRunFiles reads the run files of the attempts that the status lists: of a run whose settings are fixed the newest
-// alone, since all that follow are alike. It fails with an *Error for one that cannot be used.
+// ReadRunFiles reads the run files of the attempts that the status lists. If the settings of the run are fixed, it
+// reads only the newest, since later files have the same settings. It fails with a *RunFileError if a file cannot be
+// used.
 func ReadRunFiles(ctx context.Context, live client.Reader, run *v1alpha1.TrainingRun) (RunFiles, error) {
 	var files RunFiles
 	for _, attempt := range run.Status.Attempts {
@@ -81,8 +82,8 @@ func decode(config *corev1.ConfigMap) (RunFile, error) {
 	return RunFile{RunFile: file, Pins: pins, object: config}, nil
 }
 
-// HasStep reports whether a step is committed, perhaps with other settings than the spec has now. These are not fixed
-// then: only the settings of that step can continue the run.
+// HasStep reports whether a step is committed, perhaps with other settings than the spec has now. The settings of the
+// spec are then not fixed, and only the settings of that step can continue the run.
 func HasStep(run *v1alpha1.TrainingRun) bool {
 	attempts := run.Status.Attempts
 	return ptr.Deref(run.Status.Step, 0) > 0 || len(attempts) > 0 && attempts[0].Reason == string(problem.SettingsDiffer)
@@ -95,7 +96,7 @@ func BeginsAnew(run *v1alpha1.TrainingRun, newest *RunFile, defaultBaseURL strin
 	return retries || newest != nil && run.Spec.Tinker.BaseURL == "" && newest.Fixed.BaseURL != defaultBaseURL
 }
 
-// Newest is the file of the newest attempt that has one; nil without.
+// Newest returns the run file of the newest attempt that has one; nil if there is none.
 func (f RunFiles) Newest() *RunFile {
 	if len(f) == 0 {
 		return nil
@@ -103,7 +104,7 @@ func (f RunFiles) Newest() *RunFile {
 	return &f[0]
 }
 
-// Matching is the newest file that was made from the settings that the spec has now; nil without.
+// Matching returns the newest run file whose settings equal the settings of the current spec; nil if there is none.
 func (f RunFiles) Matching(run *v1alpha1.TrainingRun) *RunFile {
 	i := slices.IndexFunc(f, func(file RunFile) bool {
 		changed, known := desired.ChangedSettings(run, file.object.Annotations)
@@ -115,8 +116,8 @@ func (f RunFiles) Matching(run *v1alpha1.TrainingRun) *RunFile {
 	return &f[i]
 }
 
-// Former is the history of settings for the next attempt, with the fields that changed as far as files still exist. It
-// is empty while all attempts have had the same.
+// Former returns the history of settings for the run file of the next attempt; empty if all attempts have had the same
+// settings. Each entry names the changed fields if a run file with its settings still exists.
 func (f RunFiles) Former(run *v1alpha1.TrainingRun, next contract.RunFile) contract.SettingsHistory {
 	newest := f.Newest()
 	if newest == nil {

@@ -12,7 +12,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/problem"
 )
 
-// LearnerWaits returns the problem for which a learner's pod waits, with the field of the run that repairs it.
+// LearnerWaits returns the problem that keeps a learner's pod waiting, with the field of the run that repairs it.
 func LearnerWaits(run *v1alpha1.TrainingRun, pod *corev1.Pod) problem.Problem {
 	return podstate.Waiting(pod, desired.LearnerContainer, podstate.Fields{
 		Image: "podOverrides[target=Learner].image or podOverrides[target=Learner].imagePullSecrets",

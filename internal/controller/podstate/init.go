@@ -18,7 +18,7 @@ import (
 const maxInitLog = 96
 
 // FailedInit returns the problem of a pod that ended before its main container began, because one of a user's init
-// containers failed; the zero value if none did. pod names the field of the pod.
+// containers failed; the zero value if none did. pod is the field of the spec with the pod's settings.
 func FailedInit(ended *corev1.Pod, pod string) problem.Problem {
 	if ended == nil || ended.Status.Phase != corev1.PodFailed || DisruptionOf(ended) != NotDisrupted ||
 		ended.Status.Reason != "" {

@@ -24,13 +24,13 @@ type Fields struct {
 	Secret func(name string) string
 	// Claim names the field that refers to a PersistentVolumeClaim.
 	Claim func(name string) string
-	// Pod names the field with everything else that a user decides of the pod.
+	// Pod names the field with all other settings of the pod that a user decides.
 	Pod string
 }
 
-// Waiting returns the problem for which a pod's container waits; the zero value while the pod starts, and for a nil
-// pod, which has not been made yet. The manager cannot read Secrets: that a Secret or its key is missing is known from
-// the kubelet, which says so when it makes the container.
+// Waiting returns the problem that keeps a pod's container waiting; the zero value while the pod starts, and for a nil
+// pod, which has not been made yet. The manager cannot read Secrets: it learns of a missing Secret or key from the
+// kubelet, which reports it when it makes the container.
 func Waiting(pod *corev1.Pod, container string, fields Fields) problem.Problem {
 	if pod == nil {
 		return problem.Problem{}
@@ -53,7 +53,7 @@ func Waiting(pod *corev1.Pod, container string, fields Fields) problem.Problem {
 	return serverCrashing(pod, container)
 }
 
-// Unschedulable reports whether the scheduler finds no node for a pod, with the time since when.
+// Unschedulable reports whether the scheduler finds no node for a pod, and since when.
 func Unschedulable(pod *corev1.Pod) (time.Time, bool) {
 	c := unschedulable(pod)
 	if c == nil {
@@ -91,8 +91,8 @@ func waiting(pod *corev1.Pod, c *corev1.ContainerStatus, fields Fields) problem.
 // imageFailures are the reasons of a container that waits while its image cannot be pulled and is pulled again.
 var imageFailures = []string{"ErrImagePull", "ImagePullBackOff", "RegistryUnavailable", "SignatureValidationFailed"}
 
-// ReplaceAfter is the age at which a pod is replaced that waits for an image: the kubelet tries to pull it ever more
-// rarely, up to every five minutes, and at once for another pod.
+// ReplaceAfter is the age at which a pod that waits for an image is replaced. The kubelet pulls the image for a new pod
+// at once, and for a waiting pod after ever longer pauses, of up to five minutes.
 const ReplaceAfter = 45 * time.Second
 
 // ImageMissing reports whether a container of a pod waits for an image that could not be pulled.

@@ -12,7 +12,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// JobEnd is the condition with which a Job has ended by itself; nil while it has not.
+// JobEnd returns the condition with which a Job has ended by itself; nil while it has not ended.
 func JobEnd(job *batchv1.Job) *batchv1.JobCondition {
 	at := slices.IndexFunc(job.Status.Conditions, func(c batchv1.JobCondition) bool {
 		return c.Status == corev1.ConditionTrue && (c.Type == batchv1.JobComplete || c.Type == batchv1.JobFailed)
@@ -32,7 +32,7 @@ func Termination(pod *corev1.Pod, container string) *corev1.ContainerStateTermin
 	return c.State.Terminated
 }
 
-// Lasted is for how long a container ran that has terminated; 0 if not known.
+// Lasted returns how long a terminated container ran; 0 if that is not known.
 func Lasted(pod *corev1.Pod, container string) time.Duration {
 	if pod == nil {
 		return 0
@@ -44,7 +44,7 @@ func Lasted(pod *corev1.Pod, container string) time.Duration {
 	return max(0, ended.FinishedAt.Sub(ended.StartedAt.Time))
 }
 
-// OutOfMemory reports whether the kernel ended a container since it used more memory than its limit.
+// OutOfMemory reports whether the kernel ended a container because it used more memory than its limit.
 func OutOfMemory(t *corev1.ContainerStateTerminated) bool { return t.Reason == "OOMKilled" }
 
 // Running reports whether a container runs, and since when.
@@ -56,8 +56,7 @@ func Running(pod *corev1.Pod, container string) (time.Time, bool) {
 	return c.State.Running.StartedAt.Time, true
 }
 
-// ImageID is the image of a container that runs beside the main container, as the runtime identifies it; "" if not
-// known.
+// ImageID returns the image of a sidecar of the main container, as the runtime identifies it; "" if that is not known.
 func ImageID(pod *corev1.Pod, sidecar string) string {
 	if pod == nil {
 		return ""
@@ -116,12 +115,12 @@ const (
 	deletedByGC    = "DeletionByPodGC"
 )
 
-// Disruption is an end of a pod that its program did not cause.
+// Disruption is the cause of an end of a pod that the program in it did not cause.
 type Disruption int
 
 // The disruptions.
 const (
-	// NotDisrupted says that nothing of the kind is known.
+	// NotDisrupted says that no disruption of the pod is known.
 	NotDisrupted Disruption = iota
 	// Disrupted says that the pod was deleted, evicted or preempted.
 	Disrupted
@@ -129,7 +128,7 @@ const (
 	NodeLost
 )
 
-// DisruptionOf says why a pod has ended.
+// DisruptionOf returns the disruption that has ended a pod, or ends it.
 func DisruptionOf(pod *corev1.Pod) Disruption {
 	c := conditionOf(pod, corev1.DisruptionTarget)
 	switch disrupted := c != nil && c.Status == corev1.ConditionTrue; {
@@ -142,8 +141,8 @@ func DisruptionOf(pod *corev1.Pod) Disruption {
 	}
 }
 
-// NodeSilent reports whether a pod is being deleted because its node does not answer, so that nobody will report when
-// it has stopped. The node's controller marks such a pod not ready; a kubelet that answers keeps a pod ready until it
+// NodeSilent reports whether a pod is being deleted because its node does not answer, so that nothing reports when the
+// pod has stopped. The node's controller marks such a pod not ready; a kubelet that answers keeps a pod ready until it
 // has stopped.
 func NodeSilent(pod *corev1.Pod) bool {
 	target, ready := conditionOf(pod, corev1.DisruptionTarget), conditionOf(pod, corev1.PodReady)

@@ -3,7 +3,7 @@
 
 // Package poller polls learners in the background, so that no reconcile ever waits for a pod. It posts a heartbeat to
 // each learner that it tracks, keeps the newest reply, and sends an event for a run whose replies changed; if only
-// figures of steps did, at every third heartbeat at most. The controller interprets the replies.
+// figures of steps changed, at most at every third heartbeat. The controller interprets the replies.
 package poller
 
 import (
@@ -34,20 +34,21 @@ type Target struct {
 
 // Result is the result of a learner's heartbeats.
 type Result struct {
-	// Reply is the newest; nil before the first.
+	// Reply is the newest reply; nil before the first.
 	Reply *contract.HeartbeatReply
 	// At is the time at which Reply arrived.
 	At time.Time
 	// Err is the error of the newest heartbeat; nil if it had a reply.
 	Err error
-	// Since is the time of this manager's first heartbeat; the zero time before.
+	// Since is the time of this manager's first heartbeat to the learner; the zero time before that.
 	Since time.Time
-	// Excess describes the parts of the newest reply that the manager did not keep; empty for a learner of the project.
+	// Excess describes the parts of the newest reply that the manager did not keep; empty if there are none, as with the
+	// project's own learner.
 	Excess string
 }
 
 // Unanswered returns the time for which heartbeats of this manager have had no reply: since the newest reply, or since
-// the first heartbeat. It is 0 before the first, since a learner that was never asked is not silent.
+// the first heartbeat. It is 0 before the first heartbeat, since a learner that was never asked is not silent.
 func (r Result) Unanswered(now time.Time) time.Duration {
 	if r.Since.IsZero() {
 		return 0
@@ -74,7 +75,7 @@ type Poster func(ctx context.Context, target Target) (contract.HeartbeatReply, e
 type Config struct {
 	// Every is the time between two heartbeats to the same learner.
 	Every time.Duration
-	// Timeout of one heartbeat.
+	// Timeout limits one heartbeat.
 	Timeout time.Duration
 	Post    Poster
 	Now     func() time.Time
@@ -125,7 +126,7 @@ func New(config Config) *Poller {
 // Events returns the runs whose replies changed; the objects have only a name.
 func (p *Poller) Events() <-chan event.GenericEvent { return p.events }
 
-// Track replaces the learners of a run. A learner that is new, or has a new request, is polled at once.
+// Track replaces the learners of a run. It polls a learner at once if the learner is new or has a new request.
 func (p *Poller) Track(run types.NamespacedName, targets []Target) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -252,7 +253,7 @@ func (p *Poller) record(run types.NamespacedName, target Target, reply contract.
 	return notify
 }
 
-// changed reports whether a reconcile would see something else than before, besides figures of steps.
+// changed reports whether a reconcile would see another result than before, apart from figures of steps.
 func changed(before, after Result) bool {
 	if (before.Err == nil) != (after.Err == nil) || (before.Reply == nil) != (after.Reply == nil) {
 		return true

@@ -15,8 +15,8 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/contract/heartbeat"
 )
 
-// NewPoster posts over HTTPS, trusting each run's own certificate. The connections of a run are kept
-// between heartbeats and closed when it has not been polled for a while.
+// NewPoster returns a Poster that posts over HTTPS and trusts each run's own certificate. The connections of a run are
+// kept between heartbeats and closed when it has not been polled for a while.
 func NewPoster(managerKey []byte, now func() time.Time) Poster {
 	clients := &clients{managerKey: managerKey, now: now, byRun: map[clientKey]*client{}}
 	return func(ctx context.Context, target Target) (contract.HeartbeatReply, error) {
@@ -32,7 +32,8 @@ const (
 	// manyClients is the number of clients that are kept even if they are not used; deriving the client of a run again
 	// costs less than a millisecond.
 	manyClients = 1024
-	// idleTimeout is the time for which a connection without a heartbeat is kept, and beyond manyClients also its client.
+	// idleTimeout is the time for which a connection without a heartbeat is kept. Its client is kept for as long if there
+	// are more than manyClients.
 	idleTimeout = 30 * time.Second
 )
 
@@ -50,7 +51,7 @@ type client struct {
 	used time.Time
 }
 
-// clientKey is a run, and which token its learner takes.
+// clientKey identifies a run and the token that its learner accepts.
 type clientKey struct {
 	runUID      string
 	workerToken bool

@@ -12,17 +12,17 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/status"
 )
 
-// The least times between two writes that have nothing new but the figures of steps.
+// Minimum times between two writes that have nothing new but the figures of steps.
 const (
 	writeFigures = 30 * time.Second
 	// writeNewHistory is the interval for the history of a new learner.
 	writeNewHistory = 10 * time.Second
-	// newLearner is for how long after the start of its container a learner's figures are written as often as everything
-	// else, so that people see a run start, and a short run proceed.
+	// newLearner is the time after the start of a learner's container during which its figures are written as often as
+	// everything else. People thus see how a run starts, and how a short run proceeds.
 	newLearner = 2 * time.Minute
 )
 
-// HistoryEvery is the least time between two writes of a history. since is when the learner's container started.
+// HistoryEvery returns the minimum time between two writes of a history. since is when the learner's container started.
 func HistoryEvery(since, now time.Time) time.Duration {
 	if now.Sub(since) < newLearner {
 		return writeNewHistory
@@ -34,7 +34,7 @@ func HistoryEvery(since, now time.Time) time.Duration {
 type Pace struct {
 	// everySteps is checkpoints.everySteps.
 	everySteps int64
-	// figures is the least time between two writes in which nothing but figures differs.
+	// figures is the minimum time between two writes in which nothing but figures differs.
 	figures time.Duration
 }
 
@@ -60,7 +60,7 @@ func onlyFigures(everySteps int64, before, after *v1alpha1.TrainingRunStatus) bo
 	return equal(before, withFigures(after, before))
 }
 
-// evaluated returns the metrics that are of evaluations, or of steps.
+// evaluated returns the metrics of evaluations or, if is is false, the metrics of steps.
 func evaluated(metrics []v1alpha1.MetricValue, is bool) []v1alpha1.MetricValue {
 	return slices.DeleteFunc(slices.Clone(metrics),
 		func(m v1alpha1.MetricValue) bool { return contract.IsEvaluation(m.Name) != is })

@@ -25,7 +25,8 @@ import (
 // pause is the time before a write that failed is tried again.
 const pause = 30 * time.Second
 
-// manyRecords are written at once, so that learners need not keep them.
+// manyRecords is the number of records in a reply from which they are written at once, so that learners need not keep
+// them.
 const manyRecords = contract.MaxRecords / 2
 
 // HistoryWriter writes histories. Its methods are safe for concurrent use with different runs.
@@ -39,24 +40,24 @@ type HistoryWriter struct {
 
 // known is the known state of a run's ConfigMap.
 type known struct {
-	// read says that the next two are known.
+	// read says that the next three fields are known.
 	read   bool
 	source string
 	number int64
-	// findings are reasons for which the policy does not learn, by the history that was last read or written.
+	// findings are reasons why the policy does not learn, by the history that was last read or written.
 	findings []diagnosis.Finding
 	// wrote is the time of the last write of the history. A failed write is tried again at retry.
 	wrote, retry time.Time
 }
 
-// NewHistoryWriter returns a Writer. live reads from the API server.
+// NewHistoryWriter returns a HistoryWriter. live reads from the API server.
 func NewHistoryWriter(c client.Client, live client.Reader, now func() time.Time) *HistoryWriter {
 	return &HistoryWriter{client: c, live: live, now: now}
 }
 
 // +kubebuilder:rbac:groups="",resources=configmaps,verbs=get;create;update;delete
 
-// Known returns the number of the newest record of a learner's pod that is stored.
+// Known returns the number of the newest stored record of a learner's pod; 0 if there is none, or if it cannot be read.
 func (w *HistoryWriter) Known(ctx context.Context, run *v1alpha1.TrainingRun, pod types.UID) int64 {
 	k := w.runs.Get(run)
 	if !k.read {

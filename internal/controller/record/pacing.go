@@ -13,15 +13,15 @@ import (
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
 )
 
-// The least times between two writes of one status, if the newer write can wait. Changes of the state that people see
-// are written sooner than other changes, but not at once: an endpoint that answers 429 now and then would cause many
+// Minimum times between two writes of one status, if the newer write can wait. Changes of the state that people see are
+// written sooner than other changes, but not at once: an endpoint that answers 429 now and then would cause many
 // writes.
 const (
 	writeEvery = 5 * time.Second
 	writeSoon  = 2 * time.Second
 )
 
-// Due reports whether a status is to be written now, and if not, whether it is to be written later.
+// Due reports whether a status is to be written now, and if not, how long the write can wait; 0 if nothing has changed.
 func Due(before, after *v1alpha1.TrainingRunStatus, wrote, now time.Time, rule Pace) (bool, time.Duration) {
 	if equal(before, after) {
 		return false, 0

@@ -29,7 +29,7 @@ type Event struct {
 // ManagedByOtherManager is the reason of the event at an object that the manager of another release reconciles.
 const ManagedByOtherManager = "ManagedByOtherManager"
 
-// BudgetNearlyReached is the reason of the event at a TinkerEndpoint of whose budget 80% are used.
+// BudgetNearlyReached is the reason of the event at a TinkerEndpoint when 80% of one of its budgets are used.
 const BudgetNearlyReached = "BudgetNearlyReached"
 
 // TakenOver is the reason of the event at a TinkerEndpoint that a manager takes over from one that is gone.

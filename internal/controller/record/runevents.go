@@ -18,7 +18,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/status"
 )
 
-// Reasons of events that no condition has.
+// Reasons of events that are not reasons of a condition.
 const (
 	eventAttemptStarted  = "AttemptStarted"
 	eventAttemptEnded    = "AttemptEnded"
@@ -29,8 +29,8 @@ const (
 	eventOutdated        = "EnvironmentOutdated"
 )
 
-// isEvent reports whether a wait of Progressing has an event: others have to act, or the endpoint has a problem that
-// passes.
+// isEvent reports whether there is an event for a problem that Progressing shows: a person has to act, or the problem
+// is at the endpoint.
 func isEvent(code problem.Code) bool {
 	row := problem.Lookup(code)
 	return problem.IsKnown(code) && (row.NeedsAction || row.Endpoint)
@@ -73,9 +73,9 @@ func diagnosisEvents(before, after *v1alpha1.TrainingRunStatus) []Event {
 	return all
 }
 
-// LastingCheckpoint returns a checkpoint that is new and is kept; nil if no such was saved. every is
-// checkpoints.everySteps. Rolling states have no events, since there may be one every second. If the status has moved
-// past the lasting one, the newest stands for it.
+// LastingCheckpoint returns a new checkpoint that is kept; nil if there is none. every is checkpoints.everySteps.
+// Rolling states have no events, since there may be one every second. If the list no longer has the new checkpoint that
+// is kept, the newest checkpoint stands for it.
 func LastingCheckpoint(every int64, before, after *v1alpha1.TrainingRunStatus) *v1alpha1.Checkpoint {
 	if every < 1 || after.LatestCheckpoint == "" || status.LatestStep(after)/every <= status.LatestStep(before)/every {
 		return nil
@@ -112,7 +112,8 @@ func attemptEvents(before, after *v1alpha1.TrainingRunStatus) []Event {
 	return all
 }
 
-// repeats reports whether the first attempt only finds out whether the repair that the one before awaits was made.
+// repeats reports whether the first of the attempts only finds out whether the repair was made that the attempt before
+// it awaits.
 func repeats(attempts []v1alpha1.Attempt) bool {
 	if attempts[0].CompletionTime != nil {
 		return attempts[0].Count > 1
@@ -200,7 +201,7 @@ func forgetsOptimizer(s *v1alpha1.TrainingRunStatus) bool {
 	return s.LatestCheckpoint != "" && (cold || status.Lacks(s.Capabilities, contract.CapabilityOptimizerRestore))
 }
 
-// newEvidence reports whether the endpoint fails in another way than before.
+// newEvidence reports whether the problem that Progressing shows has another message than before.
 func newEvidence(was, is *metav1.Condition, code problem.Code) bool {
 	return was != nil && is.Type == v1alpha1.ConditionProgressing && isEvent(code) && was.Message != is.Message
 }

@@ -20,9 +20,9 @@ const RetryInterval = 45 * time.Second
 // Try is a create that was refused.
 type Try struct {
 	problem.Problem
-	// Name of the object that was to be created.
+	// Name is the name of the object that was to be created.
 	Name string
-	// Generation of its owner.
+	// Generation is the generation of its owner.
 	Generation int64
 	At         time.Time
 }
@@ -42,12 +42,12 @@ func (t Try) Wait(generation int64, now time.Time) (time.Duration, bool) {
 	}
 }
 
-// Memory keeps the newest refusal of each role of an owner's objects. Losing it costs one more try. Its zero value has
-// none.
+// Memory keeps the newest refusal of each role of an owner's objects. If it is lost, there may be one more try. The
+// zero value is empty and ready for use.
 type Memory struct{ byRole objectmap.Map[map[string]Try] }
 
-// Record keeps a refusal, or forgets the former one if err is no refusal, and reports whether it is one. Only one
-// goroutine at a time may record for an owner.
+// Record keeps err if it is a refusal, or else forgets the former refusal, and reports whether err is a refusal. Only
+// one goroutine at a time may record for an owner.
 func (m *Memory) Record(owner client.Object, role, name string, err error, now time.Time) bool {
 	refused, is := Of(err)
 	tries := map[string]Try{}
@@ -60,7 +60,7 @@ func (m *Memory) Record(owner client.Object, role, name string, err error, now t
 	return is
 }
 
-// Latest is the newest refusal of a role; the zero Try without one.
+// Latest returns the newest refusal of a role; the zero Try if there is none.
 func (m *Memory) Latest(owner client.Object, role string) Try { return m.byRole.Get(owner)[role] }
 
 // Forget drops the state of an owner.

@@ -49,8 +49,8 @@ func Environments(run *v1alpha1.TrainingRun, pinned desired.Pins,
 	return pins, environmentsChanged(run, pins)
 }
 
-// checkPorts refuses two servers of one port. The pods of a run share their addresses: a session of one environment
-// would be opened at the server of the other.
+// checkPorts refuses two servers with the same port. The servers of a run share an address, so that a session of one
+// environment would be opened at the server of the other.
 func checkPorts(pins, pinned desired.Pins) *problem.Problem {
 	err := pins.CheckPorts()
 	if err == nil {
@@ -76,8 +76,8 @@ func Repin(run *v1alpha1.TrainingRun, pinned desired.Pins,
 	return Environments(run, missing, environments)
 }
 
-// SharedServers says which environment has a server that the run has once, or programs with pods of their own, for a
-// manager that may run neither.
+// SharedServers returns the problem of a run with a shared environment server, or with programs in pods of their own,
+// at a manager that may run neither; nil if the run has neither.
 func SharedServers(pins desired.Pins) *problem.Problem {
 	if name, ok := pins.HasShared(); ok {
 		return &problem.Problem{Code: problem.SharedServersDisabled, Evidence: strconv.Quote(name)}
@@ -121,8 +121,9 @@ func pinOf(env *v1alpha1.RewardEnvironment) desired.Pin {
 	return pin
 }
 
-// environmentsChanged compares with the digests that the status of a started run has: without its run file nothing else
-// shows whether the environments are the ones with which it started.
+// environmentsChanged returns the problem of a started run whose status has other digests of its environments than
+// pins; nil if there is none. Without a run file, nothing else shows whether the environments are those with which the
+// run started.
 func environmentsChanged(run *v1alpha1.TrainingRun, pins desired.Pins) *problem.Problem {
 	if run.Status.StartTime == nil {
 		return nil
@@ -140,7 +141,8 @@ func environmentsChanged(run *v1alpha1.TrainingRun, pins desired.Pins) *problem.
 	return nil
 }
 
-// InitFrom returns the checkpoint that initFrom refers to.
+// InitFrom returns the checkpoint that initFrom refers to, or the problem of a reference without a checkpoint. source
+// is the run that initFrom names; nil if there is none.
 func InitFrom(run *v1alpha1.TrainingRun, source *v1alpha1.TrainingRun) (string, *problem.Problem) {
 	init := run.Spec.InitFrom
 	if init == nil || init.RunRef == nil {
@@ -213,7 +215,7 @@ func UnreadableFile(err error) *problem.Problem {
 	return &problem.Problem{Code: problem.RunFileUnreadable, Evidence: err.Error()}
 }
 
-// FileProblem returns the problem for which a run file cannot be made.
+// FileProblem returns the problem for an error of desired.File.
 func FileProblem(err error) *problem.Problem {
 	if spec, ok := errors.AsType[*desired.SpecError](err); ok {
 		return &spec.Problem

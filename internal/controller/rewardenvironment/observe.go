@@ -30,10 +30,11 @@ type observed struct {
 	// from this spec.
 	filled     *v1alpha1.RewardEnvironment
 	definition contract.Definition
-	// code are the digests of that code, and unreadable is the reason for which it, or the warm pool, cannot be used.
+	// code are the digests of that code, and unreadable is the problem that keeps the code or the warm pool from being
+	// used.
 	code       []v1alpha1.CodeStatus
 	unreadable *problem.Problem
-	// digest of the definition, and of the ConfigMap that it reads.
+	// digest is the digest of the definition and of the ConfigMap that it reads.
 	digest string
 	// files are the digests of the keys that the definition reads of a ConfigMap, "" for one that does not exist; nil
 	// if it reads none.
@@ -46,7 +47,7 @@ type observed struct {
 	others []*batchv1.Job
 	// started is the time at which this process started the newest probe; zero if another did.
 	started time.Time
-	// refused is the API server's refusal of the next try, and podRefused its refusal of the pod of the newest.
+	// refused is the API server's refusal of the next try, and podRefused its refusal of the pod of the newest try.
 	refused    refusal.Try
 	podRefused problem.Problem
 }
@@ -110,7 +111,7 @@ func (o *observed) add(env *v1alpha1.RewardEnvironment, job *batchv1.Job) {
 	try, err := strconv.ParseInt(job.Labels[v1alpha1.LabelAttempt], 10, 32)
 	current := err == nil && job.Labels[v1alpha1.LabelDefinition] == o.digest[:8] && job.DeletionTimestamp == nil
 	if current && job.Name != desired.ProbeName(env, o.digest, int32(try)) {
-		return // Somebody made a copy.
+		return // The Job is a copy that a person made.
 	}
 	if !current || int32(try) <= o.try {
 		o.others = append(o.others, job)

@@ -42,12 +42,13 @@ const lookInterval = 10 * time.Second
 type plan struct {
 	// ready is the condition; its zero value leaves it as it is.
 	ready status.Condition
-	// found is a probe's result, when it has one that counts.
+	// found is the result of the probe; nil if there is none that counts.
 	found *found
 	// probe is the try to make; 0 for none.
 	probe   int32
 	deletes []*batchv1.Job
-	// pending says that the probe does not run yet, which changes nothing of why the one before did not start.
+	// pending says that the probe does not run yet, so that the reason why the former probe did not start stays in the
+	// status.
 	pending bool
 	requeue time.Duration
 }
@@ -131,7 +132,7 @@ func (p plan) withoutImage(env *v1alpha1.RewardEnvironment, seen observed, now t
 	return p.withProbe(env, seen, seen.try+1, now)
 }
 
-// hasAnswer reports whether this generation has an answer that stays until a ConfigMap changes that it reads.
+// hasAnswer reports whether this generation has an answer that stays until a ConfigMap that it reads changes.
 func hasAnswer(env *v1alpha1.RewardEnvironment, seen observed) bool {
 	ready := meta.FindStatusCondition(env.Status.Conditions, v1alpha1.ConditionReady)
 	if ready == nil || ready.ObservedGeneration != env.Generation || ptr.Deref(env.Status.ObservedGeneration,
@@ -201,7 +202,7 @@ func (p plan) withRetry(env *v1alpha1.RewardEnvironment, seen observed, ended ti
 	lasted := podstate.Lasted(seen.pod, desired.ProbeContainer)
 	wait := max(retryInterval-lasted, minPause)
 	if as.Code == problem.DataInvalid {
-		// All data were read: at most half of the time goes into reading them again.
+		// The probe has read all data: at most half of the time goes into reading them again.
 		wait = max(wait, min(lasted, maxPause))
 	}
 	// The clock of a node may be behind: by this process's own clock there is also at most one pod in each interval.
@@ -229,7 +230,7 @@ func (p plan) withProbe(env *v1alpha1.RewardEnvironment, seen observed, try int3
 	return p
 }
 
-// withoutAnswer says why a probe ended without a result.
+// withoutAnswer returns the condition of a probe that ended without a result.
 func withoutAnswer(pod *corev1.Pod) status.Condition {
 	if failed := podstate.FailedInit(pod, "pod"); failed.NeedsAction() {
 		return notStarting(failed)

@@ -1,8 +1,8 @@
 // Copyright 2026 The tinker-operator authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package rewardenvironment has each RewardEnvironment probed by a Job of its own: the probe's result goes into the
-// status, which runs pin. It never loads data and never plays an episode itself.
+// Package rewardenvironment probes each RewardEnvironment by a Job of its own. The result of the probe goes into the
+// status, which runs pin. The package itself never loads data and never plays an episode.
 package rewardenvironment
 
 import (
@@ -41,7 +41,7 @@ type Reconciler struct {
 	Recorder events.EventRecorder
 	// Leases say whether this manager acts in a namespace.
 	Leases *namespacelease.Leases
-	// Pools are the warm pools of programs; nil for a manager that may use none.
+	// Pools are the warm pools of programs; nil if the manager may not use any.
 	Pools    *warmpool.Link
 	Settings desired.Settings
 	Now      func() time.Time
@@ -64,7 +64,7 @@ func New(r Reconciler) *Reconciler {
 // +kubebuilder:rbac:groups="",resources=configmaps,verbs=get;create;delete
 // +kubebuilder:rbac:groups=events.k8s.io,resources=events,verbs=list
 
-// Reconcile has one environment probed, once for each definition, and again after a failure that may pass.
+// Reconcile makes the probe of one environment, once for each definition, and again after a failure that may pass.
 func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.Result, error) {
 	env := &v1alpha1.RewardEnvironment{}
 	if err := r.Client.Get(ctx, request.NamespacedName, env); apierrors.IsNotFound(err) {

@@ -19,7 +19,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/status"
 )
 
-// maxSplits of a status, as the CRD has it.
+// maxSplits is the maximum number of splits in a status, as the CRD has it.
 const maxSplits = 32
 
 // computeStatus returns the status that an environment should have. It does not change the environment.
@@ -53,7 +53,7 @@ func computeStatus(env *v1alpha1.RewardEnvironment, p plan, now time.Time) v1alp
 	return next
 }
 
-// keepFailure leaves a failure to be seen while the same definition is tried again.
+// keepFailure keeps a failure visible while the same definition is tried again.
 func keepFailure(env *v1alpha1.RewardEnvironment, p plan) status.Condition {
 	c := p.ready
 	was := status.Find(env.Status.Conditions, env.Status.Codes, v1alpha1.ConditionReady)

@@ -21,7 +21,8 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/controller/watchdog"
 )
 
-// SetupWithManager has the manager call the Reconciler, watched by dog, for all that concerns an environment.
+// SetupWithManager registers the Reconciler with a manager, for every object that concerns an environment. dog watches
+// its reconciles.
 func (r *Reconciler) SetupWithManager(mgr ctrl.Manager, dog *watchdog.Watchdog) error {
 	err := ctrl.NewControllerManagedBy(mgr).
 		Named("rewardenvironment").

@@ -14,7 +14,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/controller/record"
 )
 
-// nearly is the part of a budget from which its use is a warning, as in the alerts of the chart.
+// nearly is the used part of a budget from which an event warns, as an alert of the chart does.
 const nearly = 0.8
 
 // budgetEvents returns the events of the budgets that a status shows as nearly or wholly used for the first time.
@@ -36,7 +36,7 @@ func budgetEvents(before, after *v1alpha1.TinkerEndpoint, now time.Time) []recor
 	return all
 }
 
-// usedPart returns the part of a budget that is used, by dollars or tokens, whichever has less left.
+// usedPart returns the used part of a budget, in dollars or in tokens, whichever part is larger.
 func usedPart(of *v1alpha1.TinkerEndpoint, budget v1alpha1.EndpointBudget, now time.Time) float64 {
 	tokens, usd := rules.UsageOf(of, budget, now)
 	part := 0.0

@@ -27,7 +27,7 @@ const (
 )
 
 // checksOf returns the server's features by the report, and the condition about them; without a report, the features in
-// the status. A refusal makes no endpoint unready: it may be of one model that one run has named wrongly.
+// the status. A refusal does not make an endpoint unready: it may concern a single model that a run has named wrongly.
 func checksOf(of *v1alpha1.TinkerEndpoint,
 	report *endpoint.Report) ([]v1alpha1.EndpointCapabilities, status.Condition) {
 	const is = v1alpha1.ConditionChecked

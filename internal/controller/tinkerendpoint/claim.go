@@ -21,8 +21,8 @@ import (
 // renewEvery is the time between two renewals of the claim to an endpoint.
 const renewEvery = endpoint.ClaimDuration / 4
 
-// renew claims an endpoint that nobody has claimed, or renews the claim of this manager where it is time. Whatever else
-// fails, the manager is there.
+// renew claims an endpoint that no manager has claimed, or renews the claim of this manager when that is due. It comes
+// before all that may fail in a reconcile: a manager that fails is not gone.
 func (r *Reconciler) renew(ctx context.Context, of *v1alpha1.TinkerEndpoint) error {
 	now, former := r.Now(), of.Status.RenewTime
 	if former != nil && now.Sub(former.Time) < renewEvery && !former.After(now) {
@@ -33,7 +33,8 @@ func (r *Reconciler) renew(ctx context.Context, of *v1alpha1.TinkerEndpoint) err
 	return record.Status(ctx, r.Client, before, of)
 }
 
-// seenClaim is a claim of another manager, and when this one saw it first. The clocks of the two may differ.
+// seenClaim is a claim of another manager, and the time at which this manager first saw it, by its own clock. The
+// clocks of the two managers may differ.
 type seenClaim struct {
 	namespace string
 	renewed   time.Time
@@ -41,7 +42,7 @@ type seenClaim struct {
 }
 
 // isGone reports whether the manager that serves an endpoint has not renewed its claim for so long that it counts as
-// gone. Claims of versions that renewed none do not end.
+// gone. A claim of a version that did not renew claims never ends.
 func (r *Reconciler) isGone(of *v1alpha1.TinkerEndpoint) bool {
 	if of.Status.RenewTime == nil {
 		return false
@@ -54,7 +55,8 @@ func (r *Reconciler) isGone(of *v1alpha1.TinkerEndpoint) bool {
 	return now.Sub(seen.since) >= endpoint.ClaimDuration
 }
 
-// takeOver claims an endpoint that a manager served which is gone. What that one reported is not known to this one.
+// takeOver claims an endpoint whose former manager is gone. It drops the rest of the status, because the reports of the
+// former broker are not known to this manager.
 func (r *Reconciler) takeOver(ctx context.Context, of *v1alpha1.TinkerEndpoint, former string) (ctrl.Result, error) {
 	now := metav1.Time{Time: r.Now().Truncate(time.Second)}
 	before := of.DeepCopy()
@@ -72,8 +74,8 @@ func (r *Reconciler) takeOver(ctx context.Context, of *v1alpha1.TinkerEndpoint, 
 	return ctrl.Result{RequeueAfter: time.Second}, nil
 }
 
-// untilBroker is the time until the manager may make the broker of an endpoint: the broker of the release from which it
-// took the endpoint over must have ended its service.
+// untilBroker returns the time until the manager may make the broker of an endpoint: the broker of the release from
+// which it took the endpoint over must have ended its service.
 func untilBroker(of *v1alpha1.TinkerEndpoint, now time.Time) time.Duration {
 	if of.Status.TakeoverTime == nil {
 		return 0
@@ -82,8 +84,8 @@ func untilBroker(of *v1alpha1.TinkerEndpoint, now time.Time) time.Duration {
 }
 
 // leave says once that the manager in another namespace serves an endpoint. Two brokers would each count what their own
-// runs use, so that budgets and limits permitted twice as much. The namespace in the status is the claim: it is written
-// before the broker is made.
+// runs use, so that budgets and limits would permit twice as much. The namespace in the status is the claim: it is
+// written before the broker is made.
 func (r *Reconciler) leave(ctx context.Context, of *v1alpha1.TinkerEndpoint, namespace string) {
 	if r.told.Get(of) == namespace {
 		return

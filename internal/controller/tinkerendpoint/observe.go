@@ -31,18 +31,18 @@ import (
 type observed struct {
 	// runs are the runs that name the endpoint, with the labels of their namespaces.
 	runs []namespacedRun
-	// ready is the number of the broker's pods that serve, and obstacle the reason for which none starts; the zero value
-	// if unknown.
+	// ready is the number of the broker's pods that serve, and obstacle the problem that keeps them from starting; the
+	// zero value if none is known.
 	ready    int32
 	obstacle problem.Problem
 	// report is the broker's report; nil before the first.
 	report *endpoint.Report
 	// former are the settings that the ConfigMap has, encoded; empty if it does not exist.
 	former string
-	// prices are the endpoint's own, and unreadable is the reason for which they cannot be read.
+	// prices are the endpoint's own prices, and unreadable is the reason why they cannot be read; empty if they can.
 	prices     map[string]spending.Price
 	unreadable string
-	// missing names a ConfigMap or its key that the spec names and that does not exist; empty for none.
+	// missing describes a ConfigMap or a key that the spec names and that does not exist; empty if there is none.
 	missing string
 }
 
@@ -164,7 +164,7 @@ func (r *Reconciler) obstacleOf(ctx context.Context, pod *corev1.Pod) (problem.P
 		".")}, nil
 }
 
-// mountCode is the code of a kubelet's words about a volume that a pod of the broker lacks.
+// mountCode returns the code for the kubelet's words about a volume that a pod of the broker lacks.
 func mountCode(words string) problem.Code {
 	if strings.Contains(words, "not found") || strings.Contains(words, "non-existent") {
 		return problem.EndpointObjectNotFound

@@ -22,7 +22,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/status"
 )
 
-// startPatience is the time that a broker has to start, or to take over from another, before somebody has to act.
+// startPatience is the time that a broker has to start, or to take over from another, before a person has to act.
 const startPatience = time.Minute
 
 // lookInterval is the time between two looks at a broker's report and its pods.
@@ -107,8 +107,8 @@ func runOf(spec v1alpha1.TinkerEndpointSpec, r namespacedRun) endpoint.Run {
 	return run
 }
 
-// pricesOf returns the prices of the broker: the operator's prices, and before them the endpoint's own. Where these
-// cannot be read, they stay as they were.
+// pricesOf returns the prices of the broker: the endpoint's own prices, which take precedence over the operator's. If
+// the endpoint's prices cannot be read, the former prices stay.
 func pricesOf(seen observed, known map[string]spending.Price) map[string]spending.Price {
 	all := maps.Clone(known)
 	if all == nil {
@@ -125,8 +125,9 @@ func pricesOf(seen observed, known map[string]spending.Price) map[string]spendin
 	return all
 }
 
-// encodeSettings encodes settings. If they do not fit into a ConfigMap, they are without the runs that were over the
-// earliest, whose tokens then no longer count: people use the checkpoints of runs that are over.
+// encodeSettings encodes settings. They include finished runs, because people use the checkpoints of those runs. If the
+// settings do not fit into a ConfigMap, encodeSettings leaves out the runs that finished first, whose tokens then no
+// longer count.
 func encodeSettings(settings endpoint.Settings, runs []namespacedRun) ([]byte, error) {
 	encoded, err := json.Marshal(settings)
 	if err == nil && len(encoded) > maxSettings {
@@ -144,7 +145,7 @@ func encodeSettings(settings endpoint.Settings, runs []namespacedRun) ([]byte, e
 	return encoded, nil
 }
 
-// withoutOldest leaves out the runs that were over the earliest, until save bytes are saved or all are left out.
+// withoutOldest leaves out the runs that finished first, until save bytes are saved or no finished run is left.
 func withoutOldest(all []endpoint.Run, runs []namespacedRun, save int) ([]endpoint.Run, error) {
 	over := map[string]time.Time{}
 	for _, r := range runs {

@@ -114,7 +114,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 	return ctrl.Result{RequeueAfter: lookInterval}, r.prune(ctx, of)
 }
 
-// apply makes the objects of a broker as they are to be.
+// apply creates or updates the objects of a broker.
 func (r *Reconciler) apply(ctx context.Context, of *v1alpha1.TinkerEndpoint, seen observed, p plan) error {
 	keys, err := r.keys(of)
 	if err != nil {
@@ -166,7 +166,8 @@ func (r *Reconciler) create(ctx context.Context, of *v1alpha1.TinkerEndpoint, ke
 	return nil
 }
 
-// keep creates an object, or updates one that has other contents by its annotation. changed says that it has.
+// keep creates an object, or updates an existing object whose contents differ. changed says that they differ; otherwise
+// the digest in the annotation decides.
 func (r *Reconciler) keep(ctx context.Context, of *v1alpha1.TinkerEndpoint, object client.Object, changed bool) error {
 	kind, err := apiutil.GVKForObject(object, r.Client.Scheme())
 	if err != nil {
@@ -195,7 +196,7 @@ func (r *Reconciler) keep(ctx context.Context, of *v1alpha1.TinkerEndpoint, obje
 	return nil
 }
 
-// templateOf is the digest of an object's contents that the manager noted.
+// templateOf returns the digest of an object's contents that the manager has noted in an annotation.
 func templateOf(object client.Object) string {
 	return object.GetAnnotations()[v1alpha1.AnnotationTemplate]
 }

@@ -27,8 +27,8 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/controller/watchdog"
 )
 
-// SetupWithManager has the manager call the Reconciler, watched by dog, when an endpoint or one of its runs changes. A
-// manager that may only get endpoints by name looks at them now and then.
+// SetupWithManager registers the Reconciler with a manager, for changes of endpoints and of their runs. dog watches its
+// reconciles. A manager that may only get endpoints by name looks at them every lookInterval.
 func (r *Reconciler) SetupWithManager(mgr ctrl.Manager, dog *watchdog.Watchdog) error {
 	changed := builder.WithPredicates(predicate.Or(predicate.GenerationChangedPredicate{},
 		predicate.LabelChangedPredicate{}))
@@ -66,7 +66,7 @@ func (r *Reconciler) endpointOfRun(_ context.Context, object client.Object) []re
 	return []reconcile.Request{{NamespacedName: types.NamespacedName{Name: name}}}
 }
 
-// looking sends an event for each name at once, and then now and then.
+// looking sends an event for each name at once, and then every lookInterval.
 func looking(names []string, looks chan<- event.GenericEvent) manager.RunnableFunc {
 	return func(ctx context.Context) error {
 		ticker := time.NewTicker(lookInterval)

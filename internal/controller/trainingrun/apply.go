@@ -33,7 +33,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/status"
 )
 
-// Reasons of events that no condition has.
+// Reasons of events that are not reasons of a condition.
 const (
 	eventManagerKeyChanged = "ManagerKeyChanged"
 	eventAPIKeyChanged     = "APIKeyChanged"
@@ -86,7 +86,7 @@ func (r *Reconciler) apply(ctx context.Context, run *v1alpha1.TrainingRun, seen 
 	return again, nil
 }
 
-// reportChanges says why a learner is stopped for the next attempt.
+// reportChanges records the events that say why a learner is stopped for the next attempt.
 func (r *Reconciler) reportChanges(run *v1alpha1.TrainingRun, p plan) {
 	if p.credentialsChanged {
 		record.Events(r.Recorder, run, record.Warning(eventManagerKeyChanged, "Restart",
@@ -107,8 +107,8 @@ func (r *Reconciler) reportChanges(run *v1alpha1.TrainingRun, p plan) {
 	}
 }
 
-// reconcileWorkers makes the workers' Service and Job as the spec has them, and before them the environment servers
-// that the run has once, unless one of them was refused a moment ago.
+// reconcileWorkers brings the shared environment servers of a run, and then the workers' Service and Job, in line with
+// the spec. If the API server has just refused one of these objects, it returns how long to wait instead.
 func (r *Reconciler) reconcileWorkers(ctx context.Context, run *v1alpha1.TrainingRun, seen observe.State,
 	p plan) (time.Duration, error) {
 	if wait, again := seen.RefusedWorkers.Wait(run.Generation, r.Now()); wait > 0 || !again {
@@ -134,8 +134,8 @@ func (r *Reconciler) reconcileWorkers(ctx context.Context, run *v1alpha1.Trainin
 	return 0, err
 }
 
-// reconcileServers runs or ends the environment servers that the run has once, and reports whether they are the wanted
-// ones.
+// reconcileServers runs or ends the shared environment servers of a run, and reports whether none of them is being
+// replaced.
 func (r *Reconciler) reconcileServers(
 	ctx context.Context, run *v1alpha1.TrainingRun, seen observe.State, p plan, action workers.ServersAction,
 ) (bool, error) {
@@ -172,8 +172,9 @@ func workersOf(run *v1alpha1.TrainingRun, seen observe.State, pins desired.Pins)
 	return o
 }
 
-// keyReplaced reports whether the workers began before the API key was replaced in its Secret: the endpoint refused it
-// to the attempt before, and the newest, which began after the workers, has loaded a state with another.
+// keyReplaced reports whether the workers began before the API key in its Secret was replaced. Two attempts show this:
+// the endpoint refused the previous attempt's key, and the newest attempt, which began after the workers, has loaded a
+// state with another key.
 func keyReplaced(run *v1alpha1.TrainingRun, rollout *batchv1.Job) bool {
 	attempts := run.Status.Attempts
 	if rollout == nil || len(attempts) < 2 || attempts[0].FromStep == nil {
@@ -204,7 +205,7 @@ func (r *Reconciler) delete(ctx context.Context, object client.Object, propagati
 	return client.IgnoreNotFound(err)
 }
 
-// expire deletes a run whose time after its end is over, unless a fresh read shows that it changed.
+// expire deletes a finished run whose time to live is over, unless a fresh read shows that the run has changed.
 func (r *Reconciler) expire(ctx context.Context, run *v1alpha1.TrainingRun) error {
 	now, err := observe.Find(ctx, r.Live, run.Namespace, run.Name, &v1alpha1.TrainingRun{})
 	if err != nil {
@@ -228,8 +229,8 @@ func (r *Reconciler) expire(ctx context.Context, run *v1alpha1.TrainingRun) erro
 	return nil
 }
 
-// targets are the learners to ask, including learners of earlier attempts: the request shows them that there is a newer
-// attempt.
+// targets returns the learners to which heartbeat requests are sent. Learners of earlier attempts are among them: the
+// request shows them that there is a newer attempt.
 func targets(run *v1alpha1.TrainingRun, seen observe.State, want contract.Desired) []poller.Target {
 	newest := status.NewestAttempt(run)
 	var all []poller.Target
@@ -241,7 +242,7 @@ func targets(run *v1alpha1.TrainingRun, seen observe.State, want contract.Desire
 		job := seen.Learners[attempt].Job
 		all = append(all, poller.Target{
 			Pod: pod.UID,
-			// A Job that no longer exists was made by this manager or by one of its version, as far as is known.
+			// If the Job no longer exists, a manager of this version is assumed to have made it.
 			WorkerToken: job != nil && !desired.HasManagerToken(job),
 			Address:     net.JoinHostPort(pod.Status.PodIP, strconv.Itoa(desired.HeartbeatPort)),
 			Request:     contract.HeartbeatRequest{RunUID: string(run.UID), Attempt: newest, Desired: want},

@@ -28,9 +28,9 @@ type nextCheck struct {
 	problem *problem.Problem
 }
 
-// checkNext makes the run file of an attempt that does not start yet, once for each version of its inputs, and returns
-// why it cannot be made. Somebody who changes a run in progress sees the problem at once, and not only when its learner
-// is evicted.
+// checkNext makes the run file of the next attempt before that attempt is due, once for each version of its inputs, and
+// returns the problem that prevents the file. A user who changes a run in progress thus sees the problem at once,
+// instead of when the learner is next evicted.
 func (r *Reconciler) checkNext(ctx context.Context, run *v1alpha1.TrainingRun, seen observe.State,
 	p plan) *problem.Problem {
 	if run.Status.StartTime == nil || status.RunFinished(run) || p.final != nil || p.blocked != nil || p.terminating {
@@ -57,7 +57,7 @@ func (r *Reconciler) checkNext(ctx context.Context, run *v1alpha1.TrainingRun, s
 	return found
 }
 
-// nextProblem returns the problem for which the run file of the next attempt cannot be made.
+// nextProblem returns the problem that prevents the run file of the next attempt; nil if there is none.
 func (r *Reconciler) nextProblem(run *v1alpha1.TrainingRun, seen observe.State,
 	files observe.RunFiles) *problem.Problem {
 	input, blocked := r.fileInput(run, seen, files, status.NewestAttempt(run)+1)
@@ -93,7 +93,7 @@ func madeFrom(run *v1alpha1.TrainingRun, seen observe.State) string {
 	return of.String()
 }
 
-// unusable is Accepted of a run whose next attempt could not start; nil if none is known.
+// unusable returns the condition Accepted of a run whose next attempt could not start; nil if no such problem is known.
 func (v view) unusable() *status.Condition {
 	p := v.plan.unusable
 	if p == nil || v.finished() {

@@ -47,7 +47,7 @@ func setConditions(next *v1alpha1.TrainingRunStatus, v view) {
 	}
 	setRecording(next, v)
 	next.Conditions = slices.DeleteFunc(next.Conditions, func(c metav1.Condition) bool {
-		return !slices.Contains(conditionTypes, c.Type) // An earlier build had it.
+		return !slices.Contains(conditionTypes, c.Type) // Another version of the operator wrote it.
 	})
 	next.Codes = slices.DeleteFunc(next.Codes, func(c v1alpha1.ConditionCode) bool {
 		return meta.FindStatusCondition(next.Conditions, c.Condition) == nil
@@ -62,21 +62,22 @@ var conditionTypes = []string{
 	v1alpha1.ConditionComplete, v1alpha1.ConditionFailed,
 }
 
-// is reports whether a condition that is set already holds.
+// is reports whether a condition that is already set is True.
 func (v view) is(kind string) bool { return status.IsTrue(v.next.Conditions, kind) }
 
-// as returns a condition that is set already as one of another type and status.
+// as returns a copy of the condition from, which is already set, with the type kind and the status is.
 func (v view) as(kind, from string, is metav1.ConditionStatus) status.Condition {
 	return status.Find(v.next.Conditions, v.next.Codes, from).As(kind, is)
 }
 
-// code is the code of the problem that a condition shows which is set already; empty for none.
+// code returns the code of the problem that a condition shows, if the condition is already set; empty if there is none.
 func (v view) code(kind string) problem.Code { return status.CodeOf(v.next.Codes, kind) }
 
-// codeBefore is the code of the problem that a condition showed when the status was written last; empty for none.
+// codeBefore returns the code of the problem that a condition showed in the last written status; empty if there is
+// none.
 func (v view) codeBefore(kind string) problem.Code { return status.CodeOf(v.run.Status.Codes, kind) }
 
-// not makes a condition that does not hold because of a problem.
+// not returns a condition that is False because of a problem.
 func not(kind string, found problem.Problem) status.Condition {
 	return status.Show(kind, metav1.ConditionFalse, found)
 }
@@ -120,7 +121,7 @@ const (
 	notFailed   = "The run has not failed."
 )
 
-// finalCondition stays True, unless the run continues.
+// finalCondition returns Complete or Failed. A condition that is True stays True, unless the run continues.
 func finalCondition(v view, kind, otherwise string) status.Condition {
 	if f := v.plan.final; f != nil && f.Condition == kind {
 		return finalOf(*f)
@@ -155,8 +156,8 @@ func suspendedCondition(v view) status.Condition {
 	}
 }
 
-// podsCondition has the problem that keeps the learner from answering, or else the problem that keeps workers from
-// being ready.
+// podsCondition returns PodsReady with the problem that keeps the learner from answering, or else the problem that
+// keeps workers from being ready.
 func podsCondition(v view) status.Condition {
 	if c := learnerCondition(v); c.Status != metav1.ConditionTrue {
 		return c
@@ -191,7 +192,7 @@ func learnerCondition(v view) status.Condition {
 	return v.learnerAnswering()
 }
 
-// learnerAnswering is the condition of a learner whose attempt lasts.
+// learnerAnswering returns PodsReady of a run whose newest attempt is in progress.
 func (v view) learnerAnswering() status.Condition {
 	const kind = v1alpha1.ConditionPodsReady
 	pod := v.seen.Learners[status.NewestAttempt(v.run)].Pod
@@ -212,7 +213,7 @@ func (v view) learnerAnswering() status.Condition {
 	}
 }
 
-// learnerWaits is the condition of a learner whose pod does not run yet.
+// learnerWaits returns PodsReady of a run whose learner does not run yet.
 func (v view) learnerWaits(pod *corev1.Pod) status.Condition {
 	const kind = v1alpha1.ConditionPodsReady
 	switch found := v.learnerObstacle(); {
@@ -286,7 +287,7 @@ func progressCondition(v view) status.Condition {
 	}
 }
 
-// progressOfLearner is the progress that a learner which runs reports.
+// progressOfLearner returns Progressing by the newest reply of a running learner.
 func progressOfLearner(v view, reply contract.HeartbeatReply) status.Condition {
 	const kind = v1alpha1.ConditionProgressing
 	if found, any := reply.Problem(); any {
@@ -305,7 +306,7 @@ func progressOfLearner(v view, reply contract.HeartbeatReply) status.Condition {
 	return status.True(kind, v1alpha1.ReasonProgressing, "The run makes progress. "+v.continuation())
 }
 
-// reportedProblem is the progress of a run whose learner reports a problem.
+// reportedProblem returns Progressing of a run whose learner reports a problem.
 func reportedProblem(v view, found problem.Problem) status.Condition {
 	const kind = v1alpha1.ConditionProgressing
 	found = endpoint.Trimmed(v.atTinkerEndpoint(v.atEndpoint(status.NewestAttempt(v.run), found)))
@@ -327,7 +328,7 @@ func progressWithoutLearner(v view) status.Condition {
 	case c.Code == problem.CreateRefused, v.learnerObstacle().NeedsAction() && c.Code == v.learnerObstacle().Code:
 		return c.As(kind, metav1.ConditionFalse)
 	case endpointProblem(v) != nil:
-		return *endpointProblem(v) // which the next learner finds out about
+		return *endpointProblem(v) // The next learner finds out whether it was repaired.
 	default:
 		return status.False(kind, v1alpha1.ReasonWaitingForLearner, c.Message)
 	}
@@ -380,8 +381,8 @@ func awaitsRepair(v view) bool {
 	return lasting && v.lasts(v1alpha1.ConditionProgressing)
 }
 
-// keyRefused returns the problem of a refused key, with the Secret that has the key. At a TinkerEndpoint it is the
-// token of the run, which counts while the endpoint allows the run.
+// keyRefused returns the problem of a refused key, and names the Secret that has the key. A run at a TinkerEndpoint has
+// a token instead, which is valid while the endpoint allows the run.
 func keyRefused(run *v1alpha1.TrainingRun) problem.Problem {
 	if named := run.Spec.Tinker.EndpointRef; named != nil {
 		return problem.Problem{Code: problem.TokenRefused, Evidence: fmt.Sprintf("The run names %q.", named.Name)}

@@ -43,8 +43,9 @@ func (v view) withCrash(c status.Condition) status.Condition {
 	return c
 }
 
-// earlierJobs are learner Jobs below the newest attempt: a request of a manager that has crashed may arrive late.
-// Those above it are left alone: they mean that this view of the run is old.
+// earlierJobs returns the learner Jobs of earlier attempts that are to be deleted: the create request of a crashed
+// manager may arrive late. The Job of a crashed attempt may stay for its log. Jobs of later attempts are left alone:
+// they mean that this view of the run is old.
 func earlierJobs(run *v1alpha1.TrainingRun, seen observe.State, now time.Time) []client.Object {
 	newest := status.NewestAttempt(run)
 	var jobs []client.Object

@@ -27,8 +27,9 @@ const (
 	drainUnreachable = 30 * time.Second
 )
 
-// overdue ends an attempt whose learner did not start, or makes no progress, in time. Only a fresh heartbeat of the
-// learner counts for the latter, and only while the endpoint is not the cause.
+// overdue returns the ending of an attempt whose learner did not start, or makes no progress, in time; nil if the
+// attempt continues. Only a fresh heartbeat can show that there is no progress, and only if it reports no problem as
+// the cause.
 func overdue(run *v1alpha1.TrainingRun, newest v1alpha1.Attempt, l observe.Learner, seen observe.State,
 	now time.Time) *attempt.Ending {
 	policy := run.Spec.FailurePolicy
@@ -51,8 +52,8 @@ func overdue(run *v1alpha1.TrainingRun, newest v1alpha1.Attempt, l observe.Learn
 	return nil
 }
 
-// startOverdue ends an attempt whose learner does not run in time. The ending has a reason if its pod waits for a
-// repair.
+// startOverdue returns the ending of an attempt whose learner does not run in time; nil if the attempt continues. The
+// ending has a reason if its pod waits for a repair.
 func startOverdue(run *v1alpha1.TrainingRun, newest v1alpha1.Attempt, l observe.Learner, seen observe.State,
 	now time.Time) *attempt.Ending {
 	deadline, waits := seconds(*run.Spec.FailurePolicy.StartDeadlineSeconds), observe.LearnerWaits(run, l.Pod)
@@ -95,14 +96,14 @@ func waitsSince(newest v1alpha1.Attempt, l observe.Learner, now time.Time) time.
 	if l.Pod != nil && l.Pod.CreationTimestamp.After(since) {
 		since = l.Pod.CreationTimestamp.Time
 	}
-	// A Job that was suspended has started again.
+	// A suspended Job gets a new start time when it is resumed.
 	if l.Job != nil && l.Job.Status.StartTime != nil && l.Job.Status.StartTime.After(since) {
 		since = l.Job.Status.StartTime.Time
 	}
 	return since
 }
 
-// hasWorkers reports whether somebody could make progress: without workers, a learner that waits is fine.
+// hasWorkers reports whether a worker is ready. A learner without workers makes no progress, and that is not its fault.
 func hasWorkers(seen observe.State) bool {
 	return seen.Rollout != nil && ptr.Deref(seen.Rollout.Status.Ready, 0) > 0
 }
@@ -154,14 +155,15 @@ func untilDeadline(run *v1alpha1.TrainingRun, l observe.Learner, seen observe.St
 	return min(maxRequeue, left+time.Second)
 }
 
-// untilStalled returns the time until a wait that has just begun could be a wait for a person. A waiting run is
+// untilStalled returns the time after which a wait that has just begun can count as stalled. A waiting run is
 // reconciled at most every ten seconds, whatever its spec says.
 func untilStalled(run *v1alpha1.TrainingRun) time.Duration {
 	return min(maxRequeue, max(observe.LookInterval, seconds(*run.Spec.StalledAfterSeconds)+time.Second))
 }
 
-// untilStartOverdue returns the time until a learner that does not run could be overdue. If it is not overdue after the
-// deadline, because a queue or a quota keeps it from starting, an event or a look ends that.
+// untilStartOverdue returns the time until a learner that does not run could be overdue. If a queue or a quota keeps it
+// from starting, it is not overdue even after the deadline; an event or the next look at the cluster then causes
+// another reconcile.
 func untilStartOverdue(run *v1alpha1.TrainingRun, newest v1alpha1.Attempt, l observe.Learner,
 	now time.Time) time.Duration {
 	left := waitsSince(newest, l, now).Add(seconds(*run.Spec.FailurePolicy.StartDeadlineSeconds)).Sub(now)

@@ -19,10 +19,11 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/status"
 )
 
-// A wait whose cause nobody reports passes by itself or lasts forever: a NetworkPolicy drops a pod's packets, or a node
-// has no driver for a volume. Only the length of such a wait shows that it does not pass.
+// Some waits have no reported cause: for example, a NetworkPolicy drops the packets of a pod, or a node lacks the
+// driver for a volume. Such a wait passes by itself or lasts forever, and only its length shows which.
 
-// silence returns the problem of a learner that runs and has no fresh reply. It does not change while that lasts.
+// silence returns the problem of a learner that runs and has no fresh reply. The problem stays the same for as long as
+// the silence lasts.
 func (v view) silence() problem.Problem {
 	if unread, ok := errors.AsType[*heartbeat.ReplyError](v.seen.Heartbeat.Err); ok {
 		return problem.Problem{Code: problem.ReplyUnusable, Evidence: unread.Problem}
@@ -61,7 +62,7 @@ func (v view) awaitsWorkers() bool {
 	}
 	since, _ := status.Since(v.next.Conditions, v1alpha1.ConditionProgressing, metav1.ConditionFalse)
 	began, _ := learnerRunning(v.seen.Learners[status.NewestAttempt(v.run)].Pod)
-	// A Job that was suspended has started again.
+	// A suspended Job gets a new start time when it is resumed.
 	for _, later := range []time.Time{began, v.seen.Rollout.CreationTimestamp.Time,
 		startOf(v.seen.Rollout.Status.StartTime)} {
 		if later.After(since) {
@@ -108,11 +109,11 @@ func (v view) neverStarts() problem.Problem {
 		attempts[1].Number, attempts[0].Number, attempts[0].Message)}
 }
 
-// isProgressing reports whether Progressing has a status and a reason.
+// isProgressing reports whether the condition Progressing has the given status and reason.
 func (v view) isProgressing(is metav1.ConditionStatus, reason string) bool {
 	c := meta.FindStatusCondition(v.next.Conditions, v1alpha1.ConditionProgressing)
 	return c.Status == is && c.Reason == reason
 }
 
-// hasWorkers reports whether the run has workers, or had some that are still there.
+// hasWorkers reports whether the run has workers, or its former workers still exist.
 func (v view) hasWorkers() bool { return desired.HasWorkers(v.run) || v.seen.Rollout != nil }

@@ -10,8 +10,8 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/status"
 )
 
-// lingering says, as a further sentence, which pod keeps a run from being suspended, and how that is repaired; empty
-// for none.
+// lingering says, as a further sentence, which pod keeps a run from being suspended, and how to repair that; empty if
+// there is no such pod.
 func (v view) lingering() string {
 	if v.seen.Lingering == "" {
 		return ""

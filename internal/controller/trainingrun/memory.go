@@ -10,7 +10,8 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/controller/objectmap"
 )
 
-// memory has the newest status write of each run. Losing it costs a write or a conflict more, never a decision.
+// memory has the newest status write of each run. If it is lost, there may be another write or conflict, but no other
+// decision.
 type memory struct{ objectmap.Map[write] }
 
 // write is a write of a status.

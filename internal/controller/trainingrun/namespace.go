@@ -95,7 +95,7 @@ func (n *namespaces) terminating(ctx context.Context, live client.Reader, name s
 		return true, 0
 	}
 	if err != nil {
-		// The API server then refuses to create objects, with the same effect.
+		// If the namespace is being deleted, the API server refuses to create objects, which has the same effect.
 		ctrl.LoggerFrom(ctx).V(1).Info("reading namespace", "err", err)
 	}
 	n.mu.Lock()
@@ -107,8 +107,9 @@ func (n *namespaces) terminating(ctx context.Context, live client.Reader, name s
 	return false, observe.LookInterval
 }
 
-// withoutNamespace is the plan with no attempt and without the run's Jobs. The Job controller keeps a worker that has
-// failed until its replacement exists, which a terminating namespace does not admit; without its Job the pod goes.
+// withoutNamespace returns a plan that starts no attempt and deletes the run's Jobs. The Job controller keeps a worker
+// that has failed until its replacement exists, which a terminating namespace does not admit; without its Job the pod
+// goes.
 func (p plan) withoutNamespace(seen observe.State) plan {
 	p.terminating, p.requeue = true, maxRequeue
 	p.start, p.file, p.pins, p.blocked, p.backingOff = 0, nil, nil, nil, false

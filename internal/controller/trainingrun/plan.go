@@ -27,21 +27,21 @@ import (
 
 // plan has the actions on a run and their reasons. Making a plan has no effect.
 type plan struct {
-	// ending of the newest attempt, when it has just ended.
+	// ending is the end of the newest attempt; nil unless it has just ended.
 	ending *attempt.Ending
-	// next is the status with that ending, or of a run that was over and continues; nil if it does not change.
+	// next is the status with that ending, or the status of a finished run that continues; nil if there is neither.
 	next *v1alpha1.TrainingRunStatus
 	// final ends the run.
 	final *attempt.Final
-	// start is the number of the attempt to record and make; 0 for none.
+	// start is the number of the attempt to record and start; 0 if there is none.
 	start int32
-	// file and pins are the inputs of its start; prepare fills them in.
+	// file and pins are the inputs of that attempt; prepare fills them in.
 	file *contract.RunFile
 	pins desired.Pins
-	// blocked is the problem for which an attempt that is due cannot start.
+	// blocked is the problem that keeps a due attempt from starting.
 	blocked *problem.Problem
-	// unusable is the problem for which the next attempt could not start, while the newest is in progress or the run is
-	// suspended.
+	// unusable is the problem that would keep the next attempt from starting. It is set while the newest attempt is in
+	// progress or the run is suspended.
 	unusable *problem.Problem
 	// backingOff says that the next attempt waits.
 	backingOff bool
@@ -58,13 +58,13 @@ type plan struct {
 	deletes []client.Object
 	// foreground keeps deleted Jobs until their pods no longer exist.
 	foreground bool
-	// workers says that the workers' Job and the Service are kept as the spec has them.
+	// workers says that the workers' Job and Service are brought in line with the spec.
 	workers bool
-	// servers is the action on environment servers that the run has once; if there are workers, they run.
+	// servers is the action on shared environment servers if the workers are not reconciled; otherwise the servers run.
 	servers workers.ServersAction
 	// credentialsChanged says that the learner is restarted because it has credentials of another manager key.
 	credentialsChanged bool
-	// keyChanged is the field of a key or token whose change restarts the learner; "" for none.
+	// keyChanged is the field of a key or token whose change restarts the learner; "" if there is none.
 	keyChanged string
 	// settingsChanged says that the learner is restarted because the settings that decide the weights changed before a
 	// first step.
@@ -77,7 +77,7 @@ type plan struct {
 	requeue time.Duration
 }
 
-// maxRequeue bounds how long a run that waits is not reconciled.
+// maxRequeue is the maximum time between two reconciles of a run that waits.
 const maxRequeue = 5 * time.Minute
 
 // makePlan decides, in this order: a run that is over is cleaned up, unless it is to continue; the newest attempt
@@ -151,14 +151,14 @@ func knowsWorkers(run *v1alpha1.TrainingRun, seen observe.State) bool {
 	return seen.Rollout != nil || seen.Learners[status.NewestAttempt(run)].Job != nil
 }
 
-// goesOn reports whether a run that is over shall continue: it failed and is to be tried again, or it is complete and
-// was given more steps.
+// goesOn reports whether a finished run is to continue: it failed and is to be tried again, or it is complete and was
+// given more steps.
 func goesOn(run *v1alpha1.TrainingRun) bool {
 	return retried(run) || status.IsTrue(run.Status.Conditions, v1alpha1.ConditionComplete) && desired.Raised(run)
 }
 
 // finalOfEnding decides whether the end of the newest attempt ends the run: an attempt that has made all of its steps
-// does not, if the spec has more by now.
+// does not, if the spec has more steps by now.
 func finalOfEnding(run *v1alpha1.TrainingRun, next v1alpha1.TrainingRunStatus, end attempt.Ending) *attempt.Final {
 	final := attempt.Finish(run.Spec.FailurePolicy, next.Attempts, ptr.Deref(next.FailuresSinceCheckpoint, 0), end)
 	if final == nil || final.Condition != v1alpha1.ConditionComplete {
@@ -235,7 +235,7 @@ func explainDrain(run *v1alpha1.TrainingRun, seen observe.State, end *attempt.En
 // a moment ago, may be about to create it.
 const createGrace = 10 * time.Second
 
-// creating returns the rest of that time; 0 if the Job exists, or the API server refused it.
+// creating returns what is left of createGrace; 0 if the Job exists, or the API server refused it.
 func creating(newest v1alpha1.Attempt, l observe.Learner, seen observe.State, now time.Time) time.Duration {
 	if l.Job != nil || l.Pod != nil || seen.Refused.Code != "" || newest.StartTime == nil {
 		return 0
@@ -252,12 +252,13 @@ func changed(run *v1alpha1.TrainingRun, l observe.Learner) bool {
 	return len(desired.PendingChanges(run, l.Job)) > 0
 }
 
-// hasRun reports whether the status shows an attempt's learner running, perhaps by another manager.
+// hasRun reports whether the status shows that an attempt's learner has run. Another manager may have observed that.
 func hasRun(newest v1alpha1.Attempt) bool {
 	return newest.FromStep != nil || newest.AnswerTime != nil
 }
 
-// neverStarted ends an attempt that is to be suspended before its learner ran: there is nothing to save.
+// neverStarted returns the ending of an attempt that is to be suspended before its learner has run: there is nothing to
+// save. It returns nil if the learner runs or may run.
 func neverStarted(l observe.Learner) *attempt.Ending {
 	if _, running := learnerRunning(l.Pod); running {
 		return nil
@@ -268,7 +269,8 @@ func neverStarted(l observe.Learner) *attempt.Ending {
 	return &attempt.Ending{Cause: contract.CauseDrained, Message: "Suspended before the learner ran."}
 }
 
-// withRunning keeps an attempt as it is; one that drains for too long has its Job deleted, which ends it.
+// withRunning returns the plan of a run whose newest attempt continues. The plan deletes the learner's Job, which ends
+// the attempt, if a change of credentials or settings needs another attempt, or if the learner drains for too long.
 func (p plan) withRunning(run *v1alpha1.TrainingRun, seen observe.State, now time.Time) plan {
 	p.workers = true
 	p.requeue = maxRequeue
@@ -334,8 +336,8 @@ func (p plan) withCleanup(run *v1alpha1.TrainingRun, seen observe.State, now tim
 	return p
 }
 
-// lingering is the Job of an attempt that is over while its pod is not: one that never started, stalls, or is
-// on a silent node. The Job of a pod that has ended stays for its log until the next attempt.
+// lingering returns the Job of an attempt that is over although its pod is not: the pod never started, stalls, or is on
+// a silent node. The Job of a pod that has ended stays for its log until the next attempt.
 func lingering(seen observe.State, attempt int32) []client.Object {
 	l := seen.Learners[attempt]
 	if l.Pod == nil || podstate.Termination(l.Pod, desired.LearnerContainer) == nil {
@@ -358,8 +360,9 @@ func unlessDeleted(job *batchv1.Job) []client.Object {
 
 func seconds(n int32) time.Duration { return time.Duration(n) * time.Second }
 
-// backoffLeft returns the rest of that time. A learner whose attempt awaits a repair tries by itself for a while, so
-// the time for which its pod ran counts: only its successor reads the Secret again.
+// backoffLeft returns how long the next attempt still has to wait after the end of the newest. If that attempt awaits a
+// repair, its learner has itself tried again for a while, so the time for which its pod ran counts: only the next
+// learner reads the Secret again.
 func backoffLeft(run *v1alpha1.TrainingRun, seen observe.State, now time.Time) time.Duration {
 	if len(run.Status.Attempts) == 0 || run.Status.Attempts[0].CompletionTime == nil {
 		return 0

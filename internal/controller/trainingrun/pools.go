@@ -14,7 +14,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/problem"
 )
 
-// pools returns the pools that have the claims of runs; nil for a manager that may make none.
+// pools returns r.Pools as an interface that is nil if the manager may not make claims.
 func (r *Reconciler) pools() workers.Pools {
 	if r.Pools == nil {
 		return nil
@@ -33,7 +33,7 @@ func (r *Reconciler) fillPools(ctx context.Context, seen observe.State) error {
 	return nil
 }
 
-// checkPools returns why a warm pool that a run needs cannot be used.
+// checkPools returns the problem of a warm pool that a run needs and that cannot be used; nil if there is none.
 func (r *Reconciler) checkPools(ctx context.Context, run *v1alpha1.TrainingRun,
 	pins desired.Pins) (*problem.Problem, error) {
 	for _, pool := range pins.Pools() {

@@ -133,8 +133,8 @@ func noPriorityClass(class kueue.PriorityClassRef, err error) *problem.Problem {
 // roleWorkload is the role under which the refusal of a run's Workload is remembered.
 const roleWorkload = "workload"
 
-// createWorkload makes the Workload of a run, unless it was refused a moment ago. A refusal is not an error: it returns
-// when to reconcile again, and the status reports it.
+// createWorkload makes the Workload of a run, unless it was refused a moment ago. A refusal is not an error: the status
+// reports it, and createWorkload returns when to reconcile again.
 func (r *Reconciler) createWorkload(ctx context.Context, run *v1alpha1.TrainingRun, seen observe.State,
 	p plan) (time.Duration, error) {
 	if wait, again := r.refusals.Latest(run, roleWorkload).Wait(run.Generation, r.Now()); wait > 0 || !again {

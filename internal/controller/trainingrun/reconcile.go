@@ -52,7 +52,7 @@ type Reconciler struct {
 	// Poller polls the learners.
 	Poller   *poller.Poller
 	Recorder events.EventRecorder
-	// Kueue is the link to Kueue for runs that name a queue; nil for a manager without.
+	// Kueue is the link to Kueue for runs that name a queue; nil if the manager does not use Kueue.
 	Kueue *kueue.Link
 	// Pools are the warm pools of programs; nil for a manager that may use none.
 	Pools *warmpool.Link
@@ -119,7 +119,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 	} else if err != nil {
 		return ctrl.Result{}, err
 	}
-	now := r.Now() // No deadline expires by the time that reading takes.
+	now := r.Now() // The time that reading takes does not count toward a deadline.
 	seen, err := r.observe(ctx, run)
 	if err != nil {
 		return ctrl.Result{}, err
@@ -132,7 +132,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 		p = makePlan(run, seen, now)
 	}
 	p = r.withNamespace(ctx, run, seen, p)
-	// An attempt that cannot be prepared now leaves a plan without it, whose status is still written.
+	// If the attempt cannot be prepared now, the plan goes on without it, and its status is still written.
 	var unprepared error
 	if p.start > 0 {
 		p, unprepared = r.prepare(ctx, run, seen, p)
@@ -198,8 +198,8 @@ func (r *Reconciler) execute(ctx context.Context, run *v1alpha1.TrainingRun, see
 	return sooner(sooner(sooner(p.requeue, wait), unwritten), sooner(sooner(seen.LookAgain, refused), queued)), nil
 }
 
-// recordHistory stores the steps that the newest attempt's learner has reported, and has the next heartbeat say how
-// many of them are stored. It returns when to store the rest.
+// recordHistory stores the steps that the newest attempt's learner has reported, and makes the next heartbeat say which
+// of them are stored. It returns when to store the rest.
 func (r *Reconciler) recordHistory(ctx context.Context, run *v1alpha1.TrainingRun, seen observe.State,
 	asked []poller.Target) time.Duration {
 	pod := seen.Learners[status.NewestAttempt(run)].Pod

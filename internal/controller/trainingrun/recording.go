@@ -32,8 +32,8 @@ func setRecording(next *v1alpha1.TrainingRunStatus, v view) {
 	status.Set(&next.Conditions, &next.Codes, v.run.Generation, v.now, c)
 }
 
-// recordingOf returns whether the artifact store and the services accept a run's records. The run waits for its store,
-// and for no service.
+// recordingOf returns the condition Recording: whether the artifact store and the services accept a run's records. A
+// run waits for its store, but never for a service.
 func recordingOf(reply contract.HeartbeatReply) status.Condition {
 	blocked := slices.IndexFunc(reply.Problems, func(p problem.Problem) bool {
 		return p.Reason() == v1alpha1.ReasonArtifactsBlocked

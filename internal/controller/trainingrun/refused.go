@@ -16,13 +16,12 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/status"
 )
 
-// refusedLearner is the problem for which the API server refused the newest attempt's Job or an object that belongs to
-// it.
+// refusedLearner returns the API server's refusal of the newest attempt's Job, or of an object that belongs to it.
 func refusedLearner(seen observe.State) problem.Problem {
 	return refusal.OfObject(seen.Refused.Problem, "learner", "podOverrides[target=Learner]")
 }
 
-// refusedWorkers is the problem for which the API server refused the workers' Job or Service.
+// refusedWorkers returns the API server's refusal of the workers' Job or Service.
 func refusedWorkers(seen observe.State) problem.Problem {
 	return refusal.OfObject(seen.RefusedWorkers.Problem, "workers", "podOverrides[target=Workers]")
 }
@@ -32,7 +31,8 @@ var refusals = []problem.Code{problem.SpecRefused, problem.SettingsDiffer, probl
 
 // refusedSpec blocks a run until its spec changes: its learner's Job is not valid with this manager's defaults of pods,
 // or its learner found a step that was committed with other settings, or cannot continue the run of spec.resumeFrom.
-// The condition Accepted knows the spec of an attempt that ended earlier.
+// just says that the attempt has ended in this reconcile. If it ended earlier, the condition Accepted shows which
+// generation of the spec was refused.
 func refusedSpec(run *v1alpha1.TrainingRun, seen observe.State, just bool) *problem.Problem {
 	ended := run.Status.Attempts
 	if len(ended) == 0 || !slices.Contains(refusals, problem.Code(ended[0].Reason)) {
@@ -41,7 +41,7 @@ func refusedSpec(run *v1alpha1.TrainingRun, seen observe.State, just bool) *prob
 	code := problem.Code(ended[0].Reason)
 	was := status.Find(run.Status.Conditions, run.Status.Codes, v1alpha1.ConditionAccepted)
 	if code == problem.SpecRefused && seen.Refused.Code == "" {
-		return nil // Another manager was refused, whose chart may have had other pods: this one tries once.
+		return nil // Another manager was refused, perhaps with other defaults of pods: this manager tries once.
 	}
 	switch {
 	case just && code == problem.SpecRefused && seen.Refused.Generation == run.Generation:
@@ -67,7 +67,7 @@ func (v view) workersRefused() (status.Condition, bool) {
 	const kind = v1alpha1.ConditionPodsReady
 	o := v.seen.WorkersObstacle
 	if o.Code == problem.WorkersUnanswered && !v.learnerServes() {
-		o = problem.Problem{} // They are not ready as they have no learner.
+		o = problem.Problem{} // The workers are not ready because no learner answers them.
 	}
 	if created := refusedWorkers(v.seen); v.seen.Rollout == nil && (created.Code != "" || !o.NeedsAction()) {
 		o = created

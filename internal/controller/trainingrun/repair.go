@@ -45,7 +45,7 @@ func (v view) awaiting() *v1alpha1.Attempt {
 	return latest
 }
 
-// neverRan reports whether an attempt ended since its pod could not start, for example because its image was missing.
+// neverRan reports whether an attempt ended because its pod could not start, for example because its image was missing.
 func neverRan(a v1alpha1.Attempt) bool { return a.Cause == string(contract.CauseStartTimeout) }
 
 // isStalled reports whether the run has awaited a repair for longer than stalledAfterSeconds.
@@ -57,7 +57,7 @@ func (v view) isStalled() bool {
 	return a != nil && a.StartTime != nil && v.lastsSince(a.StartTime.Time)
 }
 
-// stall returns the condition with the repair.
+// stall returns the condition kind, Stalled, with the repair that the run awaits.
 func (v view) stall(kind string) status.Condition {
 	if c := endpointProblem(v); c != nil {
 		return c.As(kind, metav1.ConditionTrue)
@@ -89,13 +89,13 @@ func (v view) atEndpoint(number int32, found problem.Problem) problem.Problem {
 	return status.AtEndpoint(v.run, desired.PendingChanges(v.run, v.seen.Learners[number].Job), found)
 }
 
-// told returns the problem of an attempt whose message has the sentences of the table.
+// told returns the problem of an attempt whose message already has the sentences of the problem table.
 func told(a v1alpha1.Attempt) problem.Problem {
 	return problem.Problem{Code: problem.Code(a.Reason), Told: a.Message}
 }
 
 // learnerRefused says why the API server refuses to create the learner. A manager that has just started has not tried
-// itself, so that the words which an earlier one wrote stand.
+// to create it, so the message of the earlier manager stays.
 func (v view) learnerRefused() status.Condition {
 	const kind = v1alpha1.ConditionPodsReady
 	if found := refusedLearner(v.seen); found.Code != "" {
@@ -162,7 +162,7 @@ func (v view) workersAwaitRepair() bool {
 	return refused && c.Status == metav1.ConditionFalse && v.code(c.Type) == obstacle.Code
 }
 
-// lasts reports whether a condition has not held for longer than stalledAfterSeconds.
+// lasts reports whether a condition has been False for at least stalledAfterSeconds.
 func (v view) lasts(kind string) bool {
 	since, is := status.Since(v.next.Conditions, kind, metav1.ConditionFalse)
 	return is && v.lastsSince(since)

@@ -17,9 +17,9 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/status"
 )
 
-// formerUID is the uid of another run that the status belongs to, as of a run that was restored from a backup with its
-// status; empty for a status of the run itself. If the status does not name its run, the names of its checkpoints do,
-// which have the first 8 digits of the uid.
+// formerUID returns the UID of another run to which the status belongs, for example because the run was restored from a
+// backup with its status; empty if the status is the run's own. If the status does not name its run, the names of its
+// checkpoints do: formerUID then returns the other run's rl.RunTag.
 func formerUID(run *v1alpha1.TrainingRun) string {
 	switch uid := run.Status.RunUID; uid {
 	case string(run.UID):
@@ -41,8 +41,8 @@ func formerTag(run *v1alpha1.TrainingRun) string {
 	return ""
 }
 
-// detach takes the attempts out of a status that was restored with a run, since none of them is the run's own, and
-// writes that. The progress of the former run stays. A run that was over does not change unless it continues.
+// detach removes the attempts from a status that was restored with a run, since none of them is the run's own, and
+// writes the status. The progress of the former run stays. A run that was over does not change unless it continues.
 func (r *Reconciler) detach(ctx context.Context, run *v1alpha1.TrainingRun) error {
 	former := formerUID(run)
 	over := status.RunFinished(run) && !goesOn(run)
@@ -59,8 +59,8 @@ func (r *Reconciler) detach(ctx context.Context, run *v1alpha1.TrainingRun) erro
 	return nil
 }
 
-// restored blocks a run whose status belongs to another run until spec.resumeFrom names that run. A silent new
-// beginning would buy everything again.
+// restored blocks a run whose status belongs to another run until spec.resumeFrom names that run. If it silently began
+// anew, it would pay for all steps again.
 func restored(run *v1alpha1.TrainingRun) *problem.Problem {
 	former := formerUID(run)
 	if former == "" || resumes(run, former) {
@@ -80,7 +80,7 @@ func resumes(run *v1alpha1.TrainingRun, former string) bool {
 	return from != nil && (from.UID == former || rl.RunTag(from.UID) == former)
 }
 
-// ownerOfStatus is the uid that the next status belongs to: the run's own from its first attempt on.
+// ownerOfStatus returns the UID to which the next status belongs: the run's own from its first attempt on.
 func ownerOfStatus(run *v1alpha1.TrainingRun, p plan) string {
 	if former := formerUID(run); former != "" && p.start == 0 {
 		return former

@@ -39,8 +39,9 @@ func explainFinal(run *v1alpha1.TrainingRun, seen observe.State, final *attempt.
 }
 
 // settingsFixed reports whether the settings that decide the weights can no longer be changed: the newest attempt's own
-// learner, which was created with the settings of the spec, reports a committed step or the end of the run. It is
-// written under the version of the run that was compared, so that the write fails if a change comes at the same time.
+// learner, which was created with the settings of the spec, reports a committed step or the end of the run. The result
+// is written under the resource version of the run that was compared, so that the write fails if the run changes at the
+// same time.
 func settingsFixed(run *v1alpha1.TrainingRun, next *v1alpha1.TrainingRunStatus, seen observe.State,
 	end *attempt.Ending) *bool {
 	if next.StartTime == nil {
@@ -48,7 +49,7 @@ func settingsFixed(run *v1alpha1.TrainingRun, next *v1alpha1.TrainingRunStatus, 
 	}
 	job := seen.Learners[status.NewestAttempt(run)].Job
 	switch {
-	// by a former version of the operator, which fixed them at the start
+	// A former version of the operator started the run, and fixed its settings at the start.
 	case run.Status.StartTime != nil && run.Status.SettingsFixed == nil:
 		return fixedAtStart(run, next, job)
 	case status.SettingsFixed(run):
@@ -64,8 +65,9 @@ func settingsFixed(run *v1alpha1.TrainingRun, next *v1alpha1.TrainingRunStatus, 
 }
 
 // fixedAtStart is settingsFixed for a run that a former version of the operator started. The Job of that version's
-// learner has no record of its settings. While it runs, nothing is written before the first step. The API server then
-// refuses changes, since they could not be compared with the settings of that step.
+// learner has no record of its settings. While that learner runs, status.settingsFixed stays unset until the first
+// step. The API server then refuses changes of the settings, since they could not be compared with the settings of that
+// step.
 func fixedAtStart(run *v1alpha1.TrainingRun, next *v1alpha1.TrainingRunStatus, job *batchv1.Job) *bool {
 	if ptr.Deref(next.Step, 0) > 0 || status.RunFinished(run) {
 		return ptr.To(true)

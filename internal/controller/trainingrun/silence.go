@@ -29,7 +29,7 @@ func (v view) answeredBefore() bool {
 	return len(attempts) > 0 && attempts[0].AnswerTime != nil || v.unreachableBefore()
 }
 
-// unreachableBefore reports whether the status has a learner that does not answer.
+// unreachableBefore reports whether the status says that the learner does not answer.
 func (v view) unreachableBefore() bool {
 	c := meta.FindStatusCondition(v.run.Status.Conditions, v1alpha1.ConditionPodsReady)
 	return c != nil && c.Reason == v1alpha1.ReasonUnreachable
@@ -44,7 +44,7 @@ func setAnswerTime(v view) {
 	newest.AnswerTime = new(metav1.NewTime(v.now))
 }
 
-// stands reports whether the conditions which follow from heartbeats stay as they were.
+// stands reports whether a condition that follows from heartbeats stays as it was.
 func (v view) stands(kind string) bool {
 	return v.awaitsReply() && v.answeredBefore() && meta.FindStatusCondition(v.run.Status.Conditions, kind) != nil
 }

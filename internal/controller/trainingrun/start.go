@@ -83,8 +83,8 @@ func (r *Reconciler) prepare(ctx context.Context, run *v1alpha1.TrainingRun, see
 	return p, nil
 }
 
-// shareCheck sets the capabilities of a run that has none of its endpoint: the capabilities that another run of the
-// namespace has found there or, at a TinkerEndpoint, the capabilities that the broker has found.
+// shareCheck sets the shared capabilities of a run that has not found the capabilities of its endpoint itself. Another
+// run of the namespace has found them or, at a TinkerEndpoint, the broker.
 func (r *Reconciler) shareCheck(ctx context.Context, run *v1alpha1.TrainingRun, seen observe.State,
 	file *contract.RunFile) error {
 	file.Connection = endpoint.Connection(run)
@@ -105,7 +105,7 @@ func (r *Reconciler) shareCheck(ctx context.Context, run *v1alpha1.TrainingRun, 
 	return nil
 }
 
-// fileInput returns the input of a run file, or the problem for which it cannot be made yet.
+// fileInput returns the input of a run file, or the problem that prevents the file.
 func (r *Reconciler) fileInput(run *v1alpha1.TrainingRun, seen observe.State, files observe.RunFiles,
 	attempt int32) (desired.FileInput, *problem.Problem) {
 	input := desired.FileInput{Run: run, Attempt: attempt, DefaultBaseURL: r.Settings.BaseURL(run),

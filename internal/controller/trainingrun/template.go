@@ -18,8 +18,8 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/problem"
 )
 
-// addTexts adds the texts of the ConfigMaps that a run file is made from, or returns why it cannot, as where a warm
-// pool cannot be used.
+// addTexts adds the texts of ConfigMaps to the input of a run file. It returns the problem of a text that it cannot
+// add, or of a warm pool that cannot be used.
 func (r *Reconciler) addTexts(ctx context.Context, run *v1alpha1.TrainingRun, seen observe.State,
 	input *desired.FileInput) (*problem.Problem, error) {
 	blocked, err := r.addTemplate(ctx, run, input)
@@ -32,8 +32,8 @@ func (r *Reconciler) addTexts(ctx context.Context, run *v1alpha1.TrainingRun, se
 	return r.addCode(ctx, run, seen, input.Pins)
 }
 
-// addTemplate adds the chat template of the ConfigMap that the run names to a run file that is not made of earlier
-// settings, or returns why it cannot.
+// addTemplate adds the chat template to the input of a run file, from the ConfigMap that the run names, or returns the
+// problem that prevents it. A run file that keeps the settings of an earlier one has its template already.
 func (r *Reconciler) addTemplate(ctx context.Context, run *v1alpha1.TrainingRun,
 	input *desired.FileInput) (*problem.Problem, error) {
 	key := desired.TemplateKey(run.Spec.Model)
@@ -51,9 +51,9 @@ func (r *Reconciler) addTemplate(ctx context.Context, run *v1alpha1.TrainingRun,
 	return nil, nil
 }
 
-// addCode adds the code of the ConfigMaps that environments name to their new pins. Code that the probe did not have
-// makes the run wait: the environment notices the change a little later, and is probed again. Pins of an earlier
-// attempt have their code.
+// addCode adds the code of the ConfigMaps that environments name to their new pins. If the code is not the code that
+// the probe had, the run waits: the environment notices the change a little later, and is probed again. Pins of an
+// earlier attempt have their code.
 func (r *Reconciler) addCode(ctx context.Context, run *v1alpha1.TrainingRun, seen observe.State,
 	pins desired.Pins) (*problem.Problem, error) {
 	for _, name := range slices.Sorted(maps.Keys(pins)) {

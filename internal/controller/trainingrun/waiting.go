@@ -20,7 +20,8 @@ func learnerRunning(pod *corev1.Pod) (time.Time, bool) {
 }
 
 // graceLeft returns the time for which a learner may still not run before the run is stalled. It counts from the time
-// at which its pod could not be scheduled, which an autoscaler may change, or else from the beginning of the wait.
+// at which its pod was found unschedulable, since an autoscaler may need a while to add a node, or else from the
+// beginning of the wait.
 func graceLeft(run *v1alpha1.TrainingRun, newest v1alpha1.Attempt, l observe.Learner, now time.Time) time.Duration {
 	since, unschedulable := podstate.Unschedulable(l.Pod)
 	if !unschedulable {

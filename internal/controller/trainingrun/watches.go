@@ -34,7 +34,8 @@ const (
 	indexEndpoint    = "endpoint"
 )
 
-// SetupWithManager has the manager call the Reconciler, watched by dog, for all that concerns a run.
+// SetupWithManager registers the Reconciler with a manager, for every object that concerns a run. dog watches its
+// reconciles.
 func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, dog *watchdog.Watchdog) error {
 	indexes := map[string]client.IndexerFunc{
 		indexEndpoint: func(o client.Object) []string {
@@ -73,7 +74,7 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, dog
 		Watches(&v1alpha1.RewardEnvironment{}, handler.EnqueueRequestsFromMapFunc(r.referring(indexEnvironment))).
 		Watches(&v1alpha1.TrainingRun{}, handler.EnqueueRequestsFromMapFunc(r.referring(indexSource))).
 		WatchesRawSource(source.Channel(r.Poller.Events(), &handler.EnqueueRequestForObject{})).
-		// The queue with priorities has the runs that a manager finds at its start wait for as long as there are heartbeats.
+		// With a priority queue, the runs that a manager finds at its start would wait for as long as there are heartbeats.
 		WithOptions(controller.Options{MaxConcurrentReconciles: 4, RateLimiter: record.RetryRates(),
 			UsePriorityQueue: new(false)}).
 		Build(dog.Watch("trainingrun", r))
@@ -97,7 +98,7 @@ func runOfPod(_ context.Context, pod client.Object) []reconcile.Request {
 	return []reconcile.Request{{NamespacedName: types.NamespacedName{Namespace: pod.GetNamespace(), Name: name}}}
 }
 
-// referring returns the runs that refer to an object by an index and are not over.
+// referring returns the function that maps an object to the unfinished runs that refer to it, by an index.
 func (r *Reconciler) referring(index string) handler.MapFunc {
 	return func(ctx context.Context, object client.Object) []reconcile.Request {
 		var runs v1alpha1.TrainingRunList

@@ -18,8 +18,9 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/controller/record"
 )
 
-// writeStatus writes a status if it is due, under the resource version that it was computed from, and says
-// how long one that is not can wait. run then has the status that was written. pod is the newest learner's.
+// writeStatus writes a status if the write is due, under the resource version from which the status was computed, and
+// gives run the new status. If the write is not due, it returns how long the write can wait. pod is the newest
+// learner's pod; nil if there is none.
 func (r *Reconciler) writeStatus(ctx context.Context, run *v1alpha1.TrainingRun, pod *corev1.Pod,
 	next v1alpha1.TrainingRunStatus) (time.Duration, error) {
 	now := r.Now()

@@ -62,7 +62,8 @@ func claimsOf(ctx context.Context, reader client.Reader, run *v1alpha1.TrainingR
 	return claims, nil
 }
 
-// lacking says that no claim of a program is ready, in the words of one of them; nil if one is.
+// lacking returns the problem of a program without a ready claim, with the words of one of its claims; nil if a claim
+// is ready.
 func lacking(claims []Claim, program desired.PoolProgram) *problem.Problem {
 	evidence := fmt.Sprintf("SandboxWarmPool %q: there is no claim yet", program.Pool)
 	for _, claim := range claims {
@@ -82,8 +83,8 @@ func lacking(claims []Claim, program desired.PoolProgram) *problem.Problem {
 	return &problem.Problem{Code: problem.ClaimsNotReady, Evidence: evidence}
 }
 
-// Lacking says that no sandbox of a program is ready that should be; nil where each program of a run has one. list is
-// what desired.Pins.Servers has written for the run's workers.
+// Lacking returns the problem of a run with a program that lacks a ready sandbox; nil if each of its programs has one.
+// list is the output of desired.Pins.Servers for the run's workers.
 func (l *Link) Lacking(ctx context.Context, run *v1alpha1.TrainingRun, list string) (*problem.Problem, error) {
 	if l == nil {
 		return nil, nil

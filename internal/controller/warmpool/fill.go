@@ -22,7 +22,8 @@ import (
 
 // Fill copies the template of a warm pool to the environment whose programs have pods of the pool: image, resources,
 // variables and scheduling, as if its spec had them. The probe then runs as the pods do, and the bounds of processes
-// derive from the memory of the pods. Fill returns why the pool cannot be used. A nil Link may use none.
+// derive from the memory of the pods. Fill returns the problem of a pool that cannot be used; nil if it can. With a nil
+// Link, no pool can be used.
 func (l *Link) Fill(ctx context.Context, live client.Reader,
 	env *v1alpha1.RewardEnvironment) (*problem.Problem, error) {
 	name := PoolOf(env)
@@ -53,13 +54,13 @@ func PoolOf(env *v1alpha1.RewardEnvironment) string {
 	return ""
 }
 
-// Check returns why a warm pool of a namespace cannot be used; nil if it can. A nil Link may use none.
+// Check returns the problem of a warm pool that cannot be used; nil if it can. With a nil Link, no pool can be used.
 func (l *Link) Check(ctx context.Context, live client.Reader, namespace, name string) (*problem.Problem, error) {
 	_, unusable, err := l.podsOf(ctx, live, namespace, name)
 	return unusable, err
 }
 
-// podsOf returns the pods of a warm pool, as its template has them, or why they cannot be used.
+// podsOf returns the spec of the pods of a warm pool from its template, or the problem of a pool that cannot be used.
 func (l *Link) podsOf(ctx context.Context, live client.Reader, namespace,
 	name string) (corev1.PodSpec, *problem.Problem, error) {
 	var none corev1.PodSpec
@@ -89,7 +90,7 @@ func (l *Link) podsOf(ctx context.Context, live client.Reader, namespace,
 	return of.Spec.PodTemplate.Spec, nil, nil
 }
 
-// read reads an object, or returns that it does not exist.
+// read reads an object, or returns the problem that it does not exist.
 func read[T any](ctx context.Context, live client.Reader, kind, namespace, name string, into *T) (*problem.Problem,
 	error) {
 	found := object(kind)
@@ -103,7 +104,7 @@ func read[T any](ctx context.Context, live client.Reader, kind, namespace, name 
 	return nil, parse(found, into)
 }
 
-// unfit returns the reason why pods cannot serve the workers of runs; "" for none.
+// unfit returns the reason why pods cannot serve the workers of runs; "" if they can.
 func unfit(spec corev1.PodSpec, pool string) string {
 	container := runnerOf(spec, pool)
 	const annotation = "metadata.annotations['" + v1alpha1.AnnotationProgramToken + "']"
@@ -130,7 +131,7 @@ func unfit(spec corev1.PodSpec, pool string) string {
 	return ""
 }
 
-// runnerOf returns the container of a pod that has the runner; nil for none.
+// runnerOf returns the container of a pod that has the runner; nil if there is none.
 func runnerOf(spec corev1.PodSpec, pool string) *corev1.Container {
 	for i := range spec.Containers {
 		if slices.ContainsFunc(spec.Containers[i].Env, fromSecret(protocol.CertificateVariable, pool)) {
@@ -140,7 +141,7 @@ func runnerOf(spec corev1.PodSpec, pool string) *corev1.Container {
 	return nil
 }
 
-// fromSecret finds a variable that comes from the Secret of a pool.
+// fromSecret returns a function that reports whether a variable of a container comes from the Secret of a pool.
 func fromSecret(variable, pool string) func(corev1.EnvVar) bool {
 	return func(v corev1.EnvVar) bool {
 		return v.Name == variable && v.ValueFrom != nil && v.ValueFrom.SecretKeyRef != nil &&
@@ -148,7 +149,7 @@ func fromSecret(variable, pool string) func(corev1.EnvVar) bool {
 	}
 }
 
-// downward finds a volume that has a field of the pod.
+// downward returns a function that reports whether a volume has a field of the pod.
 func downward(field string) func(corev1.Volume) bool {
 	return func(v corev1.Volume) bool {
 		return v.DownwardAPI != nil && slices.ContainsFunc(v.DownwardAPI.Items, func(f corev1.DownwardAPIVolumeFile) bool {

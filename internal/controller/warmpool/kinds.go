@@ -1,9 +1,9 @@
 // Copyright 2026 The tinker-operator authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package warmpool reaches the warm pools of kubernetes-sigs/agent-sandbox, from which programs of runs have their pods
-// by claims. It has types of its own for the objects that it reads. Written objects have no type: the manager needs no
-// part of agent-sandbox.
+// Package warmpool connects the manager to the warm pools of kubernetes-sigs/agent-sandbox, from which programs of runs
+// claim their pods. It has types of its own for the objects that it reads, and the objects that it writes are
+// unstructured, so that the manager needs no package of agent-sandbox.
 package warmpool
 
 import (
@@ -26,7 +26,7 @@ const (
 // conditionReady is the condition of a claim whose sandbox has a pod that is ready.
 const conditionReady = "Ready"
 
-// pool has the fields that are read of a SandboxWarmPool.
+// pool has the fields of a SandboxWarmPool that are read.
 type pool struct {
 	Spec struct {
 		SandboxTemplateRef struct {
@@ -35,7 +35,7 @@ type pool struct {
 	} `json:"spec"`
 }
 
-// template has the fields that are read of a SandboxTemplate.
+// template has the fields of a SandboxTemplate that are read.
 type template struct {
 	Spec struct {
 		PodTemplate struct {
@@ -44,7 +44,7 @@ type template struct {
 	} `json:"spec"`
 }
 
-// Claim has the fields that are read of a SandboxClaim.
+// Claim has the fields of a SandboxClaim that are read.
 type Claim struct {
 	metav1.ObjectMeta `json:"metadata"`
 	Spec              struct {

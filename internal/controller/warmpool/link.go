@@ -25,7 +25,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/desired"
 )
 
-// askEvery is how often at most a Link asks the API server whether it serves claims.
+// askEvery is the minimum time between two requests by which a Link finds out whether the API server serves claims.
 const askEvery = 15 * time.Second
 
 // Link reaches warm pools and claims. Without agent-sandbox in the cluster it watches nothing, and while no environment
@@ -47,7 +47,7 @@ type Link struct {
 	claims cache.Cache
 }
 
-// NewLink returns a Link of a manager that watches the namespaces; none for all.
+// NewLink returns a Link of a manager that watches the namespaces; an empty list means all.
 func NewLink(manager ctrl.Manager, namespaces []string, now func() time.Time) (*Link, error) {
 	asks, err := discovery.NewDiscoveryClientForConfigAndClient(manager.GetConfig(), manager.GetHTTPClient())
 	if err != nil {
@@ -94,7 +94,7 @@ func (l *Link) ask() (bool, error) {
 	return true, nil
 }
 
-// Reader returns a reader of the claims of runs; nil for a cluster without agent-sandbox.
+// Reader returns a reader of the claims of runs; nil if the cluster has no agent-sandbox.
 func (l *Link) Reader(ctx context.Context) (client.Reader, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -113,7 +113,7 @@ func (l *Link) Reader(ctx context.Context) (client.Reader, error) {
 	return l.claims, nil
 }
 
-// start makes a cache of the claims of runs, and has the controller follow it.
+// start makes a cache of the claims of runs, and makes the controller watch it.
 func (l *Link) start() error {
 	options := cache.Options{
 		HTTPClient: l.manager.GetHTTPClient(), Scheme: l.manager.GetScheme(), Mapper: l.manager.GetRESTMapper(),

@@ -1,8 +1,8 @@
 // Copyright 2026 The tinker-operator authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package watchdog makes the manager's liveness fail when a reconcile does not return. A controller has few workers:
-// each that is lost is missing for all namespaces, and the lease of the manager is renewed all the same.
+// Package watchdog makes the manager's liveness fail when a reconcile does not return. A controller reconciles few
+// objects at once: a reconcile that hangs slows all namespaces, and the manager still renews its lease.
 package watchdog
 
 import (
@@ -15,8 +15,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 )
 
-// Limit is the maximum time of a reconcile. It only reads and writes a few objects of the API server, whose calls have
-// ended long before.
+// Limit is the maximum time of a reconcile. A reconcile only reads and writes a few objects, and calls of the API
+// server end long before.
 const Limit = 10 * time.Minute
 
 // Watchdog knows which reconciles are in flight. New makes one. Its methods are safe for concurrent use.
@@ -35,7 +35,7 @@ type reconciling struct {
 	since      time.Time
 }
 
-// New returns a Watchdog with a clock.
+// New returns a Watchdog. now is its clock.
 func New(now func() time.Time) *Watchdog {
 	return &Watchdog{now: now, inFlight: map[int64]reconciling{}}
 }

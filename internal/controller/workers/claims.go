@@ -27,8 +27,8 @@ type Pools interface {
 }
 
 // reconcileClaims makes the claims of the programs in a list that have pods of warm pools, with the Services and
-// policies of the pods, and deletes the claims that the run no longer has. A run that is suspended gives its pods back:
-// they hold nothing that is not made again.
+// policies of the pods, and deletes the claims that the run no longer has. A suspended run gives its pods back: all
+// that the pods hold can be made again.
 func (r ServersReconciler) reconcileClaims(ctx context.Context, run *v1alpha1.TrainingRun, action ServersAction,
 	list string) error {
 	if r.Pools == nil {
@@ -51,7 +51,7 @@ func (r ServersReconciler) reconcileClaims(ctx context.Context, run *v1alpha1.Tr
 		return err
 	}
 	if !served && len(wanted) > 0 {
-		return nil // PodsReady says so
+		return nil // The condition PodsReady says so.
 	}
 	kept := map[string]bool{}
 	for _, program := range wanted {
@@ -64,7 +64,7 @@ func (r ServersReconciler) reconcileClaims(ctx context.Context, run *v1alpha1.Tr
 			return err
 		}
 	}
-	for _, claim := range existing { // those that are left
+	for _, claim := range existing { // claims that claim has not removed
 		if err := r.release(ctx, claim); err != nil {
 			return err
 		}
@@ -72,7 +72,7 @@ func (r ServersReconciler) reconcileClaims(ctx context.Context, run *v1alpha1.Tr
 	return r.endPoolServices(ctx, services, kept)
 }
 
-// lead makes the NetworkPolicy of a program's pods, and the Service that leads to them, unless it is among services.
+// lead makes the NetworkPolicy of a program's pods, and the Service that leads to the pods, unless services has it.
 func (r ServersReconciler) lead(ctx context.Context, policy *networkingv1.NetworkPolicy, service *corev1.Service,
 	services []corev1.Service) error {
 	if err := r.restrict(ctx, policy); err != nil {
@@ -87,7 +87,7 @@ func (r ServersReconciler) lead(ctx context.Context, policy *networkingv1.Networ
 	return nil
 }
 
-// claim makes the claims of a program. It takes those that stay out of existing.
+// claim makes the missing claims of a program. It removes the claims that stay from existing.
 func (r ServersReconciler) claim(ctx context.Context, run *v1alpha1.TrainingRun, program desired.PoolProgram,
 	existing map[string]*unstructured.Unstructured) error {
 	credentials, err := contract.DeriveCredentials(r.ManagerKey, string(run.UID))

@@ -20,8 +20,9 @@ import (
 // maxLine bounds how much of a log a message quotes.
 const maxLine = 256
 
-// Ended returns the problem for which workers that should run have ended; the zero value if none did, or others run in
-// their place. It prefers a worker of another version, which stands for all; otherwise the newest crash counts.
+// Ended returns the problem of workers that have ended although they should run; the zero value if there is none, or if
+// other workers are ready in their place. A worker of another version comes first, since it shows the version of all
+// workers; otherwise the newest crash counts.
 func Ended(run *v1alpha1.TrainingRun, job *batchv1.Job, pods []corev1.Pod) problem.Problem {
 	ready := map[string]bool{}
 	for i := range pods {
@@ -56,7 +57,8 @@ func Ended(run *v1alpha1.TrainingRun, job *batchv1.Job, pods []corev1.Pod) probl
 	return crash(newest)
 }
 
-// failedInit says why workers have ended before they began; nothing if none has, or others run in their place.
+// failedInit returns the problem of workers whose init containers failed; the zero value if there is none, or if other
+// workers are ready in their place.
 func failedInit(job *batchv1.Job, pods []corev1.Pod, ready map[string]bool) problem.Problem {
 	for i := range pods {
 		failed := podstate.FailedInit(&pods[i], Fields.Pod)
@@ -67,7 +69,7 @@ func failedInit(job *batchv1.Job, pods []corev1.Pod, ready map[string]bool) prob
 	return problem.Problem{}
 }
 
-// indexOf is the index of a worker within its Job, which its successor also has.
+// indexOf returns the index of a worker within its Job. A pod that replaces the worker has the same index.
 func indexOf(pod *corev1.Pod) string { return pod.Annotations[batchv1.JobCompletionIndexAnnotation] }
 
 func crash(pod *corev1.Pod) problem.Problem {

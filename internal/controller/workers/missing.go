@@ -20,9 +20,10 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/problem"
 )
 
-// ReplaceAt returns when a Job is replaced because none of its workers can work before somebody repairs their API key
-// or image; zero if one runs or starts. A pod of the next Job finds out at once whether that was done. A pod of the
-// same Job would come ever later, after up to ten minutes, and the kubelet pulls an image again after up to five.
+// ReplaceAt returns the time at which a Job is replaced because none of its workers can work until a person repairs
+// their API key or image; zero if a worker runs or starts. The pods of a new Job show at once whether the repair was
+// made. The same Job makes its next pods after ever longer pauses, of up to ten minutes, and the kubelet waits for up
+// to five minutes before it pulls an image again.
 func ReplaceAt(job *batchv1.Job, pods []corev1.Pod) time.Time {
 	var at time.Time
 	for _, pod := range newestOf(job, pods) {

@@ -43,14 +43,15 @@ type ServersReconciler struct {
 	Settings desired.Settings
 	// ManagerKey is the key from which the credentials of runs derive.
 	ManagerKey []byte
-	// Pools have the claims to warm pools; nil for a manager that may make none.
+	// Pools have the claims to warm pools; nil if the manager may not make claims.
 	Pools Pools
 	// Place adds the placement of a queue's admission to the template of a Deployment; nil for none.
 	Place func(ctx context.Context, deployment *appsv1.Deployment) error
 }
 
 // Reconcile executes the action. The list is the output of desired.Pins.Servers; only RunServers reads it. Reconcile
-// reports whether all servers are as in the list: a replaced server is not, as long as the former one may still answer.
+// reports whether all servers are as in the list. A server that is being replaced is not, while the former server may
+// still answer.
 func (r ServersReconciler) Reconcile(ctx context.Context, run *v1alpha1.TrainingRun, action ServersAction,
 	list string) (bool, error) {
 	if !r.Settings.SharedServers || action == KeepServers {
@@ -115,7 +116,7 @@ func (r ServersReconciler) run(ctx context.Context, run *v1alpha1.TrainingRun, e
 		if err != nil {
 			return false, err
 		}
-		if d.UID != "" { // else the cache trails: the Deployment's own event leads here again
+		if d.UID != "" { // Otherwise the cache trails, and an event of the Deployment causes another reconcile.
 			all = all && (isProgram(d) || replaced(d))
 		}
 	}
@@ -149,14 +150,14 @@ func (r ServersReconciler) ensure(ctx context.Context, run *v1alpha1.TrainingRun
 	return d, r.serve(ctx, d)
 }
 
-// isProgram reports whether a Deployment runs a program. Pods of it may be replaced while workers call others: a call
-// that is lost is made again.
+// isProgram reports whether a Deployment runs a program. Its pods may be replaced while workers call others of its
+// pods: a lost call is made again.
 func isProgram(d *appsv1.Deployment) bool {
 	return d.Labels[v1alpha1.LabelRole] == v1alpha1.RoleProgram
 }
 
-// prepare adds the placement of the admission, and makes the Secret of a program. A run that a queue has evicted has no
-// Deployments, so that each is created again.
+// prepare adds the placement of the admission, and makes the Secret of a program. An evicted run has no Deployments, so
+// that its next admission creates and places each of them again.
 func (r ServersReconciler) prepare(ctx context.Context, run *v1alpha1.TrainingRun, d *appsv1.Deployment,
 	suffix string) error {
 	if isProgram(d) {
@@ -179,7 +180,7 @@ func (r ServersReconciler) prepare(ctx context.Context, run *v1alpha1.TrainingRu
 	return r.Place(ctx, d)
 }
 
-// confine makes the NetworkPolicy of a program before the program has pods, and again if somebody has deleted it.
+// confine makes the NetworkPolicy of a program before the program has pods, and again if it was deleted.
 func (r ServersReconciler) confine(ctx context.Context, run *v1alpha1.TrainingRun, want *appsv1.Deployment) error {
 	if !isProgram(want) {
 		return nil

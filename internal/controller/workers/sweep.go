@@ -21,11 +21,11 @@ import (
 // sweepRetry is the time between two tries of a Sweeper.
 const sweepRetry = time.Minute
 
-// Sweeper deletes the shared servers of all runs, for a manager that may not run any: an earlier one, which could, has
-// left them. It is a Runnable of the manager, and ends once they are deleted.
+// Sweeper deletes the shared servers and program pods of all runs, which an earlier manager has left, for a manager
+// that may not run any. It is a Runnable of the manager, and ends once they are deleted.
 type Sweeper struct {
 	Client client.Client
-	// Live reads from the API server: such a manager has no cache of Deployments.
+	// Live reads from the API server: a manager that may not run servers has no cache of Deployments.
 	Live client.Reader
 	// Namespaces are the namespaces that the manager watches; empty for all.
 	Namespaces []string

@@ -20,7 +20,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/problem"
 )
 
-// MayBeUnready reports whether no worker is ready although their Job is as old as Unready needs it to be.
+// MayBeUnready reports whether no worker is ready although the Job is old enough for Unready to find a problem.
 func MayBeUnready(run *v1alpha1.TrainingRun, job *batchv1.Job, now time.Time) bool {
 	return ptr.Deref(job.Status.Ready, 0) == 0 && now.Sub(job.CreationTimestamp.Time) >= unreadyAfter(run)
 }
@@ -30,7 +30,8 @@ func unreadyAfter(run *v1alpha1.TrainingRun) time.Duration {
 }
 
 // Unready returns the problem of workers that run and are not ready: none of them has had an answer of the learner for
-// stalledAfterSeconds. It says nothing while one is ready, and nothing of workers that have just begun.
+// stalledAfterSeconds. It returns the zero value while a worker is ready, and does not count workers that have just
+// begun.
 func Unready(run *v1alpha1.TrainingRun, job *batchv1.Job, pods []corev1.Pod, now time.Time) problem.Problem {
 	slices.SortFunc(pods, func(a, b corev1.Pod) int { return cmp.Compare(a.Name, b.Name) })
 	var first *corev1.Pod

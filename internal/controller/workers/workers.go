@@ -1,8 +1,9 @@
 // Copyright 2026 The tinker-operator authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package workers keeps the Job and the Service of a run's workers as the spec and the newest attempt have them, and
-// the Deployments of the environment servers that a run has once, and not beside each worker.
+// Package workers keeps the Job and the Service of a run's workers in line with the spec and the newest attempt. It
+// also keeps the Deployments of shared environment servers, which a run has once instead of beside each worker, and of
+// programs that have pods of their own.
 package workers
 
 import (
@@ -23,12 +24,12 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/desired"
 )
 
-// restartDelay is the time for which a Job whose pods cannot work is left before another is made.
+// restartDelay is the minimum age at which a Job whose pods cannot work is replaced.
 const restartDelay = time.Minute
 
 // Observed is the observed state of a run's workers.
 type Observed struct {
-	// Attempt is the newest.
+	// Attempt is the number of the newest attempt.
 	Attempt int32
 	// Learner is the Job of the newest attempt; nil if it does not exist, or when the attempt has ended.
 	Learner *batchv1.Job
@@ -51,20 +52,21 @@ type Observed struct {
 	SpecDigest string
 	// Servers lists the sidecars of the newest attempt's workers: desired.Pins.Servers.
 	Servers string
-	// AwaitsServers says that a server which the run has once is being replaced. Workers that began now might open
-	// sessions at the former one.
+	// AwaitsServers says that a shared server is being replaced. Workers that began now might open sessions at the former
+	// server.
 	AwaitsServers bool
 }
 
-// CannotWork reports whether the Job has ended by itself, its workers await a repair which another Job would notice
-// sooner, or they cannot read the run's messages. If the spec names their image, another Job would have the same.
+// CannotWork reports whether the Job has ended by itself, its workers await a repair that the workers of a new Job
+// would notice sooner, or its workers have another version than the run. That version does not count if the spec names
+// the image, since a new Job would have the same image.
 func (o Observed) CannotWork(run *v1alpha1.TrainingRun) bool {
 	return o.Job != nil && o.Job.DeletionTimestamp == nil &&
 		(podstate.JobEnd(o.Job) != nil || !o.ReplaceAt.IsZero() || o.VersionRefused &&
 			desired.PodOverrides(run, v1alpha1.TargetWorkers).Image == "")
 }
 
-// RetryIn returns the time for which a Job whose pods cannot work is left.
+// RetryIn returns the time until a Job whose pods cannot work is replaced; 0 or less once that is due.
 func (o Observed) RetryIn(now time.Time) time.Duration {
 	if !o.ReplaceAt.IsZero() {
 		return o.ReplaceAt.Sub(now)
@@ -73,7 +75,7 @@ func (o Observed) RetryIn(now time.Time) time.Duration {
 }
 
 // outdated reports whether the workers are of another build, or have other credentials, than the learner that they are
-// to work for. Workers follow only a learner of the manager's own image: they could not be made of another.
+// to work for. Only a learner of the manager's own image counts: the manager cannot make workers with another image.
 func (o Observed) outdated(image string) bool {
 	if o.Learner == nil {
 		return false
@@ -101,7 +103,7 @@ const (
 func actionOf(run *v1alpha1.TrainingRun, o Observed, image string, now time.Time) action {
 	switch {
 	case o.Job == nil && o.AwaitsServers:
-		return keep // The event of its Deployment leads here again.
+		return keep // An event of the server's Deployment causes another reconcile.
 	case o.Job == nil:
 		return create
 	case slices.Contains(o.Job.Finalizers, metav1.FinalizerDeleteDependents):
@@ -115,7 +117,7 @@ func actionOf(run *v1alpha1.TrainingRun, o Observed, image string, now time.Time
 		return replace
 	case o.CannotWork(run) && o.RetryIn(now) <= 0:
 		return replace
-	case podstate.JobEnd(o.Job) != nil: // which none should while its run is in progress
+	case podstate.JobEnd(o.Job) != nil: // No Job should end while its run is in progress.
 		return keep
 	}
 	if _, differs := desired.Rescale(run, o.Job); differs {
@@ -134,7 +136,7 @@ type Reconciler struct {
 	Place func(ctx context.Context, template *corev1.PodTemplateSpec) error
 }
 
-// Reconcile leads the workers to the newest attempt, then creates, scales or replaces their Job.
+// Reconcile points the Service at the learner of the newest attempt, then creates, scales or deletes the workers' Job.
 func (r Reconciler) Reconcile(ctx context.Context, run *v1alpha1.TrainingRun, o Observed, now time.Time) error {
 	if err := r.reconcileService(ctx, run, o); err != nil {
 		return err
@@ -170,7 +172,7 @@ func (r Reconciler) reconcileService(ctx context.Context, run *v1alpha1.Training
 	return nil
 }
 
-// createJob makes workers with the credentials of the newest attempt's learner, if it has some.
+// createJob makes workers with the credentials of the newest attempt's learner, or else those of the next learner.
 func (r Reconciler) createJob(ctx context.Context, run *v1alpha1.TrainingRun, o Observed) error {
 	credentials := o.Credentials
 	if o.Learner != nil {
