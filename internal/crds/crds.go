@@ -1,8 +1,8 @@
 // Copyright 2026 The tinker-operator authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package crds creates and updates the operator's custom resource definitions. It never takes a field from one: the API
-// server would delete that field from each object with the object's next write.
+// Package crds creates and updates the operator's custom resource definitions. It never removes a field from a
+// definition: the API server would delete the field from each object at the object's next write.
 package crds
 
 import (
@@ -23,7 +23,8 @@ import (
 	"github.com/tinker-operator/tinker-operator/config/crd"
 )
 
-// keepPolicy has Helm leave a CRD when a release is uninstalled: with a CRD each object of its kind is deleted.
+// keepPolicy is the annotation that makes Helm keep a CRD when a release is uninstalled: deleting a CRD deletes every
+// object of its kind.
 const keepPolicy = "helm.sh/resource-policy"
 
 // Apply creates or updates the CRDs that this program embeds, and waits until the API server serves them.
@@ -72,11 +73,11 @@ func apply(ctx context.Context, c client.Client, embedded *unstructured.Unstruct
 	return established(ctx, c, embedded)
 }
 
-// raced says that another program wrote the CRD at the same time.
+// raced reports whether an error says that another program wrote the CRD at the same time.
 func raced(err error) bool { return apierrors.IsConflict(err) || apierrors.IsAlreadyExists(err) }
 
-// Next returns the next version of a cluster's CRD: nil if it stays, because it has all fields of the embedded one and
-// more.
+// Next returns the next version of the CRD in a cluster; nil if the CRD stays, because it has all fields of the
+// embedded CRD and more. It fails if each of them has fields that the other lacks.
 func Next(live, embedded *unstructured.Unstructured) (*unstructured.Unstructured, error) {
 	has, gets := fields(live), fields(embedded)
 	lost, gained := difference(has, gets), difference(gets, has)
@@ -96,7 +97,7 @@ func Next(live, embedded *unstructured.Unstructured) (*unstructured.Unstructured
 	return next, nil
 }
 
-// annotate copies the annotations of the embedded CRD to a CRD, and has Helm keep it.
+// annotate copies the annotations of the embedded CRD to a CRD, and makes Helm keep the CRD.
 func annotate(object, embedded *unstructured.Unstructured) {
 	annotations := maps.Clone(object.GetAnnotations())
 	if annotations == nil {
@@ -107,7 +108,7 @@ func annotate(object, embedded *unstructured.Unstructured) {
 	object.SetAnnotations(annotations)
 }
 
-// fields are the paths of all fields in all versions of a CRD.
+// fields returns the paths of all fields in all versions of a CRD.
 func fields(object *unstructured.Unstructured) map[string]bool {
 	found := map[string]bool{}
 	versions, _, _ := unstructured.NestedSlice(object.Object, "spec", "versions")
@@ -138,7 +139,7 @@ func addFields(found map[string]bool, path string, schema map[string]any) {
 	}
 }
 
-// difference lists what is in a and not in b, in order.
+// difference returns the sorted elements of a that are not in b.
 func difference(a, b map[string]bool) []string {
 	missing := maps.Clone(a)
 	maps.DeleteFunc(missing, func(path string, _ bool) bool { return b[path] })

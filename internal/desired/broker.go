@@ -74,7 +74,8 @@ func ownedByEndpoint(of *v1alpha1.TinkerEndpoint, name string, settings Settings
 	return meta
 }
 
-// BrokerSecret has the keys of a broker. It is named after them, since it can only be created, never read or changed.
+// BrokerSecret returns the Secret with the keys of a broker. It is named after the keys, since the manager can create a
+// Secret but never read or change it.
 func BrokerSecret(of *v1alpha1.TinkerEndpoint, keys BrokerKeys, settings Settings) *corev1.Secret {
 	return &corev1.Secret{
 		ObjectMeta: ownedByEndpoint(of, brokerSecretName(of, keys), settings),
@@ -118,8 +119,8 @@ func BrokerSettingsMap(of *v1alpha1.TinkerEndpoint, encoded []byte, settings Set
 		Data: map[string]string{endpoint.SettingsKey: string(encoded)}}
 }
 
-// BrokerObjects are the objects of a broker that are kept as they are here: its account, the account's permissions, its
-// Service and its Deployment. Each has the digest of its contents as an annotation.
+// BrokerObjects returns the objects of a broker that the manager keeps up to date: the broker's account, the
+// permissions of the account, its Service and its Deployment. Each has the digest of its contents as an annotation.
 func BrokerObjects(of *v1alpha1.TinkerEndpoint, keys BrokerKeys, settings Settings, now time.Time) []client.Object {
 	name := endpoint.ObjectName(of.Name)
 	meta := func() metav1.ObjectMeta { return ownedByEndpoint(of, name, settings) }
@@ -144,7 +145,8 @@ func BrokerObjects(of *v1alpha1.TinkerEndpoint, keys BrokerKeys, settings Settin
 	return objects
 }
 
-// usageDays are the days, from days ago on, whose usage a broker may write: the manager moves them along.
+// usageDaysBefore and usageDaysAfter are the numbers of days before and after today whose usage a broker may write. The
+// manager moves these days along.
 const (
 	usageDaysBefore = 2
 	usageDaysAfter  = 7
@@ -169,8 +171,8 @@ func brokerRules(name string, now time.Time) []rbacv1.PolicyRule {
 	}
 }
 
-// brokerDeployment runs the broker. A standby is not ready, so that a roll-out may not wait for readiness: it replaces
-// the pods at once, and the new ones take the Lease that the old ones release.
+// brokerDeployment returns the Deployment of the broker. A standby is never ready, so that a roll-out must not wait for
+// readiness: it replaces the pods at once, and the new pods take the Lease that the old pods release.
 func brokerDeployment(of *v1alpha1.TinkerEndpoint, keys BrokerKeys, settings Settings) *appsv1.Deployment {
 	pod := brokerPod(of, keys, settings)
 	return &appsv1.Deployment{
@@ -251,7 +253,8 @@ func brokerKeyVolume(of *v1alpha1.TinkerEndpoint, secret string) corev1.Volume {
 	}}}
 }
 
-// brokerAffinity has the replicas share a node if only one node can mount their volume, and avoid that otherwise.
+// brokerAffinity makes the replicas prefer the same node if only one node can mount their volume, and different nodes
+// otherwise.
 func brokerAffinity(name string, mode corev1.PersistentVolumeAccessMode) *corev1.Affinity {
 	apart := antiAffinity(BrokerLabels(name))
 	if mode == corev1.ReadWriteMany {

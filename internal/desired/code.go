@@ -19,8 +19,8 @@ import (
 // ReadKey returns the text of a ConfigMap's key, or why there is none, as in "ConfigMap "a" has no key "b"".
 type ReadKey func(key ref.ConfigMapKey) (text, missing string, err error)
 
-// FillCode replaces the names of ConfigMaps by their code, so that nothing else has to know of them. It returns the
-// digests of the code, or the problem of code that cannot be read.
+// FillCode replaces references to ConfigMaps by the code in them, so that no other function has to read ConfigMaps. It
+// returns the digests of the code, or the problem of code that cannot be read.
 func FillCode(reward *environment.Reward, interaction *environment.Interaction,
 	read ReadKey) ([]v1alpha1.CodeStatus, *problem.Problem, error) {
 	var digests []v1alpha1.CodeStatus
@@ -60,7 +60,7 @@ func unfit(key ref.ConfigMapKey, text string) string {
 	return ""
 }
 
-// pinImage pins the image that the probe had in a definition with functions in an image.
+// pinImage pins a definition with modules in an image to the image that the probe had.
 func pinImage(definition *contract.Definition, image string) {
 	if definition.Execution != nil && definition.HasModule() && strings.Contains(image, "@") {
 		definition.Execution.Image = image

@@ -28,8 +28,8 @@ const (
 	keyVariable         = "TINKER_CLIENT_KEY_FILE"
 )
 
-// connect adds the proxy, the authorities and the client certificate of the endpoint to a pod. A broker has the
-// authority that is in the run file's ConfigMap of the attempt, and nothing else.
+// connect adds the proxy, the authorities and the client certificate of the endpoint to a pod. For a TinkerEndpoint, it
+// adds only the authority of the broker, from the ConfigMap of the attempt's run file.
 func (p *pod) connect(run *v1alpha1.TrainingRun, attempt int32) {
 	set := func(name, value string) {
 		p.container.Env = append(p.container.Env, corev1.EnvVar{Name: name, Value: value})
@@ -58,7 +58,7 @@ func (p *pod) connect(run *v1alpha1.TrainingRun, attempt int32) {
 	}
 }
 
-// connection is the part of the settings above in digests of templates; nil if the spec has no such settings.
+// connection has these settings in the form in which digests of templates include them; nil if the spec has none.
 type connection struct {
 	ProxyURL    string            `json:",omitempty"`
 	Authorities *ref.ConfigMapKey `json:",omitempty"`

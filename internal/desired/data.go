@@ -19,16 +19,17 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/contract"
 )
 
-// dataBytes limits the rows and downloads on a pod's disk; the volume also has room for the rest.
+// dataBytes limits the rows and downloads on a pod's disk. dataLimit is the size of the volume, which leaves room for
+// other files.
 const (
 	dataBytes = 16 << 30
 	dataLimit = "17Gi"
-	// dataRequest is the part of the node's disk that a pod requests for them. Most data sets are far smaller than the
-	// limit.
+	// dataRequest is the part of the node's disk that a pod requests for the volume. Most data sets are far smaller than
+	// the limit.
 	dataRequest = 256 << 20
 )
 
-// datasetOf returns a data set in which each split that is no part of another has its source.
+// datasetOf returns a data set in which each split that is not a part of another split has its source.
 func datasetOf(spec environment.Dataset) *contract.Dataset {
 	d := &contract.Dataset{Dataset: *spec.DeepCopy()}
 	for i := range d.Splits {
@@ -39,7 +40,8 @@ func datasetOf(spec environment.Dataset) *contract.Dataset {
 	return d
 }
 
-// PinnedDefinition returns the definition of an environment with the contents of its data set that the probe found.
+// PinnedDefinition returns the definition of an environment, pinned to what the probe found: the image, the packages
+// and the contents of the data set.
 func PinnedDefinition(env *v1alpha1.RewardEnvironment) contract.Definition {
 	definition := Definition(env.Spec)
 	pinImage(&definition, env.Status.Image)
@@ -52,8 +54,8 @@ func PinnedDefinition(env *v1alpha1.RewardEnvironment) contract.Definition {
 	return definition
 }
 
-// Data lists the mounts of a run's data sets in the pods that read them, sorted, with commas between. It is empty if
-// none is read.
+// Data lists the mounts of a run's data sets in the pods that read them, sorted, with commas between. It is empty if no
+// data set is read.
 func (p Pins) Data() string {
 	var all []string
 	for _, pin := range p {
@@ -63,7 +65,7 @@ func (p Pins) Data() string {
 	return strings.Join(slices.Compact(all), ",")
 }
 
-// disk stands for the disk of the rows, among the mounts.
+// disk is the mount that stands for the disk of the rows.
 const disk = "disk"
 
 // dataMounts lists the mounts of a definition; nil if it reads nothing.

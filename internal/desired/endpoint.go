@@ -36,8 +36,8 @@ func BrokerHosts(name, operatorNamespace string) []string {
 	return []string{host, host + ".cluster.local", strings.TrimSuffix(host, ".svc"), endpoint.ObjectName(name)}
 }
 
-// BaseURL returns the address of a run that names none: the address of its TinkerEndpoint's broker, or the operator's
-// default.
+// BaseURL returns the address of the endpoint of a run that names none: the address of its TinkerEndpoint's broker, or
+// the operator's default.
 func (s Settings) BaseURL(run *v1alpha1.TrainingRun) string {
 	if named := run.Spec.Tinker.EndpointRef; named != nil {
 		return fmt.Sprintf("https://%s:%d", BrokerHost(named.Name, s.Namespace), BrokerPort)
@@ -53,8 +53,8 @@ func EndpointSecretName(run *v1alpha1.TrainingRun, credentials string) string {
 	return prefix(run.Name, run.UID) + "-endpoint-" + hex.EncodeToString(sum[:4])
 }
 
-// EndpointSecret is the token of a run at its TinkerEndpoint, which its pods have in place of an API key. Its name is
-// EndpointSecretName's.
+// EndpointSecret returns the Secret with the token of a run at its TinkerEndpoint. The pods of the run have the token
+// in place of an API key. Its name is EndpointSecretName's.
 func EndpointSecret(run *v1alpha1.TrainingRun, token, name string) *corev1.Secret {
 	return &corev1.Secret{
 		ObjectMeta: ownedByRun(run, name, RunLabels(run)),

@@ -19,11 +19,11 @@ import (
 
 // Pin is a RewardEnvironment as a run uses it from its start to its end, whatever becomes of the object.
 type Pin struct {
-	// Digest is the one that the probe gave.
+	// Digest is the digest that the probe has given.
 	Digest string `json:"digest"`
 	// Definition is stored only in the run file, if the run file has it.
 	Definition contract.Definition `json:"definition,omitzero"`
-	// Splits has the number of tasks in each.
+	// Splits has the number of tasks of each split.
 	Splits map[string]int64 `json:"splits"`
 	// DeclaresTools says that the format of the model has to declare tools, as the probe found.
 	DeclaresTools bool `json:"declaresTools,omitempty"`
@@ -60,7 +60,7 @@ func Definition(spec v1alpha1.RewardEnvironmentSpec) contract.Definition {
 	return made
 }
 
-// RefName is the name of the RewardEnvironment that an entry means.
+// RefName returns the name of the RewardEnvironment to which an entry refers.
 func RefName(use v1alpha1.EnvironmentUse) string {
 	if use.EnvironmentRef != nil {
 		return use.EnvironmentRef.Name
@@ -80,8 +80,8 @@ func References(run *v1alpha1.TrainingRun) []string {
 	return slices.Sorted(maps.Keys(names))
 }
 
-// EvaluationUses are the entries to evaluate on, with the settings that they inherit from training. Without entries
-// they are the training environments.
+// EvaluationUses returns the entries to evaluate on, with the settings that they inherit from training. If the spec
+// lists none, they are the training environments.
 func EvaluationUses(run *v1alpha1.TrainingRun) []v1alpha1.EvaluationEnvironment {
 	if run.Spec.Evaluation == nil {
 		return nil
@@ -205,8 +205,8 @@ func sortSplits(splits []contract.Split) {
 	slices.SortFunc(splits, func(a, b contract.Split) int { return cmp.Compare(a.Name, b.Name) })
 }
 
-// turnsOf returns the limit of turns if none is given: an episode that nobody ends would continue until the model's
-// context is full. 0 means that there is no limit.
+// turnsOf returns the limit of turns if none is given; 0 if there is no limit. Without a limit, an episode that does
+// not end by itself would continue until the model's context is full.
 func turnsOf(definition contract.Definition) int32 {
 	const manyTurns = 50
 	if definition.Interaction == nil && definition.ORS == nil {

@@ -33,8 +33,8 @@ const (
 	probeGraceSeconds   = 5
 )
 
-// LearnerJob is the learner of one attempt: one pod, never another. It has no pod failure policy, under
-// which a Job does not fail while its node is silent.
+// LearnerJob returns the Job of the learner of one attempt: it makes one pod and never another. It has no pod failure
+// policy, because with such a policy a Job does not fail while the node of its pod is silent.
 func LearnerJob(run *v1alpha1.TrainingRun, attempt int32, linkName string, settings Settings) *batchv1.Job {
 	meta := ownedByRun(run, LearnerJobName(run, attempt), merged(userLabels(run), LearnerLabels(run, attempt)))
 	meta.Annotations = jobAnnotations(run, map[string]string{
@@ -46,7 +46,7 @@ func LearnerJob(run *v1alpha1.TrainingRun, attempt int32, linkName string, setti
 	return job
 }
 
-// jobOfOnePod makes one pod, and no other after it.
+// jobOfOnePod returns a Job that makes one pod, and no other after it.
 func jobOfOnePod(meta metav1.ObjectMeta, template corev1.PodTemplateSpec) *batchv1.Job {
 	return &batchv1.Job{
 		ObjectMeta: meta,
@@ -60,9 +60,9 @@ func jobOfOnePod(meta metav1.ObjectMeta, template corev1.PodTemplateSpec) *batch
 	}
 }
 
-// RolloutJob is the run's workers. It is Indexed, since that replaces each worker by itself, whatever
-// became of the others, and counts failures for each index. Without workers it is suspended: completions
-// of 0 would complete it permanently.
+// RolloutJob returns the Job of the run's workers. It is Indexed, since an Indexed Job replaces each worker whatever
+// became of the others, and counts failures for each index. If the run has no workers, the Job is suspended: with 0
+// completions it would be complete for good.
 func RolloutJob(run *v1alpha1.TrainingRun, attempt int32, linkName string, settings Settings) *batchv1.Job {
 	meta := ownedByRun(run, RolloutJobName(run), merged(userLabels(run), RolloutLabels(run)))
 	meta.Annotations = jobAnnotations(run, map[string]string{
@@ -166,8 +166,8 @@ func templateDigest(settings any) string {
 	return hex.EncodeToString(sum[:8])
 }
 
-// ProbeJob checks a RewardEnvironment. try counts from 1. The Job has the environment's labels, so that Kueue can queue
-// it.
+// ProbeJob returns the Job that probes a RewardEnvironment. try counts from 1. The Job has the environment's labels, so
+// that Kueue can queue it.
 func ProbeJob(env *v1alpha1.RewardEnvironment, definitionDigest string, try int32, settings Settings) *batchv1.Job {
 	name := ProbeName(env, definitionDigest, try)
 	labels := probeLabels(env, definitionDigest, try)

@@ -32,8 +32,8 @@ func userLabels(run *v1alpha1.TrainingRun) map[string]string {
 	return labels
 }
 
-// jobAnnotations returns the annotations of a run's Job: the run's, as far as no tool put them on the run for itself,
-// and the operator's own.
+// jobAnnotations returns the annotations of a run's Job: the annotations of the run, except those in which tools keep
+// their own records, and the operator's own.
 func jobAnnotations(run *v1alpha1.TrainingRun, own map[string]string) map[string]string {
 	annotations := inheritable(run.Annotations)
 	maps.DeleteFunc(annotations, func(key, _ string) bool {
@@ -66,7 +66,7 @@ func domainOf(key string) string {
 const kueueDomain = "kueue.x-k8s.io"
 
 var (
-	// toolDomains are the domains of labels by which other tools and the operator find objects that they manage.
+	// toolDomains are the domains of labels by which other tools and the operator find the objects that they manage.
 	toolDomains = []string{
 		"rl.tinker-operator.dev", "batch.kubernetes.io", "helm.sh", "argocd.argoproj.io", "kustomize.toolkit.fluxcd.io",
 		"helm.toolkit.fluxcd.io",
@@ -139,7 +139,7 @@ func owned(owner metav1.Object, kind, name string, labels map[string]string) met
 	}
 }
 
-// OwnerOf returns the references by which an object of a run goes when the run goes.
+// OwnerOf returns the owner references by which an object of a run is deleted with the run.
 func OwnerOf(run *v1alpha1.TrainingRun) []metav1.OwnerReference {
 	return ownedByRun(run, "", nil).OwnerReferences
 }

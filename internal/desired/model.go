@@ -18,10 +18,10 @@ import (
 // datedFormat is the prefix of the names of renderers whose prompts contain the date.
 const datedFormat = "gpt_oss"
 
-// ModelOf fills in the entry of the name in the table of models. Nothing is guessed, since token ids that are nearly
-// right train a model on other text. A model that is not in the table has its own chat template and tokenizer. created
-// is the day that formats with a date write into prompts, and text the template of the ConfigMap that the spec names;
-// nil if it has not been read.
+// ModelOf returns the settings of a model, filled in from the table of models. Nothing is guessed, since token ids that
+// are nearly right train a model on other text. A model that is not in the table has its own chat template and
+// tokenizer. created is the time whose day formats with a date write into prompts unless the spec has a date, and text
+// is the template of the ConfigMap that the spec names; nil if it has not been read.
 func ModelOf(m v1alpha1.Model, created time.Time, text *string) (contract.Model, error) {
 	known, unknown := models.Lookup(m.Name)
 	tokenizer := tokenizerOf(m.Tokenizer, known.Tokenizer)
@@ -67,8 +67,8 @@ func ModelOf(m v1alpha1.Model, created time.Time, text *string) (contract.Model,
 	return model, nil
 }
 
-// tokenizerOf is the tokenizer that was asked for, or else the model's. The digest under which the publisher
-// ships a model's file holds for its repository, whichever revision of it is named, unless another is given.
+// tokenizerOf returns the tokenizer that the spec asks for, or else the tokenizer of the model. The known digest of the
+// model's file counts for its repository at every revision, unless the spec has another digest.
 func tokenizerOf(asked *v1alpha1.Tokenizer, known models.Tokenizer) *contract.Tokenizer {
 	t := contract.Tokenizer{Repository: known.Repository, File: known.File, Ranks: known.Ranks, SHA256: known.SHA256}
 	switch {
@@ -86,7 +86,8 @@ func tokenizerOf(asked *v1alpha1.Tokenizer, known models.Tokenizer) *contract.To
 	return &t
 }
 
-// ranksAt says whether a URL's file is one of ranks: a tokenizer.json is recognised by its name.
+// ranksAt returns the family of the rank file at a URL; empty if the file is a tokenizer.json, which is recognised by
+// its name.
 func ranksAt(url string, known models.Tokenizer) string {
 	if strings.HasSuffix(url, ".json") {
 		return ""

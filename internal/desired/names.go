@@ -20,7 +20,7 @@ const (
 	HeartbeatPort = 7444
 )
 
-// Settings are the manager's own, the same for all runs.
+// Settings are the manager's own settings, which are the same for all runs.
 type Settings struct {
 	// Image is the image of learner, workers and probes.
 	Image string
@@ -28,7 +28,7 @@ type Settings struct {
 	PythonImage string
 	// PackageIndex is the address of the package index of environments that name none; empty for pip's own.
 	PackageIndex string
-	// DefaultBaseURL is the endpoint's, for runs that name none.
+	// DefaultBaseURL is the address of the endpoint of runs that name none.
 	DefaultBaseURL string
 	// Namespace is the operator's namespace, which has the brokers of TinkerEndpoints.
 	Namespace string `json:"-"`
@@ -42,7 +42,7 @@ type Settings struct {
 	SharedServers bool
 }
 
-// prefix returns the prefix of the names of an owner's objects: a later owner of the same name has another one.
+// prefix returns the prefix of the names of an owner's objects. A later owner of the same name has another prefix.
 func prefix(name string, uid types.UID) string {
 	return name + "-" + string(uid[:min(5, len(uid))])
 }
@@ -89,13 +89,13 @@ func SameManagerKey(a, b string) bool {
 	return a[strings.LastIndexByte(a, '-')+1:] == b[strings.LastIndexByte(b, '-')+1:]
 }
 
-// LearnerAddress is host:port by which workers reach the learner.
+// LearnerAddress is the host:port at which workers reach the learner.
 func LearnerAddress(run *v1alpha1.TrainingRun) string {
 	return fmt.Sprintf("%s.%s.svc:%d", ServiceName(run), run.Namespace, ExchangePort)
 }
 
-// ProbeName is the name of a probe's Job and ConfigMap: by definition, so that a changed spec is probed again, and by
-// try, from 1. An environment's name may have 63 characters, so it is cut.
+// ProbeName is the name of a probe's Job and ConfigMap. It contains the digest of the definition, so that a changed
+// spec is probed again, and the number of the try, from 1. The environment's name may have 63 characters, so it is cut.
 func ProbeName(env *v1alpha1.RewardEnvironment, definitionDigest string, try int32) string {
 	name := env.Name[:min(32, len(env.Name))]
 	return fmt.Sprintf("%s-probe-%s-%d", prefix(name, env.UID), definitionDigest[:8], try)

@@ -19,7 +19,8 @@ import (
 // run pinned them.
 const PinsKey = "pins.json"
 
-// RunFile is the ConfigMap of one attempt. It is immutable: pods of an attempt never see another's file.
+// RunFile returns the ConfigMap of one attempt. It is immutable, so that the pods of an attempt never see the file of
+// another attempt.
 func RunFile(run *v1alpha1.TrainingRun, file contract.RunFile, pins Pins,
 	settings Settings) (*corev1.ConfigMap, error) {
 	encoded, err := contract.EncodeRunFile(file)
@@ -77,8 +78,8 @@ func DecodePins(config *corev1.ConfigMap, file contract.RunFile) (Pins, error) {
 	return pins, nil
 }
 
-// HistoryMap is a ConfigMap that has a part of the run's history. It lacks the labels by which run files are found, so
-// that no manager takes it for one.
+// HistoryMap returns a ConfigMap with a part of the run's history. It lacks the labels by which run files are found, so
+// that no manager takes it for a run file.
 func HistoryMap(run *v1alpha1.TrainingRun, name string, data map[string]string) *corev1.ConfigMap {
 	labels := map[string]string{v1alpha1.LabelManagedBy: v1alpha1.ManagedByValue, v1alpha1.LabelRun: run.Name}
 	return &corev1.ConfigMap{ObjectMeta: ownedByRun(run, name, labels), Data: data}
@@ -100,10 +101,10 @@ func CredentialsSecret(run *v1alpha1.TrainingRun, secrets contract.Credentials, 
 	}
 }
 
-// Service leads workers to the learner of one attempt. It has a cluster IP: kube-proxy moves that within a second and
-// refuses connections while there is no learner, while the DNS records of a headless Service stay in caches for 5 to 30
-// seconds. Learners are reachable before they are ready, since a worker that is refused tries again sooner than a
-// readiness probe would run.
+// Service leads workers to the learner of one attempt. It has a cluster IP: kube-proxy moves the IP to another learner
+// within a second, and refuses connections while there is no learner. The DNS records of a headless Service would stay
+// in caches for 5 to 30 seconds. Learners are reachable before they are ready, since a worker that is refused tries
+// again sooner than a readiness probe would run.
 func Service(run *v1alpha1.TrainingRun, attempt int32) *corev1.Service {
 	return &corev1.Service{
 		ObjectMeta: ownedByRun(run, ServiceName(run), RunLabels(run)),

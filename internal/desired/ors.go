@@ -102,8 +102,8 @@ func (p Pins) servers() map[string]*contract.Server {
 	return servers
 }
 
-// sidecar is a container beside the workers of a run for an environment: a server or, with Program, functions, with
-// Agent, an agent, and, with Sandbox, programs that a policy wrote.
+// sidecar has what runs for an environment beside the workers of a run: a server or, if they are set, containers of
+// functions (Program), of an agent (Agent) and of programs that a policy wrote (Sandbox).
 type sidecar struct {
 	contract.Server
 	Program *program `json:"program,omitempty"`
@@ -201,8 +201,8 @@ func leadTo(spec *corev1.PodSpec, prefix string) {
 		[]corev1.EnvVar{{Name: contract.SharedServersVariable, Value: prefix}})
 }
 
-// serverContainerName is the container name of an environment's server. The name for a long name ends with a digest of
-// it, so that no two are alike and none ends with a hyphen.
+// serverContainerName returns the name of the container of an environment's server. If the name would be too long, it
+// ends with a digest of the environment's name, so that no two names are equal and none ends with a hyphen.
 func serverContainerName(environment string) string {
 	name := v1alpha1.ServerContainerPrefix + environment
 	if len(name) <= maxContainerName {
@@ -212,7 +212,7 @@ func serverContainerName(environment string) string {
 	return name[:maxContainerName-len(digest)-1] + "-" + digest
 }
 
-// serverContainer is the sidecar of an environment. It has a writable /tmp.
+// serverContainer returns the container of an environment's server. It has a writable /tmp.
 func serverContainer(name string, server contract.Server, volume corev1.Volume) (corev1.Container, error) {
 	health := corev1.ProbeHandler{HTTPGet: &corev1.HTTPGetAction{Path: "/health", Port: intstr.FromInt32(server.Port)}}
 	container := corev1.Container{
@@ -224,7 +224,7 @@ func serverContainer(name string, server contract.Server, volume corev1.Volume) 
 		StartupProbe: &corev1.Probe{ProbeHandler: health, PeriodSeconds: 2, TimeoutSeconds: 5,
 			FailureThreshold: serverStartSeconds / 2},
 		LivenessProbe: &corev1.Probe{ProbeHandler: health, PeriodSeconds: 20, TimeoutSeconds: 10, FailureThreshold: 6},
-		// The status then has the end of the log of a server that crashes.
+		// If the server crashes, the status has the end of its log.
 		TerminationMessagePolicy: corev1.TerminationMessageFallbackToLogsOnError,
 	}
 	requestStorage(&container, volume)

@@ -55,8 +55,8 @@ func applyOverrides(made *corev1.PodTemplateSpec, container *corev1.Container, i
 	container.VolumeMounts = append(container.VolumeMounts, volumeMounts(by.VolumeMounts)...)
 }
 
-// initContainer returns a container that a user adds, with the restricted security profile. Its root may be written, as
-// many images need.
+// initContainer returns a container that a user adds, with the restricted security profile. Its root file system is
+// writable, because many images need that.
 func initContainer(given v1alpha1.InitContainer, pull corev1.PullPolicy) corev1.Container {
 	return corev1.Container{
 		Name: given.Name, Image: given.Image, ImagePullPolicy: pull, RestartPolicy: given.RestartPolicy,
@@ -80,7 +80,7 @@ func volumeMounts(given []v1alpha1.VolumeMount) []corev1.VolumeMount {
 	return mounts
 }
 
-// overrideScheduling merges the settings of where a pod runs and who schedules it.
+// overrideScheduling merges the settings that decide where a pod runs and which scheduler places it.
 func overrideScheduling(spec *corev1.PodSpec, by v1alpha1.PodOverrides) {
 	spec.NodeSelector = by.NodeSelector
 	spec.Tolerations = overrideTolerations(spec.Tolerations, by.Tolerations)
@@ -93,7 +93,7 @@ func overrideScheduling(spec *corev1.PodSpec, by v1alpha1.PodOverrides) {
 	}
 }
 
-// overrideTolerations keeps our own unless one with the same key and effect is given.
+// overrideTolerations keeps each of our own tolerations unless one with the same key and effect is given.
 func overrideTolerations(own, given []corev1.Toleration) []corev1.Toleration {
 	kept := slices.DeleteFunc(own, func(t corev1.Toleration) bool {
 		return slices.ContainsFunc(given, func(g corev1.Toleration) bool {
@@ -103,7 +103,8 @@ func overrideTolerations(own, given []corev1.Toleration) []corev1.Toleration {
 	return append(kept, given...)
 }
 
-// withResources replaces each resource that is given; a request above our own limit raises that.
+// withResources replaces each resource that is given. A request above our own limit raises the limit; a request above a
+// given limit is lowered to it.
 func withResources(own, given corev1.ResourceRequirements) corev1.ResourceRequirements {
 	merged := corev1.ResourceRequirements{
 		Requests: overrideList(own.Requests, given.Requests),

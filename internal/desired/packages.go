@@ -43,8 +43,8 @@ const (
 //go:embed install_packages.py
 var installPackages string
 
-// addPackages has the packages of a program's requirements installed before its container begins. A probe, whose
-// program has no packages yet, has them looked for once for all containers of an environment.
+// addPackages adds an init container that installs the packages of a program's requirements. In a probe, whose program
+// has no pinned packages yet, one init container finds and installs the packages for all containers of an environment.
 func addPackages(spec *corev1.PodSpec, n string, container *corev1.Container, p program, settings Settings) {
 	if len(p.Requirements) == 0 {
 		return
@@ -63,8 +63,8 @@ func addPackages(spec *corev1.PodSpec, n string, container *corev1.Container, p 
 	spec.InitContainers = append(spec.InitContainers, packagesContainer(spec, n, *container, volume, p, settings))
 }
 
-// packagesContainer is the container that installs packages. It has the image of the container that uses them, and none
-// of its variables.
+// packagesContainer returns the container that installs packages. It has the image of the container that uses the
+// packages, and none of the variables of that container.
 func packagesContainer(spec *corev1.PodSpec, n string, beside corev1.Container, volume corev1.Volume, p program,
 	settings Settings) corev1.Container {
 	temporary := emptyVolume(packagesVolume+"-"+n+"-temporary", packagesLimit)
@@ -97,7 +97,7 @@ func packagesContainer(spec *corev1.PodSpec, n string, beside corev1.Container, 
 	return installer
 }
 
-// addIndex names the package index to a container.
+// addIndex adds the address, credentials and authorities of the package index to a container.
 func addIndex(spec *corev1.PodSpec, n string, container *corev1.Container, index environment.PackageIndex,
 	settings Settings) {
 	if index.URL == "" {
@@ -126,7 +126,7 @@ func secretEnv(name, secret, key string) corev1.EnvVar {
 	}}}
 }
 
-// pinPackages has a definition's requirements be the wheels that the probe found.
+// pinPackages pins a definition's requirements to the wheels that the probe found.
 func pinPackages(definition *contract.Definition, packages []string) {
 	if definition.Execution != nil && len(definition.Execution.Requirements) > 0 {
 		definition.Execution.Packages = packages
@@ -141,7 +141,8 @@ var packageLine = regexp.MustCompile(
 	`^[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?==[A-Za-z0-9][A-Za-z0-9.!+_-]* [A-Za-z0-9+/]{43}=$`)
 
 // PackagesOfProbe returns the wheels that the pod of a probe has pinned, by the termination message of its container;
-// nil for a definition without requirements. The image, which may be anyone's, has written the message.
+// nil for a definition without requirements. The message is checked, because a program in a user's image has written
+// it.
 func PackagesOfProbe(definition contract.Definition, message string) ([]string, error) {
 	if definition.Execution == nil || len(definition.Execution.Requirements) == 0 {
 		return nil, nil

@@ -91,7 +91,7 @@ func silentNodeTolerations() []corev1.Toleration {
 	return tolerations
 }
 
-// antiAffinity prefers nodes without pods that have any of the label sets.
+// antiAffinity returns an affinity that prefers nodes without pods that have any of the label sets.
 func antiAffinity(labelSets ...map[string]string) *corev1.Affinity {
 	terms := make([]corev1.WeightedPodAffinityTerm, 0, len(labelSets))
 	for _, labels := range labelSets {
@@ -107,7 +107,8 @@ func antiAffinity(labelSets ...map[string]string) *corev1.Affinity {
 		PreferredDuringSchedulingIgnoredDuringExecution: terms}}
 }
 
-// limitGoMemory has the Go runtime collect before the kernel kills: at nine tenths of the limit.
+// limitGoMemory sets GOMEMLIMIT to nine tenths of the memory limit, so that the Go runtime collects garbage before the
+// kernel kills the container.
 func limitGoMemory(container *corev1.Container) {
 	limit := container.Resources.Limits.Memory()
 	given := slices.ContainsFunc(container.Env, func(e corev1.EnvVar) bool { return e.Name == "GOMEMLIMIT" })
@@ -125,7 +126,8 @@ func configVolume(name, configMap string, keys ...string) corev1.Volume {
 	}}}
 }
 
-// secretVolume is readable by the group alone, which fsGroup makes the pod's.
+// secretVolume returns a volume with files that only their owner and their group can read. fsGroup gives the pod that
+// group.
 func secretVolume(name, secret string, keys ...string) corev1.Volume {
 	return corev1.Volume{Name: name, VolumeSource: corev1.VolumeSource{Secret: &corev1.SecretVolumeSource{
 		SecretName:  secret,

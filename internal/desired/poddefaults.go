@@ -76,7 +76,7 @@ func checkVolumes(defaults v1alpha1.PodOverrides) error {
 	return nil
 }
 
-// PodOverrides returns the changes of a run's pods of one target: its own entry over the entry of All.
+// PodOverrides returns the changes of a run's pods of one target: the entry of the target over the entry of All.
 func PodOverrides(run *v1alpha1.TrainingRun, target v1alpha1.PodTarget) v1alpha1.PodOverrides {
 	var all, own v1alpha1.PodOverrides
 	for _, entry := range run.Spec.PodOverrides {
@@ -90,8 +90,8 @@ func PodOverrides(run *v1alpha1.TrainingRun, target v1alpha1.PodTarget) v1alpha1
 	return WithPodDefaults(own, all)
 }
 
-// WithPodDefaults merges overrides over others, which count less. Maps are merged and lists are appended; of two items
-// with the same key, and of two values, the given one counts.
+// WithPodDefaults merges given overrides over defaults. Maps are merged and lists are appended. Of two items with the
+// same key, and of two values, the given one counts.
 func WithPodDefaults(given, defaults v1alpha1.PodOverrides) v1alpha1.PodOverrides {
 	given.Labels = mergedMap(defaults.Labels, given.Labels)
 	given.Annotations = mergedMap(defaults.Annotations, given.Annotations)

@@ -19,8 +19,7 @@ import (
 // ArtifactsDir is the folder in which the learner mounts the artifacts claim.
 const ArtifactsDir = "/artifacts"
 
-// Folders of the pods, and names of their volumes. Volumes of pod overrides are not expected to have the prefix of
-// these names.
+// Folders of the pods, and names of their volumes. Volumes of pod overrides must not have the prefix of these names.
 const (
 	runDir         = "/etc/tinker-operator/run"
 	credentialsDir = "/etc/tinker-operator/credentials"

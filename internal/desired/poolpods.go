@@ -41,7 +41,7 @@ func (p program) fromPool() bool { return p.pool() != "" }
 // pool returns the warm pool of a program; "" for none.
 func (p program) pool() string { return contract.Definition{Execution: &p.Execution}.WarmPool() }
 
-// PoolPrograms returns the programs in a list that Pins.Servers has written whose pods come from warm pools.
+// PoolPrograms returns the programs whose pods come from warm pools. The list is the output of Pins.Servers.
 func PoolPrograms(list string) ([]PoolProgram, error) {
 	sidecars, err := decodeServers(list)
 	if err != nil {
@@ -77,8 +77,9 @@ func (p Pins) Pools() []string {
 	return slices.Compact(pools)
 }
 
-// Claims are the claims of a program, one for each pod. token is the token of the run's workers: each pod is told the
-// digest of the token that derives from it, and no more. A claim with environment variables would begin a pod anew.
+// Claims returns the claims of a program, one for each pod. token is the token of the run's workers. A pod gets only
+// the digest of the token that derives from it, as an annotation: a claim with environment variables would not get a
+// warm pod.
 func (p PoolProgram) Claims(run *v1alpha1.TrainingRun, token string) ([]*unstructured.Unstructured, error) {
 	secrets, err := contract.DeriveProgramCredentials(token, p.ID)
 	if err != nil {
@@ -92,11 +93,11 @@ func (p PoolProgram) Claims(run *v1alpha1.TrainingRun, token string) ([]*unstruc
 			"annotations": map[string]any{v1alpha1.AnnotationProgramToken: secrets.TokenSHA256()},
 		},
 	}
-	// A claim cannot be changed once it has a pod: one that has to differ has another name.
+	// A claim cannot be changed once it has a pod, so a claim with another spec has another name.
 	digest := templateDigest(spec)
 	var claims []*unstructured.Unstructured
 	for i := range p.Replicas {
-		// A sandbox that begins for want of a warm one has the name of its claim, and a Service of this name.
+		// A sandbox that is made because no warm one is left has the name of its claim, and a Service of this name.
 		meta := ownedByRun(run, fmt.Sprintf("%s-%s-%s-%d", ServiceName(run), p.ID[:8], digest[:4], i), p.labels(run))
 		meta.Annotations = map[string]string{v1alpha1.AnnotationTemplate: digest}
 		object, err := runtime.DefaultUnstructuredConverter.ToUnstructured(&meta)
@@ -139,7 +140,8 @@ func (p PoolProgram) Policy(run *v1alpha1.TrainingRun) *networkingv1.NetworkPoli
 	return programPolicy(run, meta, metav1.LabelSelector{MatchLabels: p.selector(run)}, p.Network)
 }
 
-// trustPool mounts the certificate of a warm pool, without its key, in the main container of a pod; "" for no pool.
+// trustPool mounts the certificate of a warm pool, without its key, in the main container of a pod. It does nothing if
+// pool is empty.
 func trustPool(spec *corev1.PodSpec, pool string) {
 	if pool == "" {
 		return

@@ -65,8 +65,8 @@ func ProgramLabels(run *v1alpha1.TrainingRun) map[string]string {
 	return merged(RunLabels(run), map[string]string{v1alpha1.LabelRole: v1alpha1.RoleProgram})
 }
 
-// ProgramPods returns the Deployments of the programs in a list that Pins.Servers has written, which run in pods of
-// their own. suffix is contract.SecretSuffix's, by which their Secrets are named.
+// ProgramPods returns the Deployments of the programs that run in pods of their own, except pods of warm pools. The
+// list is the output of Pins.Servers. suffix is contract.SecretSuffix's, by which their Secrets are named.
 func ProgramPods(run *v1alpha1.TrainingRun, list, suffix string, settings Settings) ([]*appsv1.Deployment, error) {
 	sidecars, err := decodeServers(list)
 	if err != nil {
@@ -89,8 +89,8 @@ func ProgramPods(run *v1alpha1.TrainingRun, list, suffix string, settings Settin
 	return deployments, nil
 }
 
-// programPods runs a program as the run's workers run: under their security and with their secrets to pull. It has none
-// of their volumes, and no service account.
+// programPods returns the Deployment of a program. Its pods run like the run's workers: with their security context and
+// their image pull secrets, but without their volumes and without a service account.
 func programPods(run *v1alpha1.TrainingRun, name string, p program, suffix string,
 	settings Settings) (*appsv1.Deployment, error) {
 	pods, err := p.pods()
@@ -136,7 +136,7 @@ func programPods(run *v1alpha1.TrainingRun, name string, p program, suffix strin
 		ObjectMeta: meta,
 		Spec: appsv1.DeploymentSpec{
 			Replicas: ptr.To(pods.Replicas),
-			// A pod more than there are replicas might find no GPU.
+			// A surplus pod might find no GPU.
 			Strategy: appsv1.DeploymentStrategy{Type: appsv1.RollingUpdateDeploymentStrategyType,
 				RollingUpdate: &appsv1.RollingUpdateDeployment{MaxUnavailable: ptr.To(intstr.FromInt32(1)),
 					MaxSurge: ptr.To(intstr.FromInt32(0))}},
@@ -193,8 +193,8 @@ func ProgramService(deployment *appsv1.Deployment) *corev1.Service {
 	return service
 }
 
-// ProgramPolicy permits the workers of the run to connect to the pods of a program, and nobody else. With the network
-// None the pods connect to nothing; with Open it says nothing of that.
+// ProgramPolicy permits the workers of the run, and no other pods, to connect to the pods of a program. With the
+// network None, the pods may not connect to anything; with Open, their connections are not restricted.
 func ProgramPolicy(run *v1alpha1.TrainingRun, deployment *appsv1.Deployment) *networkingv1.NetworkPolicy {
 	network := environment.PodNetworkNone
 	if deployment.Labels[v1alpha1.LabelNetwork] == strings.ToLower(string(environment.PodNetworkOpen)) {

@@ -31,7 +31,7 @@ const (
 	socketVolume = "tinker-operator-program"
 )
 
-// These bound volumes: the runner's program, and its socket.
+// Sizes of the volumes of the runner's program and of its socket.
 const (
 	runnerLimit = "64Mi"
 	socketLimit = "1Mi"
@@ -43,7 +43,7 @@ const (
 	leastProcessBytes = 32 << 20
 )
 
-// program is the container that runs the functions of an environment.
+// program is a container that runs the functions or the agent of an environment, or the policy's programs.
 type program struct {
 	// ID names its runner.
 	ID string `json:"id"`
@@ -100,8 +100,8 @@ func (p Pins) sandboxes() map[string]program {
 	return p.containers(contract.Definition.SandboxID, func(contract.Definition) bool { return false })
 }
 
-// containers returns a container for each identity, by the name of the first environment with it. It has Secrets if it
-// is trusted with them.
+// containers returns a container for each identity, by the name of the first environment with that identity. A
+// container has variables from Secrets only if it is trusted with them.
 func (p Pins) containers(idOf func(contract.Definition) string,
 	trusted func(contract.Definition) bool) map[string]program {
 	containers, known := map[string]program{}, map[string]bool{}
@@ -160,7 +160,7 @@ func shareSockets(made *corev1.PodTemplateSpec) {
 	made.Annotations = mergedMap(shared, made.Annotations)
 }
 
-// programContainer returns the container of a program, whose runner listens as its arguments say. It adds the
+// programContainer returns the container of a program, whose runner listens as the arguments listen say. It adds the
 // container's volumes to the pod, and an init container that installs its packages.
 func programContainer(spec *corev1.PodSpec, n, name string, p program, settings Settings, listen []string,
 	mounts ...corev1.VolumeMount) (corev1.Container, error) {
@@ -185,7 +185,8 @@ func programContainer(spec *corev1.PodSpec, n, name string, p program, settings 
 	return container, nil
 }
 
-// installRunner adds the container that copies the runner to where images of users find it, unless the pod has it.
+// installRunner adds the init container that copies the runner into a volume for containers with users' images, unless
+// the pod has it already.
 func installRunner(spec *corev1.PodSpec) {
 	if slices.ContainsFunc(spec.InitContainers, func(c corev1.Container) bool { return c.Name == runnerContainer }) {
 		return
@@ -196,7 +197,8 @@ func installRunner(spec *corev1.PodSpec) {
 	container := corev1.Container{
 		Name: runnerContainer, Image: main.Image, ImagePullPolicy: main.ImagePullPolicy,
 		Command: []string{"/runner", "--install", runnerProgram},
-		// It ends before the main container begins: the pod needs no more by it, and a quota asks for nothing else.
+		// It ends before the main container begins, so it does not add to the pod's requests. A quota may require resources
+		// of each container.
 		Resources:       *bounds,
 		SecurityContext: main.SecurityContext,
 		VolumeMounts:    []corev1.VolumeMount{{Name: volume.Name, MountPath: runnerDir}},

@@ -13,8 +13,8 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/status"
 )
 
-// BudgetReached describes the limit of the budget that a run has reached, by a status of it; it is empty if no limit is
-// reached.
+// BudgetReached describes the limit of the budget that a run has reached, according to the status s; empty if no limit
+// is reached.
 func BudgetReached(run *v1alpha1.TrainingRun, s v1alpha1.TrainingRunStatus, now time.Time) string {
 	if run.Spec.Budget == nil {
 		return ""
@@ -34,7 +34,7 @@ func BudgetReached(run *v1alpha1.TrainingRun, s v1alpha1.TrainingRunStatus, now 
 		int64(ActiveTime(s, now).Seconds()))
 }
 
-// ActiveTime is for how long attempts were in progress.
+// ActiveTime returns how long the attempts of a run were in progress in all.
 func ActiveTime(s v1alpha1.TrainingRunStatus, now time.Time) time.Duration {
 	total := seconds64(ptr.Deref(s.ActiveSeconds, 0))
 	if len(s.Attempts) > 0 {
@@ -43,7 +43,8 @@ func ActiveTime(s v1alpha1.TrainingRunStatus, now time.Time) time.Duration {
 	return total
 }
 
-// AttemptLasted is for how long an attempt has been in progress; 0 once it has ended, since the status then counts it.
+// AttemptLasted returns how long an attempt has been in progress; 0 once it has ended, since status.activeSeconds then
+// counts it.
 func AttemptLasted(a v1alpha1.Attempt, now time.Time) time.Duration {
 	if a.StartTime == nil || a.CompletionTime != nil {
 		return 0

@@ -22,17 +22,17 @@ func (s Settings) forPods() string {
 	return string(encode(Settings{Image: s.Image, PodDefaults: s.PodDefaults, AssignedUsers: s.AssignedUsers}))
 }
 
-// PodSettings are the settings that the pods of an attempt had, by the annotations of its run file; false where these
-// lack them.
+// PodSettings returns the settings that the pods of an attempt had, from the annotations of its run file; false if the
+// annotations lack them.
 func PodSettings(annotations map[string]string) (Settings, bool) {
 	var s Settings
 	err := json.Unmarshal([]byte(annotations[v1alpha1.AnnotationPods]), &s)
 	return s, err == nil && s.Image != ""
 }
 
-// ReaderPod is a pod that reads the artifacts of a run for a person: the learner's program with its volumes and the
-// keys of the store, and without the API key. It runs on the given node, since some volumes are mounted on one node at
-// a time; "" means any.
+// ReaderPod returns a pod that reads the artifacts of a run for a person. It has the program of the learner, the
+// artifacts volume and the keys of the store, but no API key. It runs on the given node, since some volumes can be
+// mounted on only one node at a time; "" means any node.
 func ReaderPod(run *v1alpha1.TrainingRun, name, node string, args []string, settings Settings) *corev1.Pod {
 	p := pod{container: corev1.Container{
 		Name: ReaderContainer, Image: settings.Image, Command: []string{"/learner"}, Args: args, Resources: resources("10m"),
@@ -41,8 +41,8 @@ func ReaderPod(run *v1alpha1.TrainingRun, name, node string, args []string, sett
 	return p.forPerson(run, name, node, settings)
 }
 
-// RelayPod is a pod that passes requests of a person, which arrive at an address, on to the TinkerEndpoint of a run: it
-// has the token of the run, which is in a Secret, and the run file of an attempt with the authority of the broker.
+// RelayPod returns a pod that listens at an address and passes a person's requests on to the TinkerEndpoint of a run.
+// It has the token of the run, from a Secret, and the run file of an attempt with the authority of the broker.
 func RelayPod(run *v1alpha1.TrainingRun, name, secret string, attempt int32, address string,
 	settings Settings) *corev1.Pod {
 	args := []string{"relay", "--listen=" + address, "--run-file=" + runDir + "/" + contract.RunFileName}
@@ -55,7 +55,7 @@ func RelayPod(run *v1alpha1.TrainingRun, name, secret string, attempt int32, add
 	return p.forPerson(run, name, "", settings)
 }
 
-// forPerson returns the pod as a person creates it.
+// forPerson returns the pod in the form in which a person creates it.
 func (p *pod) forPerson(run *v1alpha1.TrainingRun, name, node string, settings Settings) *corev1.Pod {
 	given := WithPodDefaults(PodOverrides(run, v1alpha1.TargetLearner), settings.PodDefaults)
 	given.Resources, given.InitContainers, given.ResourceClaims = corev1.ResourceRequirements{}, nil, nil
@@ -70,13 +70,13 @@ func (p *pod) forPerson(run *v1alpha1.TrainingRun, name, node string, settings S
 	made := p.template(merged(RunLabels(run), map[string]string{v1alpha1.LabelRole: v1alpha1.RoleReader}), nil, given,
 		Settings{AssignedUsers: settings.AssignedUsers})
 	meta := ownedByRun(run, name, made.Labels)
-	// The person who creates the pod may lack the permission that these two need; the pod is deleted with the run all the
-	// same.
+	// The person who creates the pod may lack the permission that these two fields need. The pod is deleted with the run
+	// even without them.
 	meta.OwnerReferences[0].Controller, meta.OwnerReferences[0].BlockOwnerDeletion = nil, nil
 	meta.Annotations = made.Annotations
 	made.Spec.ActiveDeadlineSeconds = new(int64(readerDeadlineSeconds))
 	return &corev1.Pod{ObjectMeta: meta, Spec: made.Spec}
 }
 
-// readerDeadlineSeconds ends a reader whose person is disconnected.
+// readerDeadlineSeconds is the time after which a reader ends, in case its user is disconnected.
 const readerDeadlineSeconds = 600

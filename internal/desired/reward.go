@@ -12,8 +12,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/contract"
 )
 
-// rewardOf returns a reward in the form in which equal rewards are equal: schemas are compact, and unordered lists are
-// sorted.
+// rewardOf returns a reward in canonical form: schemas are compact, and unordered lists are sorted.
 func rewardOf(spec environment.Reward) *environment.Reward {
 	reward := spec.DeepCopy()
 	for _, rule := range reward.Rules() {

@@ -27,11 +27,11 @@ type FileInput struct {
 	Attempt int32
 	// Pins are the pins of all environments that the run refers to.
 	Pins Pins
-	// DefaultBaseURL is the endpoint's, for a run that names none.
+	// DefaultBaseURL is the address of the endpoint of a run that names none.
 	DefaultBaseURL string
-	// Prices are the prices of the run's TinkerEndpoint, by model; nil without one.
+	// Prices are the prices of the run's TinkerEndpoint, by model; nil if it has none, or if the run names none.
 	Prices map[string]spending.Price
-	// InitFrom is the checkpoint that initFrom refers to; empty without.
+	// InitFrom is the checkpoint that initFrom refers to; empty if there is none.
 	InitFrom string
 	// Template is the text of the ConfigMap that the run's model names. It is nil if there is none, and for a run file
 	// that only serves to check the spec.
@@ -48,13 +48,13 @@ type SpecError struct{ problem.Problem }
 // Error returns the sentences of the table.
 func (e *SpecError) Error() string { return e.Message() }
 
-// unacceptable returns the error about a spec that is not accepted, with its evidence.
+// unacceptable returns a *SpecError with a code and the formatted evidence.
 func unacceptable(code problem.Code, format string, args ...any) error {
 	return &SpecError{problem.Problem{Code: code, Evidence: fmt.Sprintf(format, args...)}}
 }
 
-// File returns the run file of an attempt. A *SpecError is the problem of a spec that is not accepted; any other error
-// is a file that is not valid.
+// File returns the run file of an attempt. It returns a *SpecError if the spec is not accepted; any other error means
+// that the file is not valid.
 func File(in FileInput) (contract.RunFile, error) {
 	fixed := in.Fixed
 	if fixed == nil {
@@ -124,7 +124,7 @@ func addArtifacts(file *contract.RunFile, artifacts *v1alpha1.Artifacts) {
 	}
 }
 
-// resumeFromOf is the uid of the run that a run continues; empty for none.
+// resumeFromOf returns the UID of the run that a run continues; empty if there is none.
 func resumeFromOf(run *v1alpha1.TrainingRun) (string, error) {
 	switch from := run.Spec.ResumeFrom; {
 	case from == nil:

@@ -14,8 +14,8 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/contract"
 )
 
-// valuesOf returns the variables of a container that are values. A policy's programs do not get variables from Secrets,
-// ConfigMaps or the pod.
+// valuesOf returns the variables of a container that have plain values. A policy's programs do not get variables from
+// Secrets, ConfigMaps or the pod.
 func valuesOf(container contract.Container) json.RawMessage {
 	var env []corev1.EnvVar
 	if err := json.Unmarshal(container.Env, &env); err != nil {
@@ -28,11 +28,11 @@ func valuesOf(container contract.Container) json.RawMessage {
 	return encode(env)
 }
 
-// sandboxName is the name for the container of the policy's programs, as for a server. No environment has a name that
-// begins with a hyphen.
+// sandboxName stands for the environment's name in the name of the container of the policy's programs. No environment
+// has a name that begins with a hyphen.
 func sandboxName(environment string) string { return "-sandbox-" + environment }
 
-// agentName is the name of the container of an agent.
+// agentName stands for the environment's name in the name of the container of its agent.
 func agentName(environment string) string { return "-agent-" + environment }
 
 // runPrograms adds the containers of functions, of an agent and of the policy's programs to a pod. They share no

@@ -13,8 +13,8 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/contract/tracking"
 )
 
-// WandBDir, MLflowDir and OpenRewardDir are the folders of the learner that have the keys of these services, and
-// KeyFile is the name of the file.
+// WandBDir, MLflowDir and OpenRewardDir are the folders in the learner's pod with the keys of the services, and KeyFile
+// is the name of the file in each.
 const (
 	WandBDir  = "/etc/tinker-operator/tracking/wandb"
 	MLflowDir = "/etc/tinker-operator/tracking/mlflow"
@@ -23,7 +23,7 @@ const (
 	OpenRewardDir = "/etc/tinker-operator/tracking/openreward"
 )
 
-// Of returns the services that show the run; nil for none.
+// trackingServices returns the services that show the run; nil if there are none.
 func trackingServices(run *v1alpha1.TrainingRun) *tracking.Settings {
 	spec := run.Spec.Tracking
 	if spec == nil {

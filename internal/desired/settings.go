@@ -39,7 +39,7 @@ const (
 	FieldEpochs    = "algorithm.epochs"
 )
 
-// length returns the fields of the length that do not decide the weights.
+// length returns the steps and epochs of a run, if they do not decide the weights; zero otherwise.
 func length(run *v1alpha1.TrainingRun) algorithm.Algorithm {
 	a := run.Spec.Algorithm
 	if a == nil || a.Optimizer.Schedule.Falls() {
@@ -54,8 +54,8 @@ func Raised(run *v1alpha1.TrainingRun) bool {
 	return is.Steps != nil && wanted.Steps > *is.Steps || is.Epochs != nil && wanted.Epochs > *is.Epochs
 }
 
-// ChangedKey returns the field of a key or token whose reference has changed since a learner's Job was created; "" for
-// none. The learner is restarted for the change, since it may wait because the former key is refused.
+// ChangedKey returns the field of a key or token whose reference has changed since a learner's Job was created; "" if
+// there is none. The learner is restarted for the change, since it may wait because the former key is refused.
 func ChangedKey(run *v1alpha1.TrainingRun, job *batchv1.Job) string {
 	changed := PendingChanges(run, job)
 	for _, field := range []string{settingAPIKey, FieldTokenizerToken} {
@@ -146,7 +146,7 @@ func compare(run *v1alpha1.TrainingRun, digests, annotations map[string]string) 
 	var former map[string]string
 	all = json.Unmarshal([]byte(annotations[v1alpha1.AnnotationSettings]), &former) == nil
 	if _, noted := former[FieldSteps]; !noted {
-		// Jobs that were created before steps could be raised have them in the digest of the algorithm.
+		// Jobs that were created before steps could be raised have the steps and epochs in the digest of the algorithm.
 		if _, asked := digests[fieldAlgorithm]; asked {
 			digests[fieldAlgorithm] = templateDigest(run.Spec.Algorithm)
 		}
@@ -169,7 +169,8 @@ func compare(run *v1alpha1.TrainingRun, digests, annotations map[string]string) 
 }
 
 // learnerSettings is the annotation of a learner's Job, and of its run file, that PendingChanges and ChangedSettings
-// read. It is as before the fields existed for a run without a TinkerEndpoint and without a token for the tokenizer.
+// read. It omits the fields of the TinkerEndpoint and of the token for the tokenizer if the run has none, and thus
+// equals the annotation of versions without these fields.
 func learnerSettings(run *v1alpha1.TrainingRun) string {
 	digests := settingsOf(run)
 	if run.Spec.Tinker.EndpointRef == nil {

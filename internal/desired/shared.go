@@ -42,9 +42,9 @@ func SharedLabels(run *v1alpha1.TrainingRun) map[string]string {
 	return merged(RunLabels(run), map[string]string{v1alpha1.LabelRole: v1alpha1.RoleServer})
 }
 
-// SharedServers returns the Deployments of the shared servers in a list that Pins.Servers has written. Each has one
-// replica, since a session is in the memory of one process. Its strategy is Recreate, since a second process would not
-// know the sessions of the first.
+// SharedServers returns the Deployments of the shared servers of a run. The list is the output of Pins.Servers. Each
+// has one replica, since a session is in the memory of one process. Its strategy is Recreate, since a second process
+// would not know the sessions of the first.
 func SharedServers(run *v1alpha1.TrainingRun, list string, settings Settings) ([]*appsv1.Deployment, error) {
 	servers, err := decodeServers(list)
 	if err != nil {
@@ -64,8 +64,8 @@ func SharedServers(run *v1alpha1.TrainingRun, list string, settings Settings) ([
 	return deployments, nil
 }
 
-// sharedServer runs a server as the run's workers run: under their security, on their nodes, with their secrets to
-// pull.
+// sharedServer returns the Deployment of a server. Its pod runs like the run's workers: with their security context, on
+// their nodes, with their image pull secrets.
 func sharedServer(run *v1alpha1.TrainingRun, name string, server contract.Server,
 	settings Settings) (*appsv1.Deployment, error) {
 	tmp := emptyVolume(serverVolume, serverLimit)
@@ -114,7 +114,7 @@ func SharedService(deployment *appsv1.Deployment) *corev1.Service {
 	return serviceOf(deployment, "http")
 }
 
-// serviceOf is the Service of a Deployment with one port.
+// serviceOf returns the Service of a Deployment with one port.
 func serviceOf(deployment *appsv1.Deployment, port string) *corev1.Service {
 	number := deployment.Spec.Template.Spec.Containers[0].Ports[0].ContainerPort
 	return &corev1.Service{

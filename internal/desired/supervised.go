@@ -38,7 +38,7 @@ func supervisedOf(spec v1alpha1.TrainingRunSpec) *contract.Supervised {
 }
 
 // supervisedAlgorithm returns the part of an algorithm that a supervised run has. Its rows decide how many steps its
-// epochs are, and the learner counts them.
+// epochs have, and the learner counts the rows.
 func supervisedAlgorithm(spec *algorithm.Algorithm) *algorithm.Algorithm {
 	a := spec.DeepCopy()
 	return &algorithm.Algorithm{Steps: a.Steps, Epochs: a.Epochs, Seed: a.Seed, Substeps: 1, Optimizer: a.Optimizer}

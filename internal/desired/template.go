@@ -18,7 +18,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/renderer/templated"
 )
 
-// TemplateKey returns the ConfigMap key that a model's chat template is in; nil if it is elsewhere.
+// TemplateKey returns the ConfigMap key that has a model's chat template; nil if the template is elsewhere.
 func TemplateKey(m v1alpha1.Model) *ref.ConfigMapKey {
 	if asked := templateAsked(m); asked != nil {
 		return asked.ConfigMapKeyRef
@@ -26,8 +26,8 @@ func TemplateKey(m v1alpha1.Model) *ref.ConfigMapKey {
 	return nil
 }
 
-// Untested names the parts of a model's format that nobody has compared with the reference; "" for a known model with a
-// built-in renderer.
+// Untested names the parts of a model's format that were not compared with the reference; "" if there are none, as for
+// most known models with a built-in renderer.
 func Untested(m v1alpha1.Model) string {
 	model, unknown := models.Lookup(m.Name)
 	template := templateAsked(m) != nil
@@ -56,8 +56,8 @@ func Untested(m v1alpha1.Model) string {
 	return ""
 }
 
-// templateAsked returns the template that renders a model: the one that the spec asks for, or the own template of a
-// model that is not known; nil for a renderer.
+// templateAsked returns the template that renders a model: the template that the spec asks for, or the model's own
+// template if the model is not known; nil if a built-in renderer renders the model.
 func templateAsked(m v1alpha1.Model) *v1alpha1.Template {
 	if m.Renderer != nil {
 		return m.Renderer.Template
@@ -68,7 +68,7 @@ func templateAsked(m v1alpha1.Model) *v1alpha1.Template {
 	return nil
 }
 
-// nearestModel returns the known model whose name an unknown name is nearest to; "" for none.
+// nearestModel returns the known model whose name is nearest to an unknown name; "" if there is none.
 func nearestModel(err error) string {
 	if unknown, ok := errors.AsType[*models.UnknownError](err); ok {
 		return unknown.Nearest()
@@ -78,7 +78,7 @@ func nearestModel(err error) string {
 
 var repositoryName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]*/[A-Za-z0-9][A-Za-z0-9._-]*$`)
 
-// ownRepository returns the repository of the hub that a model is named after.
+// ownRepository returns the repository of the hub after which a model is named.
 func ownRepository(name string, unknown error) (string, error) {
 	base, _, _ := strings.Cut(name, ":") // The rest names a variant of the same model.
 	if !repositoryName.MatchString(base) || strings.EqualFold(base, nearestModel(unknown)) {

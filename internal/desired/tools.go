@@ -13,7 +13,7 @@ import (
 )
 
 // checkToolCalls refuses limits.toolCalls of environments whose code calls the tools. An entry of the evaluation that
-// inherits the limit from an entry with other tools has no effect of it, and is not refused.
+// inherits the limit from an entry with other tools is not affected by it, and is not refused.
 func checkToolCalls(run *v1alpha1.TrainingRun, pins Pins) error {
 	limited := map[string]string{}
 	for _, use := range run.Spec.Environments {
@@ -40,7 +40,7 @@ func checkToolCalls(run *v1alpha1.TrainingRun, pins Pins) error {
 // checkTools checks that the model's format can declare the tools of the environments. The probe played one task: if
 // others have tools, the workers find that out.
 func checkTools(run *v1alpha1.TrainingRun, pins Pins, renderer string) error {
-	if models.DeclaresTools(renderer) { // Of a template, the workers find out.
+	if models.DeclaresTools(renderer) { // If the format is a template, the workers find out.
 		return nil
 	}
 	for _, name := range References(run) {

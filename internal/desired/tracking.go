@@ -13,8 +13,8 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/contract"
 )
 
-// mountTrackingKeys mounts the keys of these services in the learner as files. A missing Secret does not stop the pod,
-// and a change of the Secret changes the file.
+// mountTrackingKeys mounts the keys of the services that track a run in the learner, as files. A missing Secret does
+// not stop the pod, and a change of the Secret changes the file.
 func (p *pod) mountTrackingKeys(spec *apitracking.Tracking) {
 	if spec == nil {
 		return

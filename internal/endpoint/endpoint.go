@@ -23,9 +23,10 @@ const (
 	UsageKey = "usage.jsonl"
 )
 
-// A release serves an endpoint if the status of the TinkerEndpoint has its namespace. Another one takes the endpoint
-// over once it has seen no renewal for ClaimDuration. The brokers of the former release act for no more than ClaimUse
-// after they began to read that they may, and the brokers of the new one are made TakeoverDelay after the takeover.
+// A release serves an endpoint if the status of the TinkerEndpoint has its namespace. Another release takes the
+// endpoint over once it has seen no renewal for ClaimDuration. The brokers of the former release act for at most
+// ClaimUse after the beginning of their last read of that status, and the brokers of the new release are made
+// TakeoverDelay after the takeover.
 const (
 	ClaimDuration = 2 * time.Minute
 	ClaimUse      = 15 * time.Second
@@ -49,10 +50,11 @@ func UsageName(endpoint string, day time.Time) string {
 	return ObjectName(endpoint) + "-usage-" + day.UTC().Format(dayLayout)
 }
 
-// UsageDays is how many days the usage of a day is kept.
+// UsageDays is the number of days for which the usage of a day is kept.
 const UsageDays = 731
 
-// DayOfUsage returns the day of a ConfigMap with the usage of an endpoint, by its name; false for any other name.
+// DayOfUsage returns the day that the name of a ConfigMap with the usage of an endpoint contains; false for any other
+// name.
 func DayOfUsage(endpoint, name string) (time.Time, bool) {
 	day, err := time.Parse(dayLayout, name[max(0, len(name)-len(dayLayout)):])
 	return day, err == nil && name == UsageName(endpoint, day)
@@ -69,7 +71,7 @@ type Settings struct {
 	ProxyURL string `json:"proxyURL,omitempty"`
 	// Project is the project that the service bills, or empty.
 	Project string `json:"project,omitempty"`
-	// Models are the base models that runs may use; all if there are none.
+	// Models are the base models that runs may use; empty for all.
 	Models   []string   `json:"models,omitempty"`
 	Readable []Readable `json:"readable,omitempty"`
 	// Publication says that runs may publish their own checkpoints.
@@ -80,7 +82,7 @@ type Settings struct {
 	Budgets []Budget                  `json:"budgets,omitempty"`
 	// Runs are the runs whose token counts.
 	Runs []Run `json:"runs,omitempty"`
-	// Connection digests what else decides the result of a check of the server.
+	// Connection is the digest of the other settings that decide the result of a check of the server.
 	Connection string `json:"connection,omitempty"`
 }
 
@@ -91,7 +93,7 @@ type Readable struct {
 	Checkpoints []string `json:"checkpoints"`
 }
 
-// Limits are the limits that the runs of an endpoint share; 0 is no limit.
+// Limits are the limits that the runs of an endpoint share; 0 means no limit.
 type Limits struct {
 	// RequestsPerSecond limits the submits of all runs together. Polls do not count.
 	RequestsPerSecond float64 `json:"requestsPerSecond,omitempty"`
@@ -109,7 +111,7 @@ const (
 	PeriodForever Period = "Forever"
 )
 
-// Budget limits the joint usage, in a period, of the runs that name it; 0 is no limit.
+// Budget limits the joint usage, in a period, of the runs that name it; 0 means no limit.
 type Budget struct {
 	Name   string  `json:"name"`
 	USD    float64 `json:"usd,omitempty"`
@@ -165,9 +167,9 @@ type Usage struct {
 	Unpriced int64   `json:"unpriced,omitempty"`
 }
 
-// Report is a broker's report of its work, at most every few seconds.
+// Report is a broker's report of its work. A broker writes it at most every few seconds.
 type Report struct {
-	// Time is when the report was made, by which identity of the Lease.
+	// Time is when the report was made, and Identity the identity of its author in the Lease.
 	Time     time.Time `json:"time"`
 	Identity string    `json:"identity"`
 	// Generation is the generation of the settings in force.
@@ -189,7 +191,7 @@ type Report struct {
 }
 
 const (
-	// CheckLife is how long runs rely on a check of the server.
+	// CheckLife is the time for which runs rely on a check of the server.
 	CheckLife = 24 * time.Hour
 	// MaxChecks bounds the checks of an endpoint.
 	MaxChecks = 64

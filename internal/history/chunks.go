@@ -19,13 +19,14 @@ const (
 	headRows = 8
 	// chunkBytes limits a chunk of several rows.
 	chunkBytes = 64 << 10
-	// maxChunks is more than Encode makes: two neighbours have more than chunkBytes.
+	// maxChunks is more than the number of chunks that Encode makes: two neighbouring chunks together have more than
+	// chunkBytes.
 	maxChunks = 16
 )
 
 // chunk is a part of the encoding.
 type chunk struct {
-	// name is a digest of it: a chunk that exists is never written again.
+	// name is a digest of the chunk, so that an existing chunk is never written again.
 	name string
 	// last is the step of its last row.
 	last int64
@@ -54,7 +55,7 @@ func (h *History) end(chunks []chunk) int {
 
 // layOut decides which rows the chunks have, and adds their encodings to encoded. It keeps the chunks before the first
 // row that has changed. If the rows after them are too many for the head, it moves all but the newest into the last
-// chunk, or into another one if that is full.
+// chunk, or into a new chunk if that is full.
 func (h *History) layOut(encoded map[string][]byte) error {
 	if err := h.keepUnchanged(encoded); err != nil {
 		return err
@@ -79,7 +80,7 @@ func (h *History) layOut(encoded map[string][]byte) error {
 	return h.addChunks(h.Rows[begin:end], encoded)
 }
 
-// keepUnchanged forgets the chunks from the first one on whose rows have changed.
+// keepUnchanged keeps the chunks before the first chunk whose rows have changed, and forgets the others.
 func (h *History) keepUnchanged(encoded map[string][]byte) error {
 	for i, c := range h.chunks {
 		data, err := marshal(tableOf(h.Rows[h.end(h.chunks[:i]):h.end(h.chunks[:i+1])]))
@@ -116,7 +117,7 @@ func (h *History) addChunks(rows []Row, encoded map[string][]byte) error {
 	return nil
 }
 
-// decodeChunk adds the rows of a chunk, unless it is missing or somebody has changed it.
+// decodeChunk adds the rows of a chunk, unless the chunk is missing or was changed.
 func (h *History) decodeChunk(name string, data []byte) error {
 	if data == nil || nameOf(data) != name {
 		return nil

@@ -16,7 +16,7 @@ import (
 // DataKey is the key of the ConfigMaps that have the head of a history and its chunks.
 const DataKey = "history.json"
 
-// Versions of the encoding of a head. Managers wrote a head without chunks before there were any.
+// Versions of the encoding of a head: without and with chunks. Earlier managers know only heads without chunks.
 const (
 	versionWhole  = 1
 	versionChunks = 2
@@ -25,11 +25,11 @@ const (
 // Parts is an encoded history: its head, and chunks with the rows before the rows of the head.
 type Parts struct {
 	Head []byte
-	// Chunks are by their names.
+	// Chunks are the encoded chunks by name.
 	Chunks map[string][]byte
 }
 
-// Size is the length of all parts, in bytes.
+// Size returns the length of all parts, in bytes.
 func (p Parts) Size() int {
 	n := len(p.Head)
 	for _, data := range p.Chunks {
@@ -38,7 +38,7 @@ func (p Parts) Size() int {
 	return n
 }
 
-// head is the part that is read first, and that each write writes.
+// head is the part that is read first, and that each write replaces.
 type head struct {
 	Version int    `json:"version"`
 	Stride  int64  `json:"stride"`
@@ -65,8 +65,8 @@ type encodedRow struct {
 }
 
 // Encode encodes a history in at most MaxBytes, with six digits a figure. Chunks whose rows have not changed keep their
-// names. If there is not enough room for all rows, it drops some. Each time, it drops at least an eighth, so that no
-// rows whatsoever keep it busy.
+// names. If there is not enough room for all rows, it drops some. It drops at least an eighth of the rows at a time, so
+// that it soon ends for any rows.
 func (h *History) Encode() (Parts, error) {
 	h.Stride = min(max(1, h.Stride), maxStride)
 	for {

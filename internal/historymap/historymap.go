@@ -24,11 +24,11 @@ import (
 // ErrInvalid says that the ConfigMaps have no history that can be decoded.
 var ErrInvalid = errors.New("invalid history")
 
-// tries is how often a history is read whose chunks are replaced meanwhile.
+// tries is the maximum number of reads of a history whose chunks are replaced meanwhile.
 const tries = 3
 
 // Read returns the ConfigMap of the head, nil if it does not exist, and the history. With ErrInvalid it returns the
-// head alone. A history is without the rows of chunks that somebody has deleted.
+// head alone. The history lacks the rows of chunks that were deleted.
 func Read(ctx context.Context, c client.Reader,
 	run *v1alpha1.TrainingRun) (*corev1.ConfigMap, *history.History, error) {
 	var version string
@@ -87,9 +87,10 @@ func getChunks(ctx context.Context, c client.Reader, run *v1alpha1.TrainingRun, 
 	return nil
 }
 
-// Write stores a history: the chunks that the history before lacks, then the head, and then it deletes the chunks that
-// are left over. head is what Read returned. If Write ends before the head is written, the history is what it was; the
-// objects that are left belong to the run, and are deleted with it.
+// Write stores a history: first the new chunks, then the head. It then deletes the chunks that the history no longer
+// has. head is the ConfigMap that Read returned, and before are the names of the chunks that the stored history has. If
+// Write ends before the head is written, the stored history is unchanged. The objects that are left over belong to the
+// run, and are deleted with it.
 func Write(ctx context.Context, c client.Client, run *v1alpha1.TrainingRun, head *corev1.ConfigMap, before []string,
 	parts history.Parts) error {
 	for name, data := range parts.Chunks {

@@ -32,7 +32,7 @@ const (
 	EndpointRefusesTLS         Code = "EndpointRefusesTLS"
 )
 
-// The problems at the broker of a TinkerEndpoint, which stand in the answers that the broker makes itself.
+// The problems at the broker of a TinkerEndpoint. The answers that the broker makes itself contain them.
 const (
 	EndpointKeyRefused    Code = "EndpointKeyRefused"
 	EndpointBudgetReached Code = "EndpointBudgetReached"
@@ -92,7 +92,7 @@ const (
 	RolloutsDropped    Code = "RolloutsDropped"
 )
 
-// The problems for which attempts end.
+// The problems because of which attempts end.
 const (
 	UnsupportedByEndpoint Code = "UnsupportedByEndpoint"
 	OptimizerNotRestored  Code = "OptimizerNotRestored"
@@ -108,7 +108,7 @@ const (
 	SpecRefused           Code = "SpecRefused"
 )
 
-// The endings of attempts that are no problems: somebody asked for them.
+// The endings of attempts that are not problems: they follow from a request, a limit or a later attempt.
 const (
 	SettingsChanged Code = "SettingsChanged"
 	JobSuspended    Code = "JobSuspended"

@@ -43,7 +43,7 @@ type Problem struct {
 	Field string `json:"-"`
 	// Repair replaces the row's repair, if the observer knows a better one.
 	Repair string `json:"-"`
-	// Told is the message with which a status told the problem before. It takes the place of the row's sentences.
+	// Told is the message that a status already shows for the problem. It takes the place of the row's sentences.
 	Told string `json:"-"`
 }
 
@@ -62,12 +62,12 @@ type Row struct {
 	Reason string
 	// Conditions names the conditions that show the problem.
 	Conditions string
-	// Means explains the problem on the troubleshooting page; the fact does where it is empty.
+	// Means explains the problem on the troubleshooting page. If it is empty, the fact explains the problem.
 	Means string
 	// Fact states the problem, as a sentence or more. The evidence takes the place of %s. Without %s it follows the fact
-	// as a sentence of its own. A row without a fact is of a problem whose observer writes the message.
+	// as a sentence of its own. A row has no fact if the observer of the problem writes the message.
 	Fact string
-	// Repair tells a person how to repair the problem, in a sentence or more; empty if nothing is to be done. $(run)
+	// Repair tells a person how to repair the problem, in a sentence or more; empty if there is nothing to do. $(run)
 	// stands for the name of the run, and $(field) for the fields that a person corrects.
 	Repair string
 	// Field is $(field) of a problem that names no fields.
@@ -82,7 +82,8 @@ type Row struct {
 	Continues bool
 	// Endpoint says that the problem is at the Tinker endpoint, or on the way to it.
 	Endpoint bool
-	// Retry is the learner's reaction to the problem, and Next the consequence for an attempt that ended for it.
+	// Retry is the learner's reaction to the problem, and Next the consequence of an attempt that ended because of the
+	// problem.
 	Retry Retry
 	Next  Next
 }
@@ -99,13 +100,13 @@ const (
 	Always
 )
 
-// Next is the consequence of an attempt that ended for a problem.
+// Next is the consequence of an attempt that ended because of a problem.
 type Next int
 
 const (
 	// ByCause is the zero value: the cause of the end decides.
 	ByCause Next = iota
-	// AwaitRepair waits for a repair, and has attempts find out whether it was made.
+	// AwaitRepair waits for a repair. Further attempts find out whether the repair was made.
 	AwaitRepair
 	// AtOnce needs no pause, since the spec is another one or a queue has resumed the Job.
 	AtOnce
@@ -136,10 +137,10 @@ func IsKnown(code Code) bool {
 	return known
 }
 
-// EndsAttempts reports whether a code is the ending of an attempt that somebody asked for. No condition shows it.
+// EndsAttempts reports whether a code is the ending of an attempt that no condition shows.
 func EndsAttempts(code Code) bool { return rows[code].Conditions == noCondition }
 
-// AdviceOf returns the repair of a code; empty if nothing is to be done, or the code is not known.
+// AdviceOf returns the repair of a code; empty if there is nothing to do, or the code is not known.
 func AdviceOf(code Code) string {
 	if !IsKnown(code) {
 		return ""
@@ -147,12 +148,12 @@ func AdviceOf(code Code) string {
 	return Lookup(code).Advice()
 }
 
-// NextOf returns the consequence of an attempt that ended for a problem.
+// NextOf returns the consequence of an attempt that ended because of a problem.
 func NextOf(code Code) Next { return rows[code].Next }
 
-// The ends of messages: they say how the run continues, and no row does.
+// The ends of messages. They say how the run continues, which rows do not say.
 const (
-	// Proceeds is the end about a problem with which the run continues.
+	// Proceeds is the end of a message about a problem despite which the run continues.
 	Proceeds = " The run continues meanwhile."
 	resumes  = " The run then continues by itself."
 	probed   = " The environment is probed again by itself."
@@ -181,7 +182,7 @@ func (p Problem) ProbeMessage() string {
 	return p.Sentences() + probed
 }
 
-// Sentences returns fact, evidence and repair.
+// Sentences returns the fact, the evidence and the repair of the problem.
 func (p Problem) Sentences() string {
 	row, evidence := p.Row(), p.Evidence
 	if !IsKnown(p.Code) {
@@ -198,11 +199,11 @@ func (p Problem) Sentences() string {
 	if repair := cmp.Or(p.Repair, row.Repair); repair != "" && !strings.Contains(repair, "$(run)") {
 		text += " " + strings.ReplaceAll(repair, "$(field)", cmp.Or(p.Field, row.field()))
 	}
-	// A program of a user may report a problem for which only another observer has words.
+	// A user's program may report a problem whose row has no fact.
 	return cmp.Or(strings.TrimSpace(text), row.Explanation())
 }
 
-// field returns the words for fields that the problem does not name.
+// field returns the words for the fields of a problem that names no fields.
 func (r Row) field() string { return cmp.Or(r.Field, "the field that the message names") }
 
 // Advice returns the repair for people who do not see the message.
@@ -226,7 +227,7 @@ func Codes() []Code {
 // Section is a section of the troubleshooting page.
 type Section struct {
 	Title string
-	// Conditions show the problems of the section whose rows name no others.
+	// Conditions names the conditions that show the problems of the section, unless their rows name other conditions.
 	Conditions string
 	Codes      []Code
 }

@@ -21,7 +21,7 @@ const (
 	noCondition = "none: an attempt ends for it"
 )
 
-// The reasons that several codes have, and that are no codes themselves.
+// The reasons that several codes share, and that are not codes themselves.
 const (
 	environmentNotUsable = "EnvironmentNotUsable"
 	sourceNotUsable      = "SourceNotUsable"
@@ -46,7 +46,7 @@ type part struct {
 	entries           []entry
 }
 
-// table has the problems in the order of the troubleshooting page: in which a run meets them.
+// table has the problems in the order of the troubleshooting page, in which a run meets them.
 var table = []part{
 	{"The spec and its objects", accepted, specTable},
 	{"The probe of an environment", probe, probeTable},
@@ -60,7 +60,7 @@ var table = []part{
 	{"The end of an attempt", noCondition, attemptTable},
 }
 
-// endTable has the reasons for which runs end.
+// endTable has the problems because of which runs end.
 var endTable = []entry{
 	{NoUsableCheckpoint, Row{
 		Conditions: "Progressing, Failed", Endpoint: true, Next: AwaitRepair,
@@ -108,7 +108,7 @@ var endTable = []entry{
 		Repair: "Correct the cause that the message names, and create the run again."}},
 }
 
-// attemptTable has the endings of attempts that somebody asked for.
+// attemptTable has the endings of attempts that are not problems.
 var attemptTable = []entry{
 	{BudgetReached, Row{
 		Conditions: "Suspended",

@@ -26,7 +26,7 @@ func LatestStep(s *v1alpha1.TrainingRunStatus) int64 {
 	return 0
 }
 
-// Steps returns how many steps are committed of how many, as in 37/60; empty while that is not known.
+// Steps returns the committed steps and all steps of a run, as in 37/60; empty while one of them is not known.
 func Steps(s *v1alpha1.TrainingRunStatus) string {
 	if s.Step == nil || s.Steps == nil {
 		return ""
@@ -34,7 +34,7 @@ func Steps(s *v1alpha1.TrainingRunStatus) string {
 	return fmt.Sprintf("%d/%d", *s.Step, *s.Steps)
 }
 
-// withCheckpoint puts a checkpoint before the first that is of an earlier step.
+// withCheckpoint inserts a checkpoint before the first checkpoint of an earlier step.
 func withCheckpoint(list []v1alpha1.Checkpoint, c v1alpha1.Checkpoint) []v1alpha1.Checkpoint {
 	at := slices.IndexFunc(list, func(other v1alpha1.Checkpoint) bool { return other.Step < c.Step })
 	if at < 0 {
@@ -43,7 +43,7 @@ func withCheckpoint(list []v1alpha1.Checkpoint, c v1alpha1.Checkpoint) []v1alpha
 	return slices.Insert(list, at, c)
 }
 
-// dropCheckpoint drops the last checkpoint that is neither the newest nor the best; false if there is none.
+// dropCheckpoint drops the last checkpoint that is neither the newest nor the best, and reports whether there was one.
 func dropCheckpoint(s *v1alpha1.TrainingRunStatus) bool {
 	for i := len(s.Checkpoints) - 1; i >= 0; i-- {
 		if name := s.Checkpoints[i].Name; name != s.LatestCheckpoint && name != s.BestCheckpoint {

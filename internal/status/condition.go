@@ -19,8 +19,8 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/problem"
 )
 
-// maxConditionMessage keeps a status small; the API server would take 32 KiB. A list of choices, such as the known
-// renderers, has room in it.
+// maxConditionMessage keeps a status small; the API server would accept 32 KiB. A message has room for a list of
+// choices, such as the known renderers.
 const maxConditionMessage = 1536
 
 // Condition is a condition whose generation and time Set decides.
@@ -56,7 +56,7 @@ func Show(kind string, is metav1.ConditionStatus, found problem.Problem) Conditi
 	return c
 }
 
-// As returns a condition as one of another type and status.
+// As returns a copy of the condition with another type and status.
 func (c Condition) As(kind string, is metav1.ConditionStatus) Condition {
 	c.Type, c.Status = kind, is
 	return c
@@ -81,7 +81,8 @@ func CodeOf(codes []v1alpha1.ConditionCode, kind string) problem.Code {
 	return ""
 }
 
-// Set puts a condition into a list, and its code into another. Its transition time changes with its status alone.
+// Set puts a condition into one list, and its code into another. The transition time of the condition changes only with
+// its status.
 func Set(conditions *[]metav1.Condition, codes *[]v1alpha1.ConditionCode, generation int64, now time.Time,
 	c Condition) {
 	c.Message, c.ObservedGeneration, c.LastTransitionTime = Trim(c.Message, maxConditionMessage), generation,
@@ -103,7 +104,7 @@ func IsTrue(conditions []metav1.Condition, kind string) bool {
 	return meta.IsStatusConditionTrue(conditions, kind)
 }
 
-// Since returns the time at which a condition took its status, if it has the given one.
+// Since returns the time since which a condition has the given status; false if it has another one.
 func Since(conditions []metav1.Condition, kind string, status metav1.ConditionStatus) (time.Time, bool) {
 	c := meta.FindStatusCondition(conditions, kind)
 	if c == nil || c.Status != status {

@@ -72,8 +72,8 @@ func reportMetrics(next *v1alpha1.TrainingRunStatus, metrics map[string]float64)
 	next.Metrics = list
 }
 
-// reportCheckpoints lists the checkpoints that a learner reports. The best checkpoint stays in the list whatever its
-// age.
+// reportCheckpoints lists the checkpoints that a learner reports. The best checkpoint stays in the list regardless of
+// its age.
 func reportCheckpoints(next *v1alpha1.TrainingRunStatus, p contract.Progress) {
 	best := Best(next).DeepCopy()
 	if p.Best != nil && representable(*p.Best) {
@@ -109,8 +109,8 @@ func reportCheckpoints(next *v1alpha1.TrainingRunStatus, p contract.Progress) {
 	limitCheckpoints(next)
 }
 
-// KeepOlder adds the former checkpoints that are older than all that a learner reported last: a termination message has
-// room for the newest alone.
+// KeepOlder adds the former checkpoints that are older than all checkpoints that a learner has reported last: a
+// termination message has room only for the newest.
 func KeepOlder(next *v1alpha1.TrainingRunStatus, former []v1alpha1.Checkpoint, reported []contract.Checkpoint) {
 	if len(reported) == 0 {
 		return
@@ -256,7 +256,8 @@ func rfc3339(at *metav1.Time) string {
 	return at.UTC().Format(time.RFC3339)
 }
 
-// capabilities sorts names, each once, and leaves out names that are too long or too many.
+// capabilities returns the names, sorted and without duplicates. It leaves out names that are too long, and names
+// beyond the maximum number.
 func capabilities(names []string) []string {
 	names = slices.DeleteFunc(slices.Clone(names), func(name string) bool { return len(name) > maxCapability })
 	slices.Sort(names)
@@ -269,7 +270,7 @@ func Lacks(found *v1alpha1.Capabilities, name string) bool {
 	return found != nil && (slices.Contains(found.Ignored, name) || slices.Contains(found.Unsupported, name))
 }
 
-// IsUndecided reports whether a check could not decide if the endpoint has the named feature.
+// IsUndecided reports whether a check could not decide whether the endpoint has the named feature.
 func IsUndecided(found *v1alpha1.Capabilities, name string) bool {
 	return found != nil && len(found.Supported) > 0 && !slices.Contains(found.Supported, name) && !Lacks(found, name)
 }
@@ -309,8 +310,9 @@ func reportUsage(next *v1alpha1.TrainingRunStatus, p contract.Progress) {
 	}
 }
 
-// costOf returns the cost of the used tokens in dollars; nil if a price is not known. The cost of answered tokens does
-// not fall, whatever prices a learner of a later attempt has: one without artifacts does not know the earlier cost.
+// costOf returns the cost of the used tokens in dollars; nil if a price is not known. The cost of answered tokens never
+// falls, whatever prices the learner of a later attempt has: a learner without artifacts does not know the earlier
+// cost.
 func costOf(former *v1alpha1.Usage, p contract.Progress, used contract.Usage) *float64 {
 	if p.EstimatedUSD == nil || former == nil || former.EstimatedUSD == nil {
 		return p.EstimatedUSD
@@ -327,8 +329,8 @@ func costOf(former *v1alpha1.Usage, p contract.Progress, used contract.Usage) *f
 	}
 }
 
-// answeredUSD returns the part of a cost that answered tokens have. Earlier versions of the program do not tell the
-// part of unconfirmed tokens, so that it is known only if there are none.
+// answeredUSD returns the cost of the answered tokens. Earlier versions of the program do not report the cost of
+// unconfirmed tokens, so that the result is then known only if there are no such tokens.
 func answeredUSD(all, unconfirmed *float64, unconfirmedTokens int64) (usd float64, known bool) {
 	return *all - ptr.Deref(unconfirmed, 0), unconfirmed != nil || unconfirmedTokens == 0
 }
@@ -348,7 +350,8 @@ func UsageOf(u *v1alpha1.Usage) contract.Usage {
 	}
 }
 
-// Round returns a number of four digits; columns print numbers whole.
+// Round rounds a number to four significant digits, because columns print all digits of a number. It returns 0 for a
+// number that is not finite.
 func Round(v float64) float64 {
 	if v == 0 || !finite.Is(v) {
 		return 0
@@ -361,7 +364,7 @@ func Round(v float64) float64 {
 	return rounded
 }
 
-// reportOrigin keeps which run this one continues, or which earlier run of its name it does not continue.
+// reportOrigin records which run this run continues, or which earlier run of its name it does not continue.
 func reportOrigin(next *v1alpha1.TrainingRunStatus, p contract.Progress) {
 	if from := p.ResumedFrom; from != nil {
 		next.ResumedFrom, next.EarlierRun = &v1alpha1.ResumedFrom{UID: Trim(from.UID, maxUID), Step: from.Step}, nil
@@ -378,7 +381,7 @@ func reportOrigin(next *v1alpha1.TrainingRunStatus, p contract.Progress) {
 // maxUID limits the characters of a uid in a status.
 const maxUID = 64
 
-// reportDataset keeps the data that a learner has read. Other data is refused once a step is committed.
+// reportDataset keeps the data that a learner has read. Once a step is committed, the learner refuses other data.
 func reportDataset(next *v1alpha1.TrainingRunStatus, read *contract.DataContents) {
 	const most = 32
 	if read == nil || len(read.Sources) > most {

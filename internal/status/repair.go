@@ -23,14 +23,14 @@ func SettingsFixed(run *v1alpha1.TrainingRun) bool {
 	return run.Status.StartTime != nil && ptr.Deref(run.Status.SettingsFixed, true)
 }
 
-// IsNotTinker reports whether a code is of an endpoint's server that is not the Tinker API, or with which the client
-// does not agree on TLS.
+// IsNotTinker reports whether a code says that the endpoint's server is not the Tinker API, or that client and server
+// do not agree on TLS.
 func IsNotTinker(code problem.Code) bool {
 	return problem.Lookup(code).Reason == v1alpha1.ReasonEndpointNotTinker
 }
 
-// Advice returns the repair of a problem of a run for people who do not see the message of the condition; it is empty
-// if nothing is to be done, or the code is not known.
+// Advice returns the repair of a problem of a run for people who do not see the message of the condition; empty if
+// there is nothing to do, or the code is not known.
 func Advice(run *v1alpha1.TrainingRun, code problem.Code) string {
 	if repair := AtEndpoint(run, run.Status.PendingChanges, problem.Problem{Code: code}).Repair; repair != "" {
 		return repair

@@ -9,7 +9,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
 )
 
-// MaxBytes of a TrainingRun's status.
+// MaxBytes is the maximum size of a TrainingRun's status.
 const MaxBytes = 16 << 10
 
 // Fit shortens a status to MaxBytes: messages of earlier attempts first, then faults of all environments but the first,

@@ -16,7 +16,8 @@ import (
 // maxTrackingProblem bounds the text of a problem in the status, in bytes.
 const maxTrackingProblem = 512
 
-// Tracking returns whether services receive the run's steps, by the problems that a learner reports.
+// Tracking returns the condition Recording: whether services receive the run's steps, by the problems that a learner
+// reports.
 func Tracking(problems []tracking.Problem) Condition {
 	const kind = v1alpha1.ConditionRecording
 	if len(problems) == 0 {

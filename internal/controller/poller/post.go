@@ -32,8 +32,8 @@ const (
 	// manyClients is the number of clients that are kept even if they are not used; deriving the client of a run again
 	// costs less than a millisecond.
 	manyClients = 1024
-	// idleTimeout is the time for which a connection without a heartbeat is kept. Its client is kept for as long if there
-	// are more than manyClients.
+	// idleTimeout is the time for which a connection without a heartbeat is kept. Beyond manyClients, an unused client is
+	// dropped after the same time.
 	idleTimeout = 30 * time.Second
 )
 

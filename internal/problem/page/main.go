@@ -63,7 +63,7 @@ func printItems(section problem.Section) {
 	}
 }
 
-// textOf returns the conditions of a row that its section does not have, its meaning and its repair.
+// textOf returns the text of a row: the conditions that its section does not have, the meaning and the repair.
 func textOf(row problem.Row, conditions string) string {
 	named := ""
 	if others, also := strings.CutPrefix(row.Conditions, conditions+", "); also {
