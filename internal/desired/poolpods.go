@@ -38,7 +38,7 @@ type PoolProgram struct {
 // fromPool reports whether the pods of a program come from a warm pool.
 func (p program) fromPool() bool { return p.pool() != "" }
 
-// pool returns the warm pool of a program; "" for none.
+// pool returns the warm pool of a program; "" if it has none.
 func (p program) pool() string { return contract.Definition{Execution: &p.Execution}.WarmPool() }
 
 // PoolPrograms returns the programs whose pods come from warm pools. The list is the output of Pins.Servers.

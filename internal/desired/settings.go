@@ -66,7 +66,7 @@ func ChangedKey(run *v1alpha1.TrainingRun, job *batchv1.Job) string {
 	return ""
 }
 
-// tokenizerToken returns the token for the tokenizer's repository; nil for none.
+// tokenizerToken returns the Secret key of the token for the tokenizer's repository; nil if there is none.
 func tokenizerToken(run *v1alpha1.TrainingRun) *ref.SecretKey {
 	if run.Spec.Model.Tokenizer == nil {
 		return nil

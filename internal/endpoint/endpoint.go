@@ -128,7 +128,7 @@ type Run struct {
 	Former string `json:"former,omitempty"`
 	// Model is the base model of the run.
 	Model string `json:"model"`
-	// User is who created the run, where that is known.
+	// User is the user who created the run; empty if that is not known.
 	User string `json:"user,omitempty"`
 	// Labels are the labels of the run.
 	Labels map[string]string `json:"labels,omitempty"`

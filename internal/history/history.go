@@ -89,8 +89,8 @@ func (h *History) Add(source string, records []contract.Record) bool {
 	return added
 }
 
-// truncate removes the rows that do not lead to the loaded version: the rows of later steps, and the row of its own
-// step if it is of another version, as when a run begins anew with other settings.
+// truncate removes the rows that do not lead to the loaded version: the rows of later steps, and the row of the same
+// step if it describes another version, as happens when a run begins anew with other settings.
 func (h *History) truncate(record contract.Record) {
 	at, found := h.find(record.Step)
 	if found && (record.Lineage == "" || h.Rows[at].Lineage == record.Lineage) {

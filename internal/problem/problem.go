@@ -1,7 +1,7 @@
 // Copyright 2026 The tinker-operator authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package problem has the one table of everything that can keep a run from making progress. A program that observes a
+// Package problem has a single table of everything that can keep a run from making progress. A program that observes a
 // problem reports its code with evidence. Conditions, events, kubectl tinker why and the troubleshooting page are made
 // from the row of the code, so that a new problem is a new row. The package imports the standard library alone.
 package problem
@@ -78,7 +78,7 @@ type Row struct {
 	NeedsAction bool
 	// Grace says that the problem often passes within stalledAfterSeconds, and needs a person only after that.
 	Grace bool
-	// Continues says that the run makes progress all the same.
+	// Continues says that the run makes progress despite the problem.
 	Continues bool
 	// Endpoint says that the problem is at the Tinker endpoint, or on the way to it.
 	Endpoint bool

@@ -26,7 +26,7 @@ const maxConditionMessage = 1536
 // Condition is a condition whose generation and time Set decides.
 type Condition struct {
 	metav1.Condition
-	// Code is the code of the problem that the condition shows; empty for none.
+	// Code is the code of the problem that the condition shows; empty if it shows none.
 	Code problem.Code
 }
 
@@ -71,7 +71,7 @@ func Find(conditions []metav1.Condition, codes []v1alpha1.ConditionCode, kind st
 	return &Condition{*c, CodeOf(codes, kind)}
 }
 
-// CodeOf returns the code of the problem that a condition shows; empty for none.
+// CodeOf returns the code of the problem that a condition shows; empty if it shows none.
 func CodeOf(codes []v1alpha1.ConditionCode, kind string) problem.Code {
 	for _, c := range codes {
 		if c.Condition == kind {

@@ -35,7 +35,7 @@ func AwaitsRepair(a v1alpha1.Attempt) bool {
 	case contract.CauseUpstream:
 		return problem.NextOf(problem.Code(a.Reason)) == problem.AwaitRepair
 	case contract.CauseStartTimeout:
-		return a.Reason != "" // It names the reason for which its pod waited.
+		return a.Reason != "" // The reason says why its pod waited.
 	default:
 		return false
 	}

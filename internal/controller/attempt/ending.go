@@ -134,8 +134,8 @@ func ofVerdict(v contract.Verdict) *Ending {
 	return end
 }
 
-// disruption returns the cause of the end of a pod that something other than its learner ended; otherwise for any other
-// pod.
+// disruption returns the cause of the end of a pod that something other than its learner ended, or the argument
+// otherwise for any other pod.
 func disruption(pod *corev1.Pod, otherwise contract.Cause) contract.Cause {
 	switch podstate.DisruptionOf(pod) {
 	case podstate.NodeLost:

@@ -23,8 +23,8 @@ type FixedLabels struct {
 	ByPolicy []string
 }
 
-// Unfixed names the labels by which a budget selects runs and which the author of a run chooses; it is empty if there
-// are none. An author can leave a label out, so that every operator of a selector counts.
+// Unfixed names the labels by which a budget selects runs although the author of a run chooses them; empty if there are
+// none. Every operator of a selector counts, since an author can also leave a label out.
 func (f FixedLabels) Unfixed(budget v1alpha1.EndpointBudget) string {
 	var names []string
 	for _, key := range keysOf(budget.LabelSelector) {

@@ -18,7 +18,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/problem"
 )
 
-// Use has the permissions and budgets of a run at its TinkerEndpoint. The zero value is the use of a run with a key of
+// Use has the permissions and budgets of a run at its TinkerEndpoint. The zero value means that the run has a key of
 // its own.
 type Use struct {
 	// Problem keeps the run from using the endpoint; nil if it may use it.

@@ -239,7 +239,7 @@ func (p *Priority) set(spec *Spec, version string) {
 }
 
 // PriorityClassOf returns the class of a run's priority: the WorkloadPriorityClass of its label, else the PriorityClass
-// of the first pod set that has one; the zero value for none.
+// of the first pod set that has one; the zero value if there is none.
 func PriorityClassOf(run *v1alpha1.TrainingRun, sets []PodSet) PriorityClassRef {
 	if name := run.Labels[LabelPriority]; name != "" {
 		return PriorityClassRef{Group: Group, Kind: "WorkloadPriorityClass", Name: name}

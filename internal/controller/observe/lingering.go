@@ -63,7 +63,7 @@ func lingers(pods []corev1.Pod, now time.Time) string {
 	return ""
 }
 
-// podsOfJob returns the labels that select the pods of a Job. The labels of the Job itself may not select them:
+// podsOfJob returns the labels that select the pods of a Job. The labels of the Job itself might not select them:
 // podOverrides[target=Workers].labels may change the labels of its pods.
 func podsOfJob(job *batchv1.Job) map[string]string {
 	return map[string]string{batchv1.JobNameLabel: job.Name}

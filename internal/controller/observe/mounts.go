@@ -80,8 +80,8 @@ func (o *Observer) lackedVolume(ctx context.Context, run *v1alpha1.TrainingRun, 
 // missingVolume matches the kubelet's words about a ConfigMap or Secret that does not exist.
 var missingVolume = regexp.MustCompile(`(configmap|secret) "([^"]+)" not found`)
 
-// mountField returns the field of a run that names the volume in the kubelet's words; otherwise if no field is known
-// to.
+// mountField returns the field of a run that names the volume in the kubelet's words, or the argument otherwise if no
+// such field is known.
 func mountField(run *v1alpha1.TrainingRun, words, otherwise string) string {
 	found := missingVolume.FindStringSubmatch(words)
 	if found == nil {

@@ -64,7 +64,7 @@ type State struct {
 	// RefusedWorkers its refusal of the workers' Job; the zero value if there is none.
 	Refused, RefusedWorkers refusal.Try
 	// LearnerObstacle and WorkersObstacle are the problems that keep pods from being created or from starting, or workers
-	// from being ready, apart from problems that the learner's pod shows; the zero value for none.
+	// from being ready, apart from problems that the learner's pod shows; the zero value if there are none.
 	LearnerObstacle, WorkersObstacle problem.Problem
 	// ProgramsObstacle is the problem of a program that runs in separate pods: no pod is ready, or its pods cannot start.
 	// It is the zero value if there is no problem.

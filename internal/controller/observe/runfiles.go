@@ -46,7 +46,7 @@ func (e *RunFileError) Error() string {
 func (e *RunFileError) Unwrap() error { return e.err }
 
 // ReadRunFiles reads the run files of the attempts that the status lists. If the settings of the run are fixed, it
-// reads only the newest, since later files have the same settings. It fails with a *RunFileError if a file cannot be
+// reads only the newest, since all later files keep its settings. It fails with a *RunFileError if a file cannot be
 // used.
 func ReadRunFiles(ctx context.Context, live client.Reader, run *v1alpha1.TrainingRun) (RunFiles, error) {
 	var files RunFiles
@@ -82,8 +82,8 @@ func decode(config *corev1.ConfigMap) (RunFile, error) {
 	return RunFile{RunFile: file, Pins: pins, object: config}, nil
 }
 
-// HasStep reports whether a step is committed, perhaps with other settings than the spec has now. The settings of the
-// spec are then not fixed, and only the settings of that step can continue the run.
+// HasStep reports whether a step is committed, perhaps with other settings than the spec has now. If they differ, the
+// settings of the spec are not fixed, and only the settings of that step can continue the run.
 func HasStep(run *v1alpha1.TrainingRun) bool {
 	attempts := run.Status.Attempts
 	return ptr.Deref(run.Status.Step, 0) > 0 || len(attempts) > 0 && attempts[0].Reason == string(problem.SettingsDiffer)

@@ -44,7 +44,7 @@ type plan struct {
 	ready status.Condition
 	// found is the result of the probe; nil if there is none that counts.
 	found *found
-	// probe is the try to make; 0 for none.
+	// probe is the number of the try to make; 0 if there is none.
 	probe   int32
 	deletes []*batchv1.Job
 	// pending says that the probe does not run yet, so that the reason why the former probe did not start stays in the

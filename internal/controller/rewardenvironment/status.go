@@ -88,7 +88,7 @@ func environmentDigest(definition contract.Definition, result contract.ProbeResu
 	return hex.EncodeToString(sum[:]), nil
 }
 
-// datasetStatus returns the data that a probe read in the form of the status; nil for none.
+// datasetStatus returns the data that a probe has read, in the form of the status; nil if it has read none.
 func datasetStatus(contents *contract.DataContents) *v1alpha1.DatasetStatus {
 	if contents == nil {
 		return nil

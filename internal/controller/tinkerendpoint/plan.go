@@ -253,7 +253,7 @@ func problemOf(of *v1alpha1.TinkerEndpoint, seen observed, fixed rules.FixedLabe
 	return problem.Problem{}
 }
 
-// invalidSelector says which selector of a spec is not valid; it is empty if all are.
+// invalidSelector says which selector of a spec is not valid; empty if all are valid.
 func invalidSelector(spec v1alpha1.TinkerEndpointSpec) string {
 	invalid := func(field string, selector *metav1.LabelSelector) string {
 		if _, err := metav1.LabelSelectorAsSelector(selector); err != nil {
@@ -272,7 +272,7 @@ func invalidSelector(spec v1alpha1.TinkerEndpointSpec) string {
 	return found
 }
 
-// chosenLabel says which budget of a spec selects runs by labels that their authors choose; it is empty if none does.
+// chosenLabel says which budget of a spec selects runs by labels that their authors choose; empty if none does.
 func chosenLabel(spec v1alpha1.TinkerEndpointSpec, fixed rules.FixedLabels) string {
 	for _, budget := range spec.Budgets {
 		if names := fixed.Unfixed(budget); names != "" {

@@ -63,8 +63,8 @@ func (v view) unsupported() bool {
 	return code == problem.UnsupportedByEndpoint || code == problem.OptimizerNotRestored
 }
 
-// continuation says from which state a new attempt would continue. A running learner saves further states, so that the
-// sentence then refers to the status for the step.
+// continuation says from which state a new attempt would continue. While a learner runs, it saves further states, so
+// that the sentence refers to the status instead of a step.
 func (v view) continuation() string {
 	const resumes = "A new attempt continues from status.latestCheckpoint"
 	attempt, newest := v.attempt(), status.Latest(v.next)

@@ -108,8 +108,8 @@ func (n *namespaces) terminating(ctx context.Context, live client.Reader, name s
 }
 
 // withoutNamespace returns a plan that starts no attempt and deletes the run's Jobs. The Job controller keeps a worker
-// that has failed until its replacement exists, which a terminating namespace does not admit; without its Job the pod
-// goes.
+// that has failed until its replacement exists, which a terminating namespace does not admit; without its Job, the pod
+// is deleted.
 func (p plan) withoutNamespace(seen observe.State) plan {
 	p.terminating, p.requeue = true, maxRequeue
 	p.start, p.file, p.pins, p.blocked, p.backingOff = 0, nil, nil, nil, false

@@ -19,7 +19,7 @@ func learnerRunning(pod *corev1.Pod) (time.Time, bool) {
 	return podstate.Running(pod, desired.LearnerContainer)
 }
 
-// graceLeft returns the time for which a learner may still not run before the run is stalled. It counts from the time
+// graceLeft returns the time after which the run is stalled if its learner still does not run. It counts from the time
 // at which its pod was found unschedulable, since an autoscaler may need a while to add a node, or else from the
 // beginning of the wait.
 func graceLeft(run *v1alpha1.TrainingRun, newest v1alpha1.Attempt, l observe.Learner, now time.Time) time.Duration {

@@ -46,7 +46,7 @@ func (l *Link) Fill(ctx context.Context, live client.Reader,
 	return nil, nil
 }
 
-// PoolOf returns the name of the warm pool of an environment; "" for none.
+// PoolOf returns the name of the warm pool of an environment; "" if it has none.
 func PoolOf(env *v1alpha1.RewardEnvironment) string {
 	if e := env.Spec.Execution; e != nil && e.Pods != nil && e.Pods.WarmPoolRef != nil {
 		return e.Pods.WarmPoolRef.Name

@@ -45,7 +45,7 @@ type ServersReconciler struct {
 	ManagerKey []byte
 	// Pools have the claims to warm pools; nil if the manager may not make claims.
 	Pools Pools
-	// Place adds the placement of a queue's admission to the template of a Deployment; nil for none.
+	// Place adds the placement of a queue's admission to the template of a Deployment. If it is nil, nothing is added.
 	Place func(ctx context.Context, deployment *appsv1.Deployment) error
 }
 

@@ -132,7 +132,7 @@ type Reconciler struct {
 	Settings desired.Settings
 	// Delete deletes the very object that was observed, and its pods.
 	Delete func(ctx context.Context, object client.Object, propagation metav1.DeletionPropagation) error
-	// Place adds the placement of a queue's admission to the template of a new Job; nil for none.
+	// Place adds the placement of a queue's admission to the template of a new Job. If it is nil, nothing is added.
 	Place func(ctx context.Context, template *corev1.PodTemplateSpec) error
 }
 
