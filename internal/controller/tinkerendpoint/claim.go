@@ -21,8 +21,8 @@ import (
 // renewEvery is the time between two renewals of the claim to an endpoint.
 const renewEvery = endpoint.ClaimDuration / 4
 
-// renew claims an endpoint that no manager has claimed, or renews the claim of this manager when that is due. It comes
-// before all that may fail in a reconcile: a manager that fails is not gone.
+// renew claims an endpoint that no manager has claimed, or renews the claim of this manager when that is due. It does
+// so before it observes the broker: a manager whose other steps fail is not gone.
 func (r *Reconciler) renew(ctx context.Context, of *v1alpha1.TinkerEndpoint) error {
 	now, former := r.Now(), of.Status.RenewTime
 	if former != nil && now.Sub(former.Time) < renewEvery && !former.After(now) {
