@@ -44,8 +44,8 @@ func decodeSpec(data []byte) *contract.RunFile {
 	return &file
 }
 
-// reportOrigin reports which run the loaded state is of, if that is another one, or which earlier run this one does not
-// continue.
+// reportOrigin reports the run of the loaded state if it is another run, or the earlier run of the same name that
+// this run does not continue.
 func (o *modelOpening) reportOrigin(loaded opening.Loaded) {
 	o.learner.status.Update(func(p *contract.Progress) {
 		if p.EarlierRun = o.learner.opener.Namesake; loaded.Former {
@@ -54,7 +54,8 @@ func (o *modelOpening) reportOrigin(loaded opening.Loaded) {
 	})
 }
 
-// countKnown notes how many steps up to the loaded one the usage contains, if they are steps of another run.
+// countKnown notes how many steps of the former run the usage lacks, if the loaded state is of a former run. steps is
+// the last step whose usage is known.
 func (o *modelOpening) countKnown(steps int64) {
 	o.learner.status.Update(func(p *contract.Progress) {
 		if p.ResumedFrom != nil && p.ResumedFrom.Step == o.learner.loop.at.Step {

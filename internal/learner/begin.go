@@ -36,8 +36,8 @@ func (b *beginning) claim(ctx context.Context) error {
 	return err
 }
 
-// pinTokenizer decides which file the run's tokenizer is, and which text its chat template, and sends the digest of the
-// one and the whole of the other to the workers.
+// pinTokenizer decides the file of the run's tokenizer and the text of its chat template. It sends the digest of the
+// file and the whole text to the workers.
 func (b *beginning) pinTokenizer(ctx context.Context) error {
 	digest, err := b.learner.preflight.PinTokenizer(ctx)
 	if err != nil {
@@ -47,7 +47,7 @@ func (b *beginning) pinTokenizer(ctx context.Context) error {
 	if err != nil || digest == "" && template == nil {
 		return err
 	}
-	// The settings were digested before: the digest covers the place of the template.
+	// The settings were digested before the template was read: the digest covers the template's source.
 	b.learner.file.Fixed.Model.Template = template
 	play, err := encodePlay(b.learner.file, digest, false)
 	if err != nil {
@@ -120,8 +120,8 @@ type workerRecord interface {
 	SetWorkers(names []string) bool
 }
 
-// recordWorkers records the workers, for which the attempt after this one waits. While the store does not answer it
-// tries again after a pause.
+// recordWorkers records the workers for which the next attempt waits, whenever they change, until ctx ends. If the
+// store does not answer, recordWorkers tries again after a pause.
 func recordWorkers(ctx context.Context, table workerList, journal workerRecord,
 	pause func(context.Context, int) error) {
 	var recorded []string

@@ -30,7 +30,7 @@ type spendings struct {
 	logger  *slog.Logger
 }
 
-// reachedLimit returns which limit of the budget is reached; empty if the run may continue.
+// reachedLimit returns the limit of the budget that is reached; empty if the run may continue.
 func (s *spendings) reachedLimit() string {
 	spent := s.ledger.Spent()
 	usd := 0.0
@@ -48,7 +48,8 @@ func (s *spendings) check() error {
 	return nil
 }
 
-// awaitEvaluations waits for the evaluations, or until the run has reached its budget, which it looks at at each tick.
+// awaitEvaluations waits until the evaluations have ended or the run has reached its budget, which it checks at each
+// tick.
 func (s *spendings) awaitEvaluations(soft context.Context, evaluator *evaluation.Evaluator, tick time.Duration) error {
 	ctx, stop := context.WithCancelCause(soft)
 	defer stop(nil)
@@ -66,8 +67,8 @@ func (s *spendings) awaitEvaluations(soft context.Context, evaluator *evaluation
 }
 
 // open notes that a version was loaded, and returns the last step up to which spending is known. If no attempt of the
-// run has recorded its spending, it is taken from the newest readable row and from the results of the evaluations. The
-// usage of the version includes the tokens by which held-out rows were measured.
+// run has recorded the spending, it is taken from the newest readable row and from the results of the evaluations.
+// The usage of the version includes the tokens with which held-out rows were measured.
 func (s *spendings) open(v rl.Version, measured *heldOut) (known int64) {
 	if s.ledger.Restored() {
 		known = v.Step
@@ -118,15 +119,16 @@ func trainedIn(row artifacts.Row) *int64 {
 // spendingInterval is the interval between records of spending while no row is written.
 const spendingInterval = 10 * time.Second
 
-// record makes the spending durable. If the store does not take the record, the former one stays, and the next one
-// replaces it.
+// record makes the spending durable. If the store does not accept the record, the former record stays until the next
+// record replaces it.
 func (s *spendings) record(ctx context.Context) {
 	if err := s.ledger.Write(ctx); err != nil {
 		s.logger.Warn("what was spent is not recorded", "err", err)
 	}
 }
 
-// joinedPause has the records of workers that join together written once.
+// joinedPause is the pause after which a worker that has joined is recorded, so that one record covers all workers
+// that join together.
 const joinedPause = time.Second
 
 // keepRecording records the spending regularly, and soon after a worker has joined. An attempt that begins after a

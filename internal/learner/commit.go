@@ -34,7 +34,7 @@ func (c *commit) number() int64 { return c.learner.loop.at.Step }
 // isLast reports whether nothing is left to do but to save.
 func (c *commit) isLast() bool { return c.learner.loop.at.Step == c.learner.file.Fixed.Algorithm.Steps }
 
-// writeRows makes the rows durable that belong to the state, and the rollouts that are to be sent.
+// writeRows makes durable the rows that belong to the state and the rollouts that are to be sent.
 func (c *commit) writeRows(ctx context.Context) error {
 	if err := c.learner.journal.WriteRowsOf(ctx, c.learner.loop.model.StatePath(c.name.String())); err != nil {
 		return err
@@ -70,7 +70,7 @@ func (c *commit) stopWaiting() { c.seconds = c.elapsed() }
 
 func (c *commit) elapsed() float64 { return c.learner.config.Now().Sub(c.began).Seconds() }
 
-// add adds the state to the book, and the time for which the loop waited for its save to the step's.
+// add adds the state to the book, and adds the time for which the loop waited for the save to the time of the step.
 func (c *commit) add(context.Context) error {
 	c.learner.addSaved(c.path, c.name, false)
 	c.learner.loop.stored = c.learner.loop.at.Step
@@ -105,8 +105,8 @@ func (c *commit) cover(context.Context) error {
 	return nil
 }
 
-// evaluate appends the metrics of the committed steps, scores the version by them should the best be chosen so, and
-// begins the evaluations that are due.
+// evaluate appends the metrics of the committed steps, scores the version if the best checkpoints are chosen by one
+// of these metrics, and begins the evaluations that are due.
 func (c *commit) evaluate(ctx context.Context) error {
 	c.learner.journal.AppendLines(ctx)
 	metric := c.learner.file.Checkpoints.KeepBestMetric

@@ -44,8 +44,8 @@ func (l committer) complete(ctx context.Context) error {
 	return perform(ctx, ctx, c, commitPhases, l.learner.config.Fault)
 }
 
-// drain commits the current version, unless that is done. It is lost if it has not been saved and the model holds a
-// part of the next step, which a state would contain.
+// drain commits the current version unless it is committed. The version is lost if it has not been saved and the
+// model already holds a part of the next step, because a state would contain that part.
 func (l committer) drain(ctx context.Context) error {
 	loop := &l.learner.loop
 	if err := l.complete(ctx); err != nil || loop.at.Step <= max(loop.saved.Step, loop.stored) {
@@ -60,8 +60,9 @@ func (l committer) drain(ctx context.Context) error {
 	return l.complete(ctx)
 }
 
-// completeAfter completes the commit after the next step was submitted with the given result, which it returns unless
-// the commit ends the learner. A failed step does not change the state that was saved before it.
+// completeAfter completes the commit after the next step was submitted. submitted is the error of the submission. It
+// takes precedence over the error of the commit, unless the latter ends the learner. A failed step does not change
+// the state that was saved before it.
 func (l committer) completeAfter(ctx context.Context, submitted error) error {
 	if errors.Is(submitted, ErrKilled) || ctx.Err() != nil {
 		return submitted

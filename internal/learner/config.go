@@ -36,7 +36,7 @@ type Config struct {
 	Logger              *slog.Logger
 	// Drain is closed when the learner is to stop at a saved state.
 	Drain <-chan struct{}
-	// HTTP calls the endpoint; nil for the client's own.
+	// HTTP calls the endpoint. If it is nil, the client uses its own.
 	HTTP *http.Client
 	// Hub fetches tokenizers; only runs whose model has a tokenizer of its own need it.
 	Hub *fetch.Fetcher
@@ -47,55 +47,57 @@ type Config struct {
 	// Unattended ends the learner after Timing.KeyPatience if the endpoint lacks a feature. Otherwise the learner waits
 	// for a repair.
 	Unattended bool
-	// Now is the clock; nil for the real one.
+	// Now is the clock. Defaults to time.Now.
 	Now    func() time.Time
 	Timing Timing
 	// Fault is nil except in tests.
 	Fault Fault
 }
 
-// Fault is called at each of FaultPoints with the step that is being made, -1 while no state is loaded. An
-// error ends the learner immediately.
+// Fault is called at each of FaultPoints with the step that is being made, or -1 while no state is loaded. An error
+// ends the learner immediately.
 type Fault func(ctx context.Context, point string, step int64) error
 
-// Timing of a learner; zeros are the defaults given.
+// Timing has the times of a learner. Zero values mean the defaults.
 type Timing struct {
-	// Barrier is the time after a restart in which nothing is leased, so that workers can report their stored groups: 10
-	// s.
+	// Barrier is the time after a restart in which nothing is leased, so that workers can report their stored groups.
+	// Defaults to 10 s.
 	Barrier time.Duration
-	// Silence is the time without a message after which a worker's leases are given to others: 30 s.
+	// Silence is the time without a message after which a worker's leases are given to others. Defaults to 30 s.
 	Silence time.Duration
-	// Tick is the interval at which leases are checked: 1 s.
+	// Tick is the interval at which leases are checked. Defaults to 1 s.
 	Tick time.Duration
-	// Pause is the first pause after a model was discarded without progress; it doubles up to 30 s: 0.5 s.
+	// Pause is the first pause after a model was discarded without progress. Further pauses double, up to 30 s. Defaults
+	// to 0.5 s.
 	Pause time.Duration
-	// KeyPatience is the time for which the learner retries a refused API key, or an address that is not a Tinker API's,
-	// before it ends, so that a new pod reads spec and Secret again: 30 s, after which the manager has time to make the
-	// next pod 45 s after this one.
+	// KeyPatience is the time for which the learner retries a refused API key, or an address at which there is no Tinker
+	// API, before it ends so that a new pod reads spec and Secret again. Defaults to 30 s, which leaves the manager time
+	// to make the next pod 45 s after this one.
 	KeyPatience time.Duration
 	// SkipAfter is the time for which an environment has to be unavailable before its groups are dropped, in a run that
-	// drops them: 30 s, since a server that is being replaced is soon available again.
+	// drops them. Defaults to 30 s, since a server that is being replaced is soon available again.
 	SkipAfter time.Duration
 	// Question is the interval at which the endpoint is asked whether the newest version has diverged, while workers
-	// report that samples fail: 30 s.
+	// report that samples fail. Defaults to 30 s.
 	Question time.Duration
-	// Tracking is the interval at which the services that show the run's curves receive steps: 15 s.
+	// Tracking is the interval at which the services that show the run's curves receive steps. Defaults to 15 s.
 	Tracking time.Duration
-	// TrackingPatience is the time for which a learner that ends tries to send the last steps: 60 s.
+	// TrackingPatience is the time for which a learner that ends tries to send the last steps. Defaults to 60 s.
 	TrackingPatience time.Duration
-	// StorePause is the pause between calls of an artifact store that does not answer: 1 s.
+	// StorePause is the pause between calls of an artifact store that does not answer. Defaults to 1 s.
 	StorePause time.Duration
-	// StoreSlow is the time after which the run reports a call of the artifact store: 20 s.
+	// StoreSlow is the time after which the run reports a call of the artifact store that has not returned. Defaults to
+	// 20 s.
 	StoreSlow time.Duration
-	// DrainPatience is the time for which a draining learner waits for an artifact store that does not answer: 45 s, which
-	// leaves time for the rest of the pod's grace period.
+	// DrainPatience is the time for which a draining learner waits for an artifact store that does not answer. Defaults
+	// to 45 s, which leaves enough of the pod's grace period for the rest.
 	DrainPatience time.Duration
 }
 
 // longestPause bounds the pause before the next try.
 const longestPause = 30 * time.Second
 
-// wait waits before the next try, longer the more have failed without progress.
+// wait waits before the next try, the longer the more tries have failed without progress.
 func (t Timing) wait(ctx context.Context, failures int) error {
 	return t.waitAtMost(ctx, failures, longestPause)
 }

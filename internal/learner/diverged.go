@@ -18,8 +18,9 @@ import (
 // opSample is the operation that fails if a version has diverged.
 const opSample = "asample"
 
-// watched calls collect, which waits for a batch. While workers report that samples fail, it asks whether the newest
-// version has diverged, and ends the wait if it has: they cannot tell that from an outage.
+// watched calls collect, which waits for a batch. While workers report that samples fail, it asks the endpoint
+// whether the newest version has diverged, and ends the wait if it has. Workers cannot distinguish divergence from an
+// outage.
 func (s *trainingStep) watched(ctx context.Context, collect func(ctx context.Context) error) error {
 	waiting, end := context.WithCancelCause(ctx)
 	done := make(chan struct{})
@@ -39,8 +40,8 @@ func (s *trainingStep) watched(ctx context.Context, collect func(ctx context.Con
 	return err
 }
 
-// watchSampling returns an error once the newest version has diverged. It returns nil when ctx ends, and if a sample
-// would then change the model.
+// watchSampling returns an error once the newest version has diverged. It returns nil when ctx ends. It returns nil
+// at once if batches are not sampled, or if a sample would change the model.
 func (s *trainingStep) watchSampling(ctx context.Context) error {
 	if s.learner.examples != nil || s.learner.loop.capabilities.Lacks(capability.SamplerSnapshot) {
 		return nil
@@ -64,8 +65,8 @@ func (s *trainingStep) watchSampling(ctx context.Context) error {
 	}
 }
 
-// checkGroups fails if the batch has nothing but invalid tokens, once the endpoint samples: the newest version has
-// diverged, or no group can be trained on for another reason.
+// checkGroups fails if all groups of the newest batches have invalid tokens, because the newest version has diverged
+// or for another reason. It asks the endpoint which is the case, and waits until the endpoint gives an answer.
 func (s *trainingStep) checkGroups(ctx context.Context) error {
 	if s.learner.examples != nil {
 		return nil // no version has sampled them

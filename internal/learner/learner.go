@@ -77,7 +77,7 @@ type loopState struct {
 	// submitted is the newest step that was submitted to the model, and stored the newest whose state it has saved.
 	submitted, stored int64
 	suspect           trainee.Suspect
-	// commit is the one whose save is in flight.
+	// commit is the commit whose save is in flight; nil if there is none.
 	commit *commit
 	// divergence recognizes a policy that has diverged.
 	divergence trainee.Detector

@@ -61,7 +61,7 @@ func (l *learner) train(ctx, soft context.Context) error {
 }
 
 // begin performs the phases of the beginning. It repeats them while a user has to repair how the run reaches its
-// endpoint, and while that is out of order.
+// endpoint, and while the endpoint is out of order.
 func (l *learner) begin(ctx, soft context.Context) error {
 	for failures := 1; ; failures++ {
 		err := perform(ctx, soft, &beginning{l}, beginPhases, l.config.Fault)
@@ -83,8 +83,8 @@ func (l *learner) begin(ctx, soft context.Context) error {
 }
 
 // maxDiscarded is the number of models that may be discarded in a row without progress. Then the learner ends or, if
-// answers of the endpoint are the cause, opens a model only every barrenPause: each costs the training of the steps
-// since the last saved state.
+// answers of the endpoint are the cause, opens a model only every barrenPause, because each model costs the training
+// of the steps since the last saved state.
 const (
 	maxDiscarded = 8
 	barrenPause  = 10 * time.Minute
@@ -170,15 +170,16 @@ func (l *learner) pass(ctx, soft context.Context) error {
 	return l.finish(ctx, soft)
 }
 
-// track makes the lines available to the services that show the run's curves, up to the version that is saved.
-// Evaluations of it have begun.
+// track makes the lines available to the services that show the run's curves, up to the version that is saved. The
+// evaluations of that version have begun.
 func (l *learner) track() {
 	at := l.loop.saved
 	last := l.batches == nil || at.Step >= l.file.Fixed.Algorithm.Steps
 	l.tracks.tracker.Advance(at.Version, last, l.evaluator.Outstanding())
 }
 
-// measureHeldOut measures the version that the model holds on held-out rows, if that is due. It is committed before.
+// measureHeldOut measures the version that the model holds on held-out rows, if a measurement is due. The version is
+// committed first.
 func (l *learner) measureHeldOut(ctx, soft context.Context) error {
 	if !l.heldOut.isDue(l.loop.at.Version) {
 		return nil
@@ -205,8 +206,8 @@ func (s *loopState) retryRefusedStep(ctx context.Context, models *trainee.Factor
 	return nil
 }
 
-// rejectGroups makes tombstones of the groups that the endpoint rejects, here and at their workers, should a batch have
-// been rejected.
+// rejectGroups makes tombstones, here and at their workers, of the groups that the endpoint rejects. It does nothing
+// unless a batch was rejected.
 func (l *learner) rejectGroups(ctx context.Context) error {
 	if !l.loop.suspect.IsKnown() {
 		return nil
@@ -280,7 +281,7 @@ func (l *learner) endLoop(ctx, soft context.Context, err error) error {
 	return err
 }
 
-// endOf prefers the reason for which a context ended to the errors that followed from it.
+// endOf returns the reason for which ctx has ended, instead of an error that followed from its end.
 func endOf(ctx context.Context, err error) error {
 	if err == nil || errors.Is(err, ErrKilled) || ctx.Err() == nil {
 		return err

@@ -143,7 +143,7 @@ func (o *modelOpening) resume() {
 	})
 }
 
-// score scores a saved version by the metrics of its step, should the best be chosen by them.
+// score scores a saved version by the metrics of its step, if the best checkpoints are chosen by one of them.
 func (o *modelOpening) score(a artifacts.Ancestor) {
 	metric := o.learner.file.Checkpoints.KeepBestMetric
 	if a.Row == nil || a.Row.State == "" || metric == "" || o.learner.evaluator.Measures(metric) {

@@ -7,7 +7,7 @@ import (
 	"context"
 )
 
-// phase is one action of the protocol. Once do has succeeded the fault point of its name is passed.
+// phase is one action of the protocol. Once do has succeeded, the run passes the fault point of the same name.
 type phase[S sequence] struct {
 	name string
 	// interruptible phases end early when the learner is to drain; the others run to their end.
@@ -17,7 +17,7 @@ type phase[S sequence] struct {
 
 // sequence is the state that the phases of one table share.
 type sequence interface {
-	// number is the step that is being made, and -1 while no state is loaded.
+	// number returns the step that is being made, or -1 while no state is loaded.
 	number() int64
 }
 

@@ -102,7 +102,7 @@ func (l *learner) prepare(ctx context.Context) error {
 	return err
 }
 
-// newLedger returns the ledger of the run, which asks the learner's meter and journal, once they exist.
+// newLedger returns the ledger of the run, which uses the learner's meter and journal once they exist.
 func newLedger(l *learner) *ledger.Ledger {
 	return ledger.New(ledger.Config{
 		Own:     func() spending.Usage { return l.meter.Used() },
@@ -170,7 +170,7 @@ func (l *learner) countSystem(ctx context.Context, text string) (int, error) {
 	return len(with) - len(without), err
 }
 
-// parents returns the lineage of the version before one, as the names of checkpoints record it.
+// parents returns a function that returns the lineage of a version's parent, as the names of checkpoints record it.
 func parents(book *checkpoints.Book, genesis rl.Lineage) artifacts.Parent {
 	return func(v rl.Version) (rl.Lineage, bool) {
 		if v.Step == 1 {
@@ -283,8 +283,8 @@ func (l *learner) prepareBatches() error {
 	return nil
 }
 
-// mostOfRequests returns the maximum number of tokens in the prompt and reply of one request, for each environment, and
-// of one request of each member of a group, for the largest group.
+// mostOfRequests returns the maximum number of tokens in the prompt and reply of one request, by environment, and in
+// one request of each member of the largest group.
 func mostOfRequests(file contract.RunFile) (most map[string]int64, largestGroup int64) {
 	const longestPrompt = 4096 // if nothing limits it
 	most = map[string]int64{}
@@ -302,7 +302,7 @@ func mostOfRequests(file contract.RunFile) (most map[string]int64, largestGroup 
 	return most, largestGroup
 }
 
-// skippable says of each environment of training whether its groups are dropped while it is unavailable.
+// skippable returns, for each environment of training, whether its groups are dropped while it is unavailable.
 func skippable(file contract.RunFile) map[string]bool {
 	environments := map[string]bool{}
 	for _, env := range file.Fixed.Environments {
@@ -330,8 +330,8 @@ func constantIn(file contract.RunFile) func(rl.Group) bool {
 	return func(group rl.Group) bool { return group.IsConstant(alg.Grouping) }
 }
 
-// recordedSlots returns how many slots of a batch have their conversations recorded: all where rollouts are sent to a
-// service.
+// recordedSlots returns the number of slots of a batch whose conversations are recorded: all slots if rollouts are
+// sent to a service.
 func recordedSlots(file contract.RunFile) int64 {
 	if file.Tracking != nil && file.Tracking.OpenReward != nil {
 		return math.MaxInt64

@@ -36,7 +36,7 @@ var (
 		{name: "step.sampled", interruptible: true, do: (*trainingStep).collect},
 		{name: "step.submitted", do: (*trainingStep).submit},
 	}
-	// announcePhases have the next version sampled. The version before is committed then.
+	// announcePhases make workers sample the next version. The version before is committed by then.
 	announcePhases = []phase[*trainingStep]{
 		{name: "replies.clean", do: (*trainingStep).wait},
 		{name: "sampler.announced", do: (*trainingStep).announce},

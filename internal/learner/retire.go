@@ -47,7 +47,7 @@ func (r *retirer) begin(saved int64, background func(task func(context.Context))
 	})
 }
 
-// finish retires the remaining checkpoints at the end of the run, which does not resume.
+// finish retires the remaining checkpoints at the end of the run, since a completed run does not resume.
 func (r *retirer) finish(ctx context.Context, saved int64) {
 	select {
 	case r.busy <- struct{}{}:

@@ -20,7 +20,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/wait"
 )
 
-// Run trains until the run is complete, or until something ends the attempt, and returns which. When ctx ends the
+// Run trains until the run is complete or something ends the attempt, and returns the verdict. When ctx ends, the
 // learner stops immediately, as if it were killed.
 func Run(ctx context.Context, config Config) contract.Verdict {
 	config = config.withDefaults()
@@ -44,7 +44,7 @@ func (l *learner) run(ctx context.Context) error {
 	ctx, l.cancel = context.WithCancelCause(ctx)
 	completed := false
 	defer func() {
-		if completed { // All that asks something of the sessions has ended.
+		if completed { // Nothing uses the sessions any longer.
 			l.finishSessions(ctx)
 		}
 	}()
@@ -166,7 +166,7 @@ func (l *learner) workersProblems() []problem.Problem {
 	return found
 }
 
-// waiting describes the reason of the loop's wait.
+// waiting describes the groups that the loop waits for; empty if there are none.
 func (l *learner) waiting() string {
 	if l.batches == nil {
 		return ""

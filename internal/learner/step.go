@@ -90,7 +90,7 @@ func (s *trainingStep) wait(ctx context.Context) error {
 	return nil
 }
 
-// announce saves the new version's sampler weights and has workers sample them.
+// announce saves the new version's sampler weights and makes workers sample them.
 func (s *trainingStep) announce(ctx context.Context) error {
 	at := s.learner.loop.at
 	next := checkpoints.Position{

@@ -122,7 +122,7 @@ func (h *heldOut) evaluate(ctx, soft context.Context, v rl.Version, reader *exam
 	return nil
 }
 
-// withMeasured adds the tokens by which a version was measured to the tokens that led to it, if these are known.
+// withMeasured adds the tokens with which a version was measured to the tokens that led to it, if these are known.
 func (h *heldOut) withMeasured(v rl.Version, trained *int64) *int64 {
 	result, known := h.journal.Evaluation(v, h.digest)
 	switch {
@@ -137,7 +137,7 @@ func (h *heldOut) withMeasured(v rl.Version, trained *int64) *int64 {
 	}
 }
 
-// result returns the result of a version that is known.
+// result returns the result of a version, and whether it is known.
 func (h *heldOut) result(v rl.Version) (artifacts.Evaluation, bool) {
 	if h.last != nil && h.last.Version == v {
 		return *h.last, true

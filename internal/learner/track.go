@@ -60,7 +60,8 @@ func (t *tracks) wait() {
 	}
 }
 
-// end has the last steps sent, for as long as the learner has patience, and reports to the services how the run ended.
+// end reports to the services how the run ended, and waits until the last steps are sent, but no longer than
+// patience.
 func (t *tracks) end(ctx context.Context, err error) {
 	verdict := verdictOf(err)
 	outcome := tracking.Interrupted

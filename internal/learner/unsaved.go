@@ -13,9 +13,9 @@ import (
 
 // unsavedError says that a learner that stopped has not saved all that it has trained.
 type unsavedError struct {
-	// saved is the step whose state is the newest, and the steps up to trained are made again.
+	// saved is the step of the newest saved state. The steps after it, up to trained, are made again.
 	saved, trained int64
-	// why is nil if a step that was not complete is the only one.
+	// why is the reason for which the newest version could not be saved; nil if only an incomplete step is lost.
 	why error
 }
 

@@ -11,7 +11,7 @@ import (
 
 // Adopt claims the folder of a former run, whose learners then stop, and copies its rows and evaluations. It returns
 // the newest run file of the former run; nil if the store has none. It waits for the store, and fails with a
-// *store.AdoptedError if another run has adopted the former one.
+// *AdoptedError if another run has adopted the former one.
 func (j *Journal) Adopt(ctx context.Context, formerUID string) ([]byte, error) {
 	if j.store == nil {
 		return nil, nil
@@ -33,8 +33,8 @@ func (j *Journal) Adopt(ctx context.Context, formerUID string) ([]byte, error) {
 	return <-specs, nil
 }
 
-// Register enters the run among the runs of its namespace and name, and returns the newest other one that has committed
-// a step; nil for none.
+// Register enters the run among the runs of its namespace and name, and returns the newest other run that has
+// committed a step; nil if there is none.
 func (j *Journal) Register(namespace, name string, began int64) *Namesake {
 	if j.store == nil {
 		return nil

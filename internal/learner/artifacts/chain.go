@@ -13,7 +13,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/rl"
 )
 
-// Parent returns the lineage of the version before one, if something other than rows records it.
+// Parent returns the lineage of the version before v, if something other than rows records it.
 type Parent func(v rl.Version) (parent rl.Lineage, ok bool)
 
 // Ancestor is a version of a chain.
@@ -38,8 +38,8 @@ func (a Ancestor) Metrics() map[string]float64 {
 }
 
 // Chain yields a version and its ancestors, the newest first. A missing or damaged row does not end the chain as long
-// as the parent of its version is known from elsewhere: from parent, or because the rows of the step before have one
-// lineage only.
+// as the parent of its version is known from elsewhere: from parent, or because all rows of the step before have the
+// same lineage.
 func (s *Store) Chain(v rl.Version, parent Parent) iter.Seq[Ancestor] {
 	return func(yield func(Ancestor) bool) {
 		w := walk{store: s, summaries: s.files.summaries(), parent: parent}

@@ -29,14 +29,14 @@ const (
 	chunkLines = 128
 )
 
-// chunkName names the object with the lines of a file from the one of a number.
+// chunkName returns the name of the object with the lines of a file from line number first on.
 func chunkName(file string, first int64) string {
 	return fmt.Sprintf("%s-%09d.jsonl", chunkPrefix(file), first)
 }
 
 func chunkPrefix(file string) string { return path.Join(chunksDir, strings.TrimSuffix(file, ".jsonl")) }
 
-// chunks tell which lines of a file are uploaded. The lock of uploads guards them.
+// chunks records which lines of a file are uploaded. The lock of uploads guards them.
 type chunks struct {
 	// first is the number of the first line of the growing object, and start the place at which that line begins.
 	first, start int64
@@ -77,7 +77,8 @@ func firstLines(data []byte) (chunk []byte, whole bool) {
 	return data[:end], true
 }
 
-// put uploads the lines of a file up to a size that are not uploaded, with those before them in the same object.
+// put uploads the lines up to a size of the file that are not uploaded yet, with the earlier lines of the same
+// object.
 func (c *chunks) put(to *remote, name string, size int64) error {
 	if size <= c.sent {
 		return nil

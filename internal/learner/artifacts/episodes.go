@@ -42,7 +42,7 @@ func CommittedVersions(rows []byte) map[string]bool {
 	return committed
 }
 
-// EpisodesStep returns the step of a name of EpisodesKey.
+// EpisodesStep returns the step in a name that EpisodesKey has made.
 func EpisodesStep(key string) (int64, bool) {
 	text, _, ok := strings.Cut(key, "-")
 	step, err := strconv.ParseInt(text, 10, 64)
@@ -87,7 +87,7 @@ func (s *Store) WriteEvaluatedEpisodes(e Evaluation, episodes []byte) error {
 	return nil
 }
 
-// publish writes a file that nobody reads here, so that no copy is needed.
+// publish writes a file that is never read from the copy, so that the copy need not have it.
 func (f *folder) publish(name string, data []byte) error {
 	if f.remote != nil {
 		return f.remote.put(name, data)

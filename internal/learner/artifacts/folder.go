@@ -27,7 +27,7 @@ type folder struct {
 
 func (f *folder) path(name string) string { return filepath.Join(f.dir, filepath.FromSlash(name)) }
 
-// claim creates the claim of an attempt unless it exists, and returns who has claimed it.
+// claim creates the claim of an attempt unless it exists, and returns the claimant.
 func (f *folder) claim(attempt int32, by string) (claimant string, err error) {
 	if f.remote != nil {
 		return f.remote.claim(attempt, by)
@@ -43,7 +43,7 @@ func (f *folder) claim(attempt int32, by string) (claimant string, err error) {
 	}
 	_, err = file.WriteString(by)
 	if err = errors.Join(err, file.Sync(), file.Close(), atomicfile.SyncDir(filepath.Dir(name))); err != nil {
-		// A claim without its claimant, as a full volume leaves it, would be another's.
+		// A claim without content, which a full volume can leave, would count as the claim of another process.
 		return "", errors.Join(err, os.Remove(name))
 	}
 	return by, nil

@@ -17,7 +17,7 @@ import (
 // ErrFenced says that a higher attempt has been started.
 var ErrFenced = errors.New("a higher attempt has been started")
 
-// ErrUnanswered says that the store has not taken or answered something, and is not waited for any longer.
+// ErrUnanswered says that the store has not answered a call, and that the learner no longer waits for the answer.
 var ErrUnanswered = errors.New("the artifact store does not answer")
 
 // errSlow reports a call that takes long and has not failed.
@@ -25,9 +25,9 @@ var errSlow = errors.New("the store takes long to answer")
 
 // Config configures a Journal.
 type Config struct {
-	// Dir is the folder of the artifacts; empty for none.
+	// Dir is the folder of the artifacts; empty if the run has none.
 	Dir string
-	// URL is the address of the artifacts, with a copy in Dir; empty for artifacts in Dir alone.
+	// URL is the address of the artifacts, with a copy in Dir; empty if the artifacts are only in Dir.
 	URL string
 	// OpenBucket opens a URL that is not a file URL.
 	OpenBucket OpenBucket
@@ -38,23 +38,23 @@ type Config struct {
 	// Spec is the run file as the attempt reads it.
 	Spec   []byte
 	Logger *slog.Logger
-	// Blocked is given the error of the store, and nil when the store answers again.
+	// Blocked is called with the error of the store, and with nil when the store answers again.
 	Blocked func(err error)
-	// Parent knows the parents of versions without their rows.
+	// Parent returns the parents of versions whose rows cannot be read.
 	Parent Parent
-	// Committed receives the rows of steps once they are committed; nil for nobody.
+	// Committed receives the rows of steps once they are committed. It may be nil.
 	Committed func(Row)
 	// Pause is the time between two calls of a store that does not answer.
 	Pause time.Duration
 	// Slow is the time after which a call is reported.
 	Slow time.Duration
-	// GiveUp is closed when calls shall no longer wait for the store, since the learner drains. Each call is then tried
-	// once more. Nil waits forever.
+	// GiveUp is closed when calls shall no longer wait for the store, since the learner drains. A call that fails is
+	// then not repeated. If GiveUp is nil, calls wait forever.
 	GiveUp <-chan struct{}
 }
 
-// OpenBucket opens artifacts.url. It is given by programs that keep artifacts at URLs, so that the drivers are linked
-// there alone.
+// OpenBucket opens artifacts.url. Only programs that keep artifacts at URLs provide it, so that only these programs
+// link the drivers.
 type OpenBucket func(ctx context.Context, url string) (Objects, error)
 
 // Journal is used by the goroutine of the loop, except for the methods that evaluations and sessions need.
@@ -73,7 +73,7 @@ type stepRow struct {
 	episodes []byte
 }
 
-// line is a row that is durable, but not in metrics.jsonl yet. It is completed once it was changed since.
+// line is a row that is durable, but not in metrics.jsonl yet. completed is set once Complete has changed the row.
 type line struct {
 	Row
 	completed bool
@@ -141,7 +141,8 @@ func (j *Journal) LookForClaim(ctx context.Context) error {
 	return j.insist(ctx, "looking for a higher claim", func() error { return lookForClaim(j.store, j.config.Attempt) })
 }
 
-// AwaitClaims is LookForClaim. After it, all is known that was written before.
+// AwaitClaims is like LookForClaim, and also refreshes the store's copy, which then has all that was written before
+// the call.
 func (j *Journal) AwaitClaims(ctx context.Context) error {
 	if j.store == nil {
 		return nil
@@ -165,9 +166,9 @@ func lookForClaim(s *Store, attempt int32) error {
 	return nil
 }
 
-// insist repeats a call of the store until the store answers, and reports why it does not. ErrFenced counts as an
-// answer. insist ends early with ctx, or with ErrUnanswered once the learner gives up. A hanging call may then still
-// end, and must not use values that its caller changes.
+// insist repeats a call of the store until the store answers, and reports why it does not. ErrFenced, ErrClaimed and
+// *AdoptedError count as answers. insist returns early when ctx ends, or with ErrUnanswered once the learner gives
+// up. act may then still be running, so it must not use values that its caller changes.
 func (j *Journal) insist(ctx context.Context, what string, act func() error) error {
 	for {
 		err := j.call(ctx, what, act)
@@ -200,8 +201,8 @@ func (j *Journal) call(ctx context.Context, what string, act func() error) error
 	go func() { result <- act() }()
 	slow := time.NewTimer(j.config.Slow)
 	defer slow.Stop()
-	// A call that was begun is waited for, since it may have changed the store, unless it takes long. Until then these are
-	// nil.
+	// A call that has begun may have changed the store, so it is awaited unless it takes long. These channels are nil
+	// until it takes long.
 	var giveUp, ended <-chan struct{}
 	for {
 		select {

@@ -30,8 +30,7 @@ func (j *Journal) InsistOnSpending(ctx context.Context, record Spending) error {
 
 const recordingSpending = "recording what was spent"
 
-// spendingWrites orders the records of spending: a write that nobody waits for any longer does not replace a newer
-// record.
+// spendingWrites orders the records of spending: a write that is no longer awaited does not replace a newer record.
 type spendingWrites struct {
 	asked atomic.Int64
 	mu    sync.Mutex

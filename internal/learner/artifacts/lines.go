@@ -17,15 +17,15 @@ import (
 
 // lineFile is a file that grows by whole lines and is read from its end.
 //
-// The file that this process continued last is kept open. A later attempt that continues it copies it first, by
-// renaming, so that a learner that was stopped and resumes adds nothing to the copy.
+// The file that this process continued last is kept open. A later attempt that continues the file first replaces it
+// with a copy, so that a learner that was stopped and resumes adds nothing to the copy.
 type lineFile struct {
 	files *folder
 	name  string
 	file  *os.File
 	// size is the end of the last whole line. The bytes after it are the rest of a line that could not be written.
 	size int64
-	// torn says that something may follow, and lacks that a line was not written.
+	// torn says that bytes may follow the last whole line, and lacks that a line could not be written.
 	torn, lacks bool
 	upload      chunks
 }
@@ -98,10 +98,11 @@ func (l *lineFile) proceed(kept int64, lines []byte) error {
 	return l.upload.keep(l, kept)
 }
 
-// backward reads lines from the end of a file. A file that cannot be read has none.
+// backward reads lines from the end of a file. A file that cannot be read has no lines.
 type backward struct {
 	file *os.File
-	// start is the beginning of the bytes that were read and whose lines were not returned. The next line ends after them.
+	// bytes were read from the place start on, and their lines were not returned yet. The next line is the last line in
+	// them.
 	start int64
 	bytes []byte
 }

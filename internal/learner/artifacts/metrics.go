@@ -46,7 +46,8 @@ func (l *lineFiles) areAt(v rl.Version) bool {
 	return l.at == v
 }
 
-// AppendStep adds the line of batch step-1 of a committed row, and the row to rows.jsonl. Rebuild comes first.
+// AppendStep adds the metrics of a committed row to metrics.jsonl, as the line of batch Step-1, and the row to
+// rows.jsonl. Rebuild has to be called before.
 func (s *Store) AppendStep(row Row) error {
 	row.Metrics = finite.Only(row.Metrics)
 	added, err := newSummary(row)
@@ -65,7 +66,7 @@ func (s *Store) AppendStep(row Row) error {
 	return err
 }
 
-// AppendEvaluation adds the line of an evaluation. Rebuild comes first.
+// AppendEvaluation adds the line of an evaluation. Rebuild has to be called before.
 func (s *Store) AppendEvaluation(e Evaluation) error {
 	e.Metrics = finite.Only(e.Metrics)
 	line, err := e.encode()

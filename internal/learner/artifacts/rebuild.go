@@ -18,7 +18,7 @@ import (
 )
 
 // Rebuild makes metrics.jsonl and rows.jsonl end with a version, and evaluations.jsonl contain the evaluations of the
-// versions that it descends from. The files are read from their end until changing lines in a row agree with the rows;
+// versions that it descends from. The files are read from their end until enough lines in a row agree with the rows;
 // the lines after these are written again. An unreadable row costs only its own line.
 func (s *Store) Rebuild(at rl.Version, parent Parent) error {
 	if r := s.files.remote; r != nil {
@@ -81,7 +81,7 @@ func (s *Store) rebuild(at rl.Version, parent Parent) error {
 type descent struct {
 	next     func() (Ancestor, bool)
 	lineages map[int64]rl.Lineage
-	// lowest is the step that was reached.
+	// lowest is the step that the walk has reached.
 	lowest int64
 }
 
@@ -147,8 +147,8 @@ func decodeEvaluation(text []byte) (e Evaluation, ok bool) {
 	return e, whole && json.Unmarshal(line, &e) == nil
 }
 
-// Evaluations reads the results of all evaluations, from evaluations.jsonl and, if that lacks them, from their own
-// files. Results that cannot be read are left out.
+// Evaluations reads the results of all evaluations: from evaluations.jsonl or, if a result is not in this file, from
+// its own file. Results that cannot be read are left out.
 func (s *Store) Evaluations() []Evaluation {
 	var list []Evaluation
 	listed := map[string]bool{}
@@ -185,14 +185,14 @@ type expected struct {
 // join finds how much of a file with a line for each step agrees with the steps, the newest first.
 type join struct {
 	lines *backward
-	// step returns the step of a line, and whether the line is one for an expected one.
+	// step returns the step of a line, and whether the line agrees with the expected one.
 	step func(line []byte, e expected) (step int64, agrees bool)
 	// line is the next line, which ends at end. read says that there is one.
 	line        []byte
 	end         int64
 	whole, read bool
-	// fresh are the lines of the steps so far, agreed is how many of the last of them the file has in a row. The first
-	// of these is at place mark, and ends at kept.
+	// fresh are the lines of the steps so far. agreed is the number of the last of these lines that the file has in a
+	// row. The first of the agreeing lines is fresh[mark]; in the file it ends at kept.
 	fresh  [][]byte
 	agreed int
 	mark   int
@@ -207,10 +207,10 @@ func newJoin(files *folder, name string, step func([]byte, expected) (int64, boo
 
 func (j *join) advance() { j.line, j.end, j.whole, j.read = j.lines.next() }
 
-// isDone reports whether enough lines agree.
+// isDone reports whether enough lines in a row agree.
 func (j *join) isDone() bool { return j.agreed >= changing }
 
-// take compares the line of a step with the file. The step is older than the step before.
+// take compares the line of a step with the file. Each call has an older step than the call before.
 func (j *join) take(e expected) {
 	agrees := false
 	for j.read {

@@ -101,8 +101,9 @@ func (r *remote) claim(attempt int32, by string) (claimant string, err error) {
 	return by, nil
 }
 
-// refresh copies the rows and evaluations that the folder lacks, the newest rows, since a learner completes them after
-// their creation, and the records of the previous attempt. Rows and evaluations with a line need no copy.
+// refresh copies the rows and evaluations that the folder lacks and that have no line in the files, and the records
+// of the previous attempt. It copies the newest rows in any case, since a learner completes rows after it has created
+// them.
 func (r *remote) refresh() error {
 	for _, name := range []string{rowsName, metricsName, evaluationsName} {
 		if err := r.download(name); err != nil {

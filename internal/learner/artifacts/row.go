@@ -27,11 +27,11 @@ type Slot struct {
 
 // Row is the record of one step: the step that led from version Step-1 to version Step.
 type Row struct {
-	// Version is the one that the step led to, from 1.
+	// Version is the version that the step led to. Its Step is at least 1.
 	rl.Version
 
 	Parent rl.Lineage `json:"parent"`
-	// Cursor after the slots that the step consumed.
+	// Cursor is the cursor after the slots that the step took.
 	Cursor int64 `json:"cursor"`
 	// State is the path of the state that the row goes with; empty when the step saves none.
 	State   string `json:"state,omitempty"`
@@ -49,7 +49,7 @@ type Row struct {
 	// Trained is the number of tokens that were trained on in this step and all steps before it; nil in rows of earlier
 	// versions of the program.
 	Trained *int64 `json:"trained,omitempty"`
-	// TrainingSeconds that the run had trained by then.
+	// TrainingSeconds is the time for which the run had trained by then.
 	TrainingSeconds float64 `json:"trainingSeconds"`
 }
 
@@ -119,7 +119,7 @@ func (s *Store) Row(v rl.Version) (Row, error) {
 	return row, nil
 }
 
-// RecentStates lists the paths that the rows of the highest steps name, at most limit.
+// RecentStates lists the paths of states that the rows of the highest steps name, at most limit paths.
 func (s *Store) RecentStates(limit int) ([]string, error) {
 	entries, err := os.ReadDir(s.files.path(rowsDir))
 	if err != nil {

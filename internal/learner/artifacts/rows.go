@@ -36,7 +36,7 @@ func (j *Journal) WriteRows(ctx context.Context) error {
 	return nil
 }
 
-// WriteRowsOf makes the rows durable that belong to a state. The newest names the state's path.
+// WriteRowsOf makes durable the rows that belong to a state. The newest row names the path of the state.
 func (j *Journal) WriteRowsOf(ctx context.Context, path string) error {
 	if n := len(j.rows); n > 0 {
 		j.rows[n-1].State = path
@@ -48,8 +48,8 @@ func (j *Journal) WriteRowsOf(ctx context.Context, path string) error {
 	return j.WriteRows(ctx)
 }
 
-// Complete adds values to the newest durable row that are known once its state is saved. AppendLines writes the row
-// again; until then the store has the row without these values.
+// Complete adds to the newest durable row the values that are known only once its state is saved. AppendLines writes
+// the row again; until then the store has the row without these values.
 func (j *Journal) Complete(change func(*Row)) {
 	if n := len(j.lines); n > 0 {
 		change(&j.lines[n-1].Row)
@@ -93,7 +93,7 @@ func (j *Journal) Rebuild(v rl.Version) {
 	}
 }
 
-// AwaitRebuild is Rebuild, publishes the files at a URL, and waits for the store.
+// AwaitRebuild is like Rebuild, but it also publishes the files if they are at a URL, and waits for the store.
 func (j *Journal) AwaitRebuild(ctx context.Context, v rl.Version) error {
 	if j.store == nil {
 		return nil
@@ -144,7 +144,8 @@ func (j *Journal) Evaluation(v rl.Version, digest string) (Evaluation, bool) {
 	return result, err == nil
 }
 
-// ask returns the store's answer to a question, or the zero value without a store and before the attempt is claimed.
+// ask returns the store's answer to a question, or the zero value if there is no store or the attempt is not claimed
+// yet.
 func ask[T any](s *Store, question func(*Store) T) (answer T) {
 	if s != nil {
 		answer = question(s)
@@ -171,18 +172,19 @@ func (j *Journal) WriteEvaluation(ctx context.Context, result Evaluation, episod
 	})
 }
 
-// EventFilesOf returns the event files of a journal's store; nil without a store, and before the attempt is claimed.
+// EventFilesOf returns the event files of a journal's store; nil if there is no store or the attempt is not claimed
+// yet.
 func EventFilesOf(j *Journal) *EventFiles {
 	return ask(j.store, func(s *Store) *EventFiles { return s.EventFiles(j.config.Attempt) })
 }
 
-// UploadFilesOf returns the files with rollouts of a journal's store; nil without a store, and before the attempt is
-// claimed.
+// UploadFilesOf returns the files with rollouts of a journal's store; nil if there is no store or the attempt is not
+// claimed yet.
 func UploadFilesOf(j *Journal) *UploadFiles {
 	return ask(j.store, func(s *Store) *UploadFiles { return s.UploadFiles(j.config.Attempt) })
 }
 
-// Session returns the session that the attempt before sampled in; empty for none.
+// Session returns the session that the attempt before sampled in; empty if there is none.
 func (j *Journal) Session() string { return ask(j.store, (*Store).Session) }
 
 // SetSession records the session for the attempt after this one.
@@ -195,7 +197,7 @@ func (j *Journal) SetSession(session string) {
 	}
 }
 
-// Workers lists the workers of the attempt before; none when they are not known.
+// Workers returns the workers of the attempt before; nil if they are not known.
 func (j *Journal) Workers() []string { return ask(j.store, (*Store).Workers) }
 
 // SetWorkers records the workers for the attempt after this one, and reports whether that succeeded.

@@ -63,8 +63,8 @@ func (s *Store) WriteSpending(attempt int32, record Spending) error {
 	return nil
 }
 
-// Spending reads the newest record of an attempt before the given one, and reports whether there is any. Attempt 0 has
-// the record of the run that this run continues.
+// Spending reads the newest record of an attempt before the given one, and reports whether there is any. The record
+// of attempt 0 is the record of the run that this run continues.
 func (s *Store) Spending(before int32) (Spending, bool) {
 	for attempt := before - 1; attempt >= 0; attempt-- {
 		var record Spending
@@ -76,8 +76,9 @@ func (s *Store) Spending(before int32) (Spending, bool) {
 	return Spending{}, false
 }
 
-// price prices a record of an earlier version of the program, which has no cost: its tokens cost the prices in the run
-// file of its attempt, by which that version reported them. Nothing changes without such a file or such prices.
+// price adds the cost to a record of an earlier version of the program, which has none. The prices are the prices in
+// the run file of the record's attempt, which that version used. If there is no such file, or it has no prices, price
+// changes nothing.
 func (f *folder) price(record *Spending, attempt int32) error {
 	if record.Priced != nil {
 		return nil

@@ -19,6 +19,7 @@
 //	models/<n>.json                           which models the learner of attempt n has made, and known checkpoints
 //	session                                   rollout session that samples were asked for in
 //	workers.json                              workers that are connected to the newest learner
+//	unloaded.json                             models that the attempts of the run have unloaded
 //	metrics.jsonl                             the metrics of each step that the newest state descends from
 //	evaluations.jsonl                         the evaluations of these versions, in the order in which they ended
 //	rows.jsonl                                the rows of these versions without manifests, for a quick resume
@@ -94,8 +95,8 @@ func OpenBucketStore(objects Objects, dir, runUID string) (*Store, error) {
 	return s, nil
 }
 
-// Claim marks the attempt as begun by the process that by identifies. The same process may claim again, should
-// the answer to its first call have been lost. It fails with ErrClaimed when another process was first.
+// Claim marks the attempt as begun by the process that by identifies. The same process may claim again, in case the
+// answer to its first call was lost. Claim fails with ErrClaimed if another process was first.
 func (s *Store) Claim(attempt int32, by string) error {
 	claimant, err := s.files.claim(attempt, by)
 	if err == nil && claimant != by {
@@ -107,7 +108,7 @@ func (s *Store) Claim(attempt int32, by string) error {
 	return s.Refresh()
 }
 
-// HighestClaim is the highest attempt that was ever claimed, 0 for none.
+// HighestClaim returns the highest attempt that was ever claimed, or 0 if there is none.
 func (s *Store) HighestClaim() (int32, error) {
 	claims, err := s.files.list(claimsDir)
 	if err != nil {
@@ -147,7 +148,7 @@ func (s *Store) SetWorkers(names []string) error {
 	return s.files.writeJSON(workersFile, names)
 }
 
-// Workers returns the workers that were recorded last; none when none were.
+// Workers returns the workers that were recorded last; nil if none were recorded.
 func (s *Store) Workers() []string {
 	var names []string
 	if s.files.readJSON(workersFile, &names) != nil {
@@ -161,7 +162,7 @@ func (s *Store) SetSession(session string) error {
 	return s.files.write(sessionFile, []byte(session))
 }
 
-// Session returns the rollout session that was recorded last; empty for none.
+// Session returns the rollout session that was recorded last; empty if none was recorded.
 func (s *Store) Session() string {
 	data, err := os.ReadFile(s.files.path(sessionFile))
 	if err != nil {

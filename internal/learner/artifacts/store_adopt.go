@@ -19,11 +19,11 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// adoptingAttempt is the claim of the run that adopts another run. It is higher than every attempt of that run, so that
-// a learner of it which still runs is fenced as by a later attempt.
+// adoptingAttempt is the attempt that a run claims in another run that it adopts. It is higher than every attempt of
+// the adopted run, so that a learner of that run is fenced as by a later attempt.
 const adoptingAttempt = math.MaxInt32
 
-// AdoptedError says that another run has adopted a run before.
+// AdoptedError says that a run cannot be adopted, because another run has adopted it.
 type AdoptedError struct {
 	// UID is the uid of the run to be adopted, and By the uid of the run that has adopted it.
 	UID, By string
@@ -89,7 +89,7 @@ func (f *folder) copySpending(from *folder) error {
 }
 
 // claimWhole claims the folder for an adopting run. A claim without content, which is left when a learner dies while it
-// writes the claim, belongs to nobody.
+// writes the claim, belongs to no run.
 func (f *folder) claimWhole(by string) (claimant string, err error) {
 	if claimant, err = f.claim(adoptingAttempt, by); err != nil || claimant != "" {
 		return claimant, err
@@ -101,7 +101,7 @@ func (f *folder) claimWhole(by string) (claimant string, err error) {
 	return string(data), err
 }
 
-// sibling is the folder of another run of the same store.
+// sibling returns the folder of another run of the same store.
 func (f *folder) sibling(runUID string) *folder {
 	other := &folder{dir: filepath.Join(filepath.Dir(f.dir), runUID)}
 	if f.remote != nil {
@@ -141,7 +141,7 @@ func (f *folder) copyMissing(from *folder, sub string) error {
 	return group.Wait()
 }
 
-// newestSpec is the run file of the newest attempt; nil without one.
+// newestSpec returns the run file of the newest attempt; nil if there is none.
 func (f *folder) newestSpec() ([]byte, error) {
 	names, err := f.list(specsDir)
 	if errors.Is(err, fs.ErrNotExist) || err == nil && len(names) == 0 {
@@ -169,14 +169,14 @@ type Namesake struct {
 	UID string
 	// Step is the newest step that has a row.
 	Step int64
-	// Spec is its newest run file; nil without one.
+	// Spec is its newest run file; nil if there is none.
 	Spec []byte
 }
 
-// Register adds the run of this store to the runs of its namespace and name, and returns the newest other one that has
-// committed a step; nil for none. began is when the run began, in Unix seconds.
+// Register adds the run of this store to the runs of its namespace and name, and returns the newest other run that
+// has committed a step; nil if there is none. began is the time at which the run began, in Unix seconds.
 func (s *Store) Register(namespace, name string, began int64) (*Namesake, error) {
-	const looked = 4 // Runs before that are of no interest.
+	const looked = 4 // Older runs are of no interest.
 	folder := path.Join(namesDir, namespace, name)
 	root := s.files.sibling("")
 	entries, err := root.list(folder)

@@ -62,11 +62,11 @@ func decodeSummary(text []byte) (s summary, ok bool) {
 	return s, ok && json.Valid(line) && json.Unmarshal(row, &s.Row) == nil
 }
 
-// summaries reads rows.jsonl from its end, as far as it is asked for. Lines that are damaged are left out, and so is
-// the file if it cannot be read.
+// summaries reads rows.jsonl from its end, as far as it is needed. Lines that are damaged are left out, and so is the
+// file if it cannot be read.
 type summaries struct {
 	lines *backward
-	// found are the summaries that were read and not asked for, down to the step that was reached.
+	// found are the summaries that were read and not taken. reached is the step down to which the file was read.
 	found   map[rl.Version]summary
 	reached int64
 }
@@ -94,7 +94,7 @@ func (s *summaries) readTo(step int64) {
 	}
 }
 
-// take returns the summary of a version, which is not asked for again.
+// take returns the summary of a version, and forgets it.
 func (s *summaries) take(v rl.Version) (summary, bool) {
 	s.readTo(v.Step)
 	found, ok := s.found[v]

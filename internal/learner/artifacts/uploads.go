@@ -51,7 +51,7 @@ func (r *UploadFiles) Read(key string) ([]byte, error) {
 	return data, nil
 }
 
-// Waiting returns which steps have rollouts that are not all sent.
+// Waiting returns the names of the steps whose rollouts are not all sent.
 func (r *UploadFiles) Waiting() (map[string]bool, error) {
 	names, err := r.store.files.list(uploadsDir)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -115,7 +115,7 @@ func (r *UploadFiles) IsSent(key string) (bool, error) {
 	return true, nil
 }
 
-// SetSent records that nothing of a step is left to be sent, and frees the room of its rollouts.
+// SetSent records that nothing of a step is left to be sent, and frees the space of its rollouts.
 func (r *UploadFiles) SetSent(key string) error {
 	files := r.store.files
 	if err := files.publish(sentName(key), []byte("{}\n")); err != nil {
@@ -137,7 +137,7 @@ func (f *folder) original(name string) ([]byte, error) {
 	return os.ReadFile(f.path(name))
 }
 
-// empty frees the room of a file. Objects remain, without content.
+// empty frees the space of a file. An object remains, without content.
 func (f *folder) empty(name string) error {
 	if f.remote != nil {
 		return f.remote.put(name, nil)

@@ -40,9 +40,10 @@ type Version struct {
 	Sampler string
 }
 
-// SamplingSession numbers the sampling session of the version's weights, in 48 bits: by lineage, so that samples of one
-// policy are never taken for another's, and by path, since a number that stands for the sampler weights of a former
-// learner cannot stand for weights that were saved again. The evaluation is the one in rl.Key.
+// SamplingSession returns the number of the sampling session of the version's weights, in 48 bits. The number depends
+// on the lineage, so that samples of one policy are never taken for another's. It also depends on the path: if a
+// former learner saved the weights under another path, its number cannot be used again. The evaluation is the
+// evaluation of rl.Key.
 func (v Version) SamplingSession(kind rl.Kind, evaluation string) int64 {
 	const mask = 1<<48 - 1
 	path := sha256.Sum256([]byte(v.Sampler))
@@ -60,8 +61,8 @@ type BatchSource struct {
 	versions map[int64]Version
 	// newest and oldest are steps of versions.
 	newest, oldest int64
-	// laidOut are the batches of the last layout, and outcomes the table's count at that time. demanded are the ranges
-	// that were demanded last. Both are nil after a change of the fields above.
+	// laidOut are the batches of the last layout, and outcomes is the table's count of outcomes at that time. demanded
+	// are the ranges that were demanded last. laidOut and demanded are nil after a change of the fields above.
 	laidOut  []rl.Batch
 	outcomes int64
 	demanded []slotRange
@@ -87,8 +88,8 @@ func NewBatchSource(table *Table, config BatchConfig) *BatchSource {
 	return &BatchSource{table: table, config: config, versions: map[int64]Version{}}
 }
 
-// Reset begins at a position with the versions of a new model that can be sampled there, the oldest first and without a
-// gap up to the position's own.
+// Reset begins at a position. versions are the versions of a new model that can be sampled there: the oldest first,
+// and without gaps up to the position's own version.
 func (s *BatchSource) Reset(at rl.Position, versions []Version) {
 	s.table.BeginModel()
 	s.mu.Lock()
@@ -126,10 +127,10 @@ func (s *BatchSource) Advance(to rl.Position) {
 	s.refresh()
 }
 
-// forget makes the batches be laid out and demanded again. The lock is held.
+// forget discards the layout and the demand, so that both are made again. The lock is held.
 func (s *BatchSource) forget() { s.laidOut, s.demanded, s.slots = nil, nil, nil }
 
-// rules are the run's, with the oldest version that can still be sampled.
+// rules returns the run's rules with the oldest version that can still be sampled.
 func (s *BatchSource) rules() rl.Rules {
 	rules := s.config.Rules
 	rules.OldestVersion = s.oldest
@@ -210,8 +211,8 @@ func (s *BatchSource) batches() []rl.Batch {
 	return s.laidOut
 }
 
-// outcome is the rl.Known of the table's groups. Each new outcome causes a look-up of all slots of a batch. Most of
-// these slots are demanded and are found without their keys. The locks are held.
+// outcome implements rl.Known for the groups of the table. Each new outcome causes a look-up of all slots of a batch.
+// Most of these slots are demanded and are found without their keys. The locks are held.
 func (s *BatchSource) outcome(slot, version int64) (rl.Outcome, bool) {
 	if len(s.demanded) > 0 {
 		if i := slot - s.demanded[0].first; i >= 0 && i < int64(len(s.slots)) && s.slots[i].version == version {
@@ -255,11 +256,11 @@ func (s *BatchSource) Task(slot int64) rl.Task { return s.config.Rules.Task(s.co
 // Batch is a decided batch with its groups.
 type Batch struct {
 	Slots rl.Batch
-	// After is the position after it.
+	// After is the position after the batch.
 	After rl.Position
-	// Version is the one that sampled it.
+	// Version is the version that sampled the batch.
 	Version Version
-	// Groups are in slot order, tombstones among them, and Digests are theirs.
+	// Groups are in slot order and include tombstones. Digests are the digests of the groups.
 	Groups  []rl.Group
 	Digests []rl.Digest
 }
@@ -272,7 +273,7 @@ func (b Batch) Manifest() rl.Manifest {
 	})
 }
 
-// Batch waits until the current batch is decided. It ends early with ctx, or with ErrPolicyMissing.
+// Batch waits until the current batch is decided. It returns early when ctx ends, or with ErrPolicyMissing.
 func (s *BatchSource) Batch(ctx context.Context) (batch Batch, err error) {
 	missing, err := wait.For(ctx, &s.table.changes.any, func() (missing, ok bool) {
 		if batch, ok = s.decided(); ok {
@@ -298,7 +299,7 @@ func (s *BatchSource) decided() (Batch, bool) {
 	for slot := batch.Slots.First; slot < batch.Slots.Next; slot++ {
 		group, digest, ok := s.table.Group(s.key(slot, batch.Slots.Version))
 		if !ok {
-			// A batch that is certain may end before slots that nobody needs to know.
+			// A group of the batch is not known, so the batch is not decided yet.
 			return Batch{}, false
 		}
 		batch.Groups, batch.Digests = append(batch.Groups, group), append(batch.Digests, digest)

@@ -12,19 +12,19 @@ import (
 // census has the workers that are alive, and values derived from them. A run may have a thousand workers, and each
 // sends a message every second. Most messages change nothing, and census then looks at no other worker.
 type census struct {
-	// outdated is set once a worker may have become alive, or its connection broke. Otherwise alive holds from taken until
-	// the first of its workers may be lost.
+	// outdated is set once a worker may have become alive, or its connection broke. Otherwise alive is valid from taken
+	// to until, when the first of its workers may be lost.
 	outdated     bool
 	taken, until time.Time
 	alive        []string
-	// problems are the environments that none of them can play, and why.
+	// problems has the environments that no live worker can play, and why.
 	problems      map[string]string
 	problemsKnown bool
 	// looked counts the workers that were looked at.
 	looked int64
 }
 
-// alive lists the live workers, sorted. The list is not to be changed.
+// alive lists the live workers, sorted. The caller must not change the list.
 func (ws *workers) alive(now time.Time) []string {
 	c := &ws.census
 	if c.alive != nil && !c.outdated && !now.Before(c.taken) && !now.After(c.until) {
@@ -51,7 +51,7 @@ func (ws *workers) alive(now time.Time) []string {
 	return c.alive
 }
 
-// commonProblems returns the environments that no live worker can play, and why. The map is not to be changed.
+// commonProblems returns the environments that no live worker can play, and why. The caller must not change the map.
 func (ws *workers) commonProblems(now time.Time) map[string]string {
 	c, alive := &ws.census, ws.alive(now)
 	if !c.problemsKnown {

@@ -10,7 +10,7 @@ import "github.com/tinker-operator/tinker-operator/internal/wait"
 // wake every worker's call.
 type changes struct{ any, leasable wait.Signal }
 
-// notify reports a change of the table with that tally. The table's lock is held.
+// notify reports a change of the table whose tally is t. The table's lock is held.
 func (c *changes) notify(t *tally) {
 	c.any.Notify()
 	if t.free > 0 {

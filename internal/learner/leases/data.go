@@ -32,12 +32,13 @@ func (d *data) renew(state *exchange.WorkerState) {
 	}
 }
 
-// lacksData has the codes of workers that cannot read their data or their tokenizer.
+// lacksData has the codes with which workers report that they cannot read their data or their tokenizer.
 var lacksData = map[problem.Code]bool{problem.DataBlocked: true, problem.TokenizerBlocked: true,
 	problem.DataAuthorityUnknown: true}
 
-// Problems returns the problems of live workers and their episodes other than problems of the endpoint, one of each
-// code: data that no worker can read, and every other problem that a worker reports.
+// Problems returns the problems that live workers report of themselves and their episodes, except problems of the
+// endpoint, one for each code. Data that cannot be read counts only if no live worker can read its data, and as one
+// problem.
 func (t *Table) Problems() []problem.Problem {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -19,7 +19,7 @@ type demands struct {
 	lists   []demand
 	entries map[rl.Key]*entry
 	tally   tally
-	// leased is called when a worker is to play a group; nil for nobody.
+	// leased is called when a worker is to play a group. It may be nil.
 	leased func(worker string, key rl.Key)
 	// looked counts the entries that were looked at for one worker.
 	looked int64
@@ -34,16 +34,17 @@ type demand struct {
 // entry is a group that is demanded.
 type entry struct {
 	lease exchange.Lease
-	// group is nil until it is known; digest is the group's, and from the worker that submitted it.
+	// group is nil until it is known. digest is its digest, and from is the worker that submitted it.
 	group  *rl.Group
 	digest rl.Digest
 	from   string
-	// worker has the lease since granted; it is empty while nobody has it. sampler is the path that was leased, empty
-	// when it is not known.
+	// worker has the lease since granted; it is empty while no worker has the lease. sampler is the path of the leased
+	// sampler weights; empty if it is not known.
 	worker  string
 	granted time.Time
 	sampler string
-	// alone is the worker that was last leased the group to be played alone; it is empty if the last lease was another.
+	// alone is the worker to which the group was last leased to be played alone; empty if the last lease was an ordinary
+	// one.
 	alone string
 }
 
@@ -117,7 +118,7 @@ func (d *demands) inOrder(kinds ...rl.Kind) iter.Seq[*entry] {
 	}
 }
 
-// adopt leases to a worker that is alive the groups that it plays already and that nobody has.
+// adopt leases to a live worker the groups that it already plays and that are leased to no worker.
 func (d *demands) adopt(name string, workers *workers, now time.Time) {
 	if !workers.isAlive(name, now) {
 		return
@@ -131,8 +132,9 @@ func (d *demands) adopt(name string, workers *workers, now time.Time) {
 	}
 }
 
-// How long ago a lease was granted that a worker does not list, if the reply that carried it cannot still be on its
-// way. A worker that says Hello may be another process of its name.
+// A lease that a worker does not list is revoked this long after it was granted: the reply that carried it can no
+// longer be on its way. The time is shorter if the worker says Hello, since it may then be another process of the
+// same name.
 const (
 	renewPatience = 20 * time.Second
 	helloPatience = time.Second

@@ -60,8 +60,8 @@ func (h *Handler) Hello(ctx context.Context, name string, request exchange.Hello
 	return reply, nil
 }
 
-// Acquire waits for leases. The call tells once, as it begins, that the worker is alive, and not as long as it waits:
-// a process that hangs may have left one.
+// Acquire waits for leases. The call shows that the worker is alive only when it begins, not while it waits: a
+// process that hangs may have left a waiting call.
 func (h *Handler) Acquire(ctx context.Context, name string, free int) ([]exchange.Lease, error) {
 	h.hear(name)
 	// It is not an error if the context ends while a worker waits.
@@ -172,7 +172,7 @@ func (h *Handler) directive(name string, w *worker, now time.Time) exchange.Dire
 	}
 }
 
-// Release returns leases. Some reasons say more than that they are returned.
+// Release takes back leases that a worker returns. Some reasons have further consequences.
 func (h *Handler) Release(name string, keys []rl.Key, reason string) {
 	t := h.table
 	t.mu.Lock()

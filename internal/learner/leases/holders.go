@@ -11,14 +11,15 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/rl"
 )
 
-// holders knows which workers may still sample the model that is trained. At an endpoint whose samplers are no
+// holders knows which workers may still sample the model that is trained. At an endpoint whose samplers are not
 // snapshots, a sample of an older version can put that version's weights into the model. A worker that is lost, has
-// stopped a group, or has given up a sample may have posted one that the endpoint draws at any later time. A lease has
-// ended if its worker submits the group and all samples of the group were answered. The owner's lock guards it.
+// stopped a group, or has given up a sample may have requested a sample that the endpoint draws at any later time. A
+// lease has ended once its worker has submitted the group and all samples of the group were answered. The owner's
+// lock guards it.
 type holders struct {
-	// open are the leases that have not ended so, by worker.
+	// open are the leases that have not ended, by worker.
 	open map[string]map[rl.Key]bool
-	// unclear names a lease that can no longer end; it is empty if each lease can.
+	// unclear names a lease that can no longer end; empty if there is none.
 	unclear string
 }
 
@@ -83,12 +84,13 @@ func (h *holders) check() error {
 	return nil
 }
 
-// BeginModel forgets who may sample the models before. It is called before the weights of the next one are leased.
+// BeginModel forgets which workers may sample earlier models. It is called before the weights of the next model are
+// leased.
 func (t *Table) BeginModel() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.holders = newHolders()
-	clear(t.missing) // missing groups are found elsewhere or made again; a worker may have been told so once
+	clear(t.missing) // missing weights were found elsewhere or made again; a worker may also have missed them only once
 }
 
 // CheckNotSampled returns ErrSampled, with the worker, unless each lease since BeginModel has ended with all its
@@ -99,7 +101,7 @@ func (t *Table) CheckNotSampled() error {
 	return t.holders.check()
 }
 
-// CheckNotSampled is the method of the table.
+// CheckNotSampled calls Table.CheckNotSampled.
 func (s *BatchSource) CheckNotSampled() error { return s.table.CheckNotSampled() }
 
 // Reject makes a tombstone of a group that the endpoint refuses, here and at its workers.

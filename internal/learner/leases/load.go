@@ -37,7 +37,7 @@ func (l *load) observe(state *exchange.WorkerState, now time.Time) {
 	}
 }
 
-// currentProblem is the problem that was reported lately; empty for none.
+// currentProblem returns the problem that was reported lately; empty if there is none.
 func (l *load) currentProblem(now time.Time) problem.Code {
 	const lately = 10 * time.Second
 	if now.Sub(l.reported) > lately {
@@ -76,7 +76,7 @@ func newCredits(concurrency int) credits {
 	return credits{limit: most, most: most}
 }
 
-// refuse counts refusals, and cuts the limit once they are not few.
+// refuse counts refusals, and cuts the limit once they reach cutShare of it.
 func (c *credits) refuse(requests int, now time.Time) {
 	if now.Sub(c.counted) >= cutPause {
 		c.refused, c.counted = 0, now
@@ -96,7 +96,7 @@ func (c *credits) cut(now time.Time) {
 	c.lastCut, c.lastRise = now, now
 }
 
-// grow raises the limit by the growth of the elapsed time.
+// grow raises the limit by growShare of its maximum, unless it was changed within the last growPause.
 func (c *credits) grow(now time.Time) {
 	if c.limit >= c.most || now.Sub(c.lastRise) < growPause {
 		return

@@ -13,7 +13,7 @@ import (
 type notices struct {
 	play    []byte
 	session string
-	// covered is the first slot that is not durable, and evaluated are the latest evaluations that are.
+	// covered is the first slot that is not durable, and evaluated are the latest durable evaluations.
 	covered   int64
 	evaluated []exchange.Evaluation
 	rejected  []exchange.RejectedGroup
@@ -36,7 +36,7 @@ func (n *notices) coverEvaluation(e exchange.Evaluation) {
 
 func (n *notices) reject(group exchange.RejectedGroup) { n.rejected = append(n.rejected, group) }
 
-// rejectedAt lists the rejected groups whose tombstones the worker has not stored in place of the groups.
+// rejectedAt lists the rejected groups that the worker stores and has not yet replaced with their tombstones.
 func (n *notices) rejectedAt(w *worker) []exchange.RejectedGroup {
 	var found []exchange.RejectedGroup
 	for _, r := range n.rejected {

@@ -85,7 +85,7 @@ func (ws *workers) canMove(w *worker, environment string, now time.Time) bool {
 	return !everywhere
 }
 
-// moveAway takes those leases from a worker that another can play and it cannot.
+// moveAway takes from a worker the leases that it cannot play and another worker can.
 func (d *demands) moveAway(name string, ws *workers, now time.Time) {
 	for _, e := range d.leasedTo(name) {
 		if ws.canMove(ws.byName[name], e.lease.Environment, now) {

@@ -10,9 +10,9 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/rl"
 )
 
-// shares decides between training and evaluations if both have a group to lease. It counts episodes and not time, so
-// that how many of an evaluation are leased during a step does not depend on how fast they are. Its owner's lock guards
-// it.
+// shares decides between training and evaluations if both have a group to lease. It counts episodes instead of time,
+// so that the number of evaluation episodes leased during a step does not depend on their speed. Its owner's lock
+// guards it.
 type shares struct {
 	// evaluation is Config.EvaluationShare.
 	evaluation float64
@@ -70,7 +70,7 @@ func newQueue(entries iter.Seq[*entry]) queue {
 
 func (q *queue) advance() { q.head, _ = q.next() }
 
-// leasable yields the groups of a kind that nobody plays or stores, and that the worker can play beside others.
+// leasable yields the groups of a kind that no worker plays or stores, and that this worker can play beside others.
 func (h *Handler) leasable(kind rl.Kind, w *worker, now time.Time) iter.Seq[*entry] {
 	t := h.table
 	isPlayedAlone := func(e *entry) bool { return t.suspects.isSuspect(e.lease.Key) && t.workers.host(now) != "" }
@@ -83,7 +83,7 @@ func (h *Handler) leasable(kind rl.Kind, w *worker, now time.Time) iter.Seq[*ent
 	}
 }
 
-// unplayed yields the groups of a kind that nobody plays or stores, and that the worker can play.
+// unplayed yields the groups of a kind that no worker plays or stores, and that this worker can play.
 func (h *Handler) unplayed(kind rl.Kind, w *worker, now time.Time) iter.Seq[*entry] {
 	t := h.table
 	return func(yield func(*entry) bool) {
@@ -99,7 +99,7 @@ func (h *Handler) unplayed(kind rl.Kind, w *worker, now time.Time) iter.Seq[*ent
 	}
 }
 
-// head returns the group that is leased next; nil for none.
+// head returns the group that is leased next; nil if there is none.
 func (q *queues) head() *entry { return q.shares.pick(q.training.head, q.evaluation.head) }
 
 // take removes the group that head returned.

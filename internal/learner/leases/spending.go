@@ -35,7 +35,7 @@ type Spending interface {
 	Settle(unrecorded int64)
 }
 
-// nobody is a Spending that nobody reads.
+// nobody is a Spending that ignores all reports.
 type nobody struct{}
 
 func (nobody) Report(string, exchange.Spent, []rl.Key)                                  {}
@@ -97,8 +97,8 @@ func (t *Table) openLease(w *worker, key rl.Key, now time.Time) {
 	t.config.Spending.OpenLease(w.process, key, most)
 }
 
-// withGranted adds leases to the leases that a worker lists: the ones that were granted so lately that the worker may
-// have received them since it made its list.
+// withGranted adds to the leases that a worker lists the leases that were granted so recently that the worker may
+// have received them after it made the list.
 func (w *worker) withGranted(listed []exchange.Progress, now time.Time, patience time.Duration) []exchange.Progress {
 	for _, lease := range listed {
 		delete(w.granted, lease.Key)
@@ -155,7 +155,8 @@ func (t *Table) AwaitBarrier(ctx context.Context) error {
 	}
 }
 
-// settle reports whether no worker of the attempt before is waited for.
+// settle reports whether no worker of the attempt before is awaited any longer. It settles the spending once the
+// barrier is over.
 func (t *Table) settle() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -169,7 +170,7 @@ func (t *Table) settle() bool {
 	return over
 }
 
-// isBarrierOver reports whether groups are leased.
+// isBarrierOver reports whether groups may be leased.
 func (t *Table) isBarrierOver(now time.Time) bool {
 	return !t.leaseAfter.IsZero() && !now.Before(t.leaseAfter)
 }

@@ -71,7 +71,8 @@ func (t *Table) Faults() map[string]string {
 	return maps.Clone(t.faults)
 }
 
-// kept returns an accepted group as the table keeps it: a constant one is a tombstone where these are dropped.
+// kept returns an accepted group as the table keeps it: a group of an evaluation without segments, and a constant
+// group as a tombstone if the run drops constant groups.
 func (t *Table) kept(group rl.Group) *rl.Group {
 	switch {
 	case group.Key.Kind == rl.Evaluate:
@@ -82,7 +83,7 @@ func (t *Table) kept(group rl.Group) *rl.Group {
 	return &group
 }
 
-// decide accepts or refuses a submitted group. Its entry is nil when nobody demands it.
+// decide accepts or refuses a submitted group. e is nil if no consumer demands the group.
 func (t *Table) decide(e *entry, group rl.Group) *exchange.SubmitReply {
 	key := group.Key
 	switch {
@@ -123,7 +124,7 @@ func (c Config) mismatch(lease exchange.Lease, group rl.Group) string {
 	return ""
 }
 
-// unfilled names the field of a trajectory that is set or missing although the run wants otherwise.
+// unfilled names a field of a trajectory that is set although the run does not want it, or missing although it does.
 func (c Config) unfilled(trajectory rl.Trajectory, group rl.Group) string {
 	train := group.Key.Kind == rl.Train
 	if wanted := c.StepRewards && train; len(trajectory.Segments) > 0 && wanted != (len(trajectory.StepRewards) > 0) {

@@ -71,7 +71,7 @@ func (s *suspects) faulty(key rl.Key) []int {
 	return members
 }
 
-// died notes that a process has died that had a group's lease.
+// died notes the death of a process that had the lease of a group.
 func (s *suspects) died(dead process, e *entry) {
 	key := e.lease.Key
 	known := s.byKey[key]
@@ -98,7 +98,7 @@ func (s *suspects) died(dead process, e *entry) {
 	}
 }
 
-// lives takes back the notes of died: the process is heard of again, and was only cut off.
+// lives reverts what died noted about a process: the process was heard from again, so it was only cut off.
 func (s *suspects) lives(alive process) {
 	for key, known := range s.byKey {
 		delete(known.deaths, alive)
@@ -143,8 +143,8 @@ func (s *suspects) progress(key rl.Key, done int) {
 	}
 }
 
-// permits lists which members a worker may play of the groups that it was leased alone: all of them once a group is no
-// suspect.
+// permits lists the member that a worker may play now of each group that it was leased alone. If a group is no longer
+// a suspect, the worker may play all its members.
 func (s *suspects) permits(name string, w *worker, d *demands) []exchange.Permit {
 	var permits []exchange.Permit
 	for key := range w.playing {
@@ -162,8 +162,8 @@ func (s *suspects) permits(name string, w *worker, d *demands) []exchange.Permit
 	return permits
 }
 
-// host returns the worker that plays suspects: the first live one that knows how. There is none if no worker does: then
-// suspects are played as any other group.
+// host returns the worker that plays suspects: the first live worker that is able to. It is empty if there is none;
+// suspects are then played like any other group.
 func (ws *workers) host(now time.Time) string {
 	for _, name := range ws.alive(now) {
 		if ws.byName[name].process != "" && ws.byName[name].disconnected.IsZero() {
@@ -183,15 +183,16 @@ func (d *demands) isAlone(name string) bool {
 	return false
 }
 
-// noteDeath notes that the lease of a lost worker is given to others. The connection of a process that ends is closed:
-// a worker that is only silent has not died, or the learner itself was stopped for a while.
+// noteDeath notes the death of a lost worker before a lease of the worker is given to others. The connection of a
+// process that ends is closed. A worker that is only silent may be alive, or the learner itself was stopped for a
+// while.
 func (t *Table) noteDeath(e *entry) {
 	if w := t.workers.byName[e.worker]; w != nil && !w.disconnected.IsZero() {
 		t.suspects.died(process{e.worker, w.process}, e)
 	}
 }
 
-// bury notes for each lease of a process that it has died. The leases are given to others afterwards.
+// bury notes the death of a process for each of its leases. The leases are given to others afterwards.
 func (t *Table) bury(dead process) {
 	for _, e := range t.demands.entries {
 		if e.isLeased(dead.worker) {
@@ -200,7 +201,7 @@ func (t *Table) bury(dead process) {
 	}
 }
 
-// meet takes over which process says Hello. Another one than before means that the earlier one has died.
+// meet records the process that says Hello. If the worker had another process before, that process has died.
 func (t *Table) meet(name string, w *worker, named string) {
 	if w.process != "" && w.process != named {
 		t.bury(process{name, w.process})
@@ -240,7 +241,7 @@ func (h *Handler) suspectFor(name string, w *worker, now time.Time) (alone *entr
 	return nil, true
 }
 
-// describe describes the groups that are played alone, for people. It is empty without any.
+// describe describes the groups that are played alone, for people. It returns "" if there are none.
 func (s *suspects) describe() string {
 	var slots, faulty []string
 	for _, key := range slices.SortedFunc(maps.Keys(s.byKey), rl.Key.Compare) {

@@ -8,8 +8,8 @@
 // Consumers demand groups, each a list of leases in order; the demand that was made first is served first, but
 // evaluations have a share while training also has groups to lease. A group that is demanded and not known yet is, in
 // this order: requested from a live worker that stores it, awaited from the worker that plays it, or leased to a worker
-// that has room. So a group is sampled again only when no live worker has it. Nothing is leased before the workers that
-// a former learner left behind had time to report their groups.
+// that has room. So a group is sampled again only when no live worker has it. Nothing is leased until the workers
+// that a former learner left behind have had time to report their groups.
 //
 // Whether a group is accepted depends on its key alone, never on which of several groups of one key came
 // first: a group is a function of its key, and a second one is a duplicate.
@@ -36,29 +36,29 @@ type Config struct {
 	Play []byte
 	// Concurrency limits the episodes in progress.
 	Concurrency int
-	// EvaluationShare is the share of evaluations in the leased episodes while training also has groups to lease. It is
-	// from 0, with which evaluations use only idle capacity, to 1.
+	// EvaluationShare is the share of evaluations in the leased episodes while training also has groups to lease. It
+	// ranges from 0, with which evaluations use only idle capacity, to 1.
 	EvaluationShare float64
 	// Silence is the time without a message after which a worker's leases are given to others.
 	Silence time.Duration
 	// Barrier is the time after Open in which nothing is leased, so that workers can report their groups.
 	Barrier time.Duration
-	// DropConstant makes a tombstone of a training group from which nothing can be learned, by the grouping of the
-	// run; nil keeps all groups.
+	// DropConstant reports whether nothing can be learned from a training group, given the grouping of the run. Such a
+	// group becomes a tombstone. If DropConstant is nil, all groups are kept.
 	DropConstant func(rl.Group) bool
 	// Environments are the environments of training. The value says whether an environment's groups are dropped while no
 	// worker can play it and other environments can be played.
 	Environments map[string]bool
-	// SkipAfter is the time for which that has to last.
+	// SkipAfter is the time for which an environment has to be unavailable before its groups are dropped.
 	SkipAfter time.Duration
-	// StepRewards is set if the run compares single steps, so that training groups have their rewards.
+	// StepRewards is set if the run compares single steps, so that training groups have rewards of steps.
 	StepRewards bool
 	// References is set if training groups have log-probabilities of a reference.
 	References bool
 	// Teachers are the environments whose training groups have log-probabilities of a teacher.
 	Teachers map[string]bool
-	// Spending receives the spending of workers; nil for nobody. Request is the maximum cost of one request of an
-	// environment, and LargestGroup of one request of each member of a group.
+	// Spending receives the spending of workers. It may be nil. Request is the maximum cost of one request, by
+	// environment. LargestGroup is the maximum cost of one request of each member of the largest group.
 	Spending     Spending
 	Request      map[string]int64
 	LargestGroup int64
@@ -110,7 +110,7 @@ func NewTable(config Config) *Table {
 	return t
 }
 
-// Handler is the workers' view of the table.
+// Handler returns the workers' view of the table.
 func (t *Table) Handler() *Handler { return &Handler{table: t} }
 
 // Expect names the workers that a former learner had: the barrier is over early once all of them have said
@@ -159,7 +159,7 @@ func (t *Table) raiseBarrier(now time.Time) {
 
 // now returns the time. If Tick was not called for longer than a worker may be silent, the learner itself was stopped,
 // for example because its machine was paused. It could hear no worker in that time, so all workers that were alive
-// before get the same time again to send something, and nothing is leased before. The lock is held.
+// before have the full time again to send something, and a new barrier begins. The lock is held.
 func (t *Table) now() time.Time {
 	now := t.config.Now()
 	if t.ticked.IsZero() || now.Sub(t.ticked) <= t.config.Silence {
@@ -332,7 +332,7 @@ func (t *Table) Problem() *exchange.EndpointProblem {
 	return &exchange.EndpointProblem{Code: code}
 }
 
-// Workers are the names of the live workers, sorted.
+// Workers returns the names of the live workers, sorted.
 func (t *Table) Workers() []string {
 	t.mu.Lock()
 	defer t.mu.Unlock()

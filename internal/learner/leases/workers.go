@@ -40,9 +40,9 @@ type worker struct {
 	// stored and playing are the groups that it reported, submitted or was leased since.
 	stored  map[rl.Key]rl.Outcome
 	playing map[rl.Key]bool
-	// granted are leases that its process was sent, and that no message of the process has told of yet.
+	// granted are the leases that were sent to its process and that no message of the process has mentioned yet.
 	granted map[rl.Key]granted
-	// requested is since when a stored group is awaited.
+	// requested has, for each stored group that was requested, the time since which it is awaited.
 	requested map[rl.Key]time.Time
 	data      data
 	// state is the state in its last renewal; nil before the first one.
@@ -55,8 +55,8 @@ type granted struct {
 	most int64
 }
 
-// redial is the time that a worker whose connection broke has to come back: it tries after 0.1 s, and then every 2 s at
-// the latest. A worker that comes later finds its leases with others.
+// redial is the time within which a worker whose connection broke has to come back: it tries after 0.1 s, and then
+// every 2 s at the latest. A worker that comes later finds its leases with others.
 const redial = 5 * time.Second
 
 func newWorkers(silence time.Duration) workers {
@@ -90,8 +90,8 @@ func (ws *workers) observe(name string, now time.Time) *worker {
 	return w
 }
 
-// disconnect notes that a worker's connection broke. A process that was killed closes its connections, so
-// that its leases need not wait until it has been silent for long.
+// disconnect notes that a worker's connection broke. The connections of a killed process are closed, so its leases
+// can be given to others before it has been silent for long.
 func (ws *workers) disconnect(name string, now time.Time) {
 	if w := ws.byName[name]; w != nil {
 		w.disconnected = now
@@ -214,7 +214,7 @@ func (ws *workers) renew(w *worker, renewal exchange.Renewal) {
 	w.renew(renewal)
 }
 
-// renew takes over the groups that the worker plays by its report.
+// renew takes over the groups that the worker reports to play.
 func (w *worker) renew(renewal exchange.Renewal) {
 	w.disconnected = time.Time{}
 	keys := make([]rl.Key, 0, len(renewal.Progress))
@@ -233,8 +233,8 @@ func (w *worker) play(keys []rl.Key) {
 	}
 }
 
-// request reports whether a group is to be requested from the worker: whether it stores it. If the worker does not
-// submit the group, it is leased again after a while.
+// request reports whether a group is to be requested from the worker, which is so if the worker stores the group. If
+// the worker does not submit the group, it is leased again after a while.
 func (w *worker) request(key rl.Key, now time.Time) bool {
 	const patience = time.Minute
 	if _, stored := w.stored[key]; !stored {

@@ -25,9 +25,9 @@ import (
 // one saves late is not the newest, but may still be retired.
 const ownModels = 2
 
-// Made notes that this attempt has made a model and loaded a state into it. A superseded learner has to find out by
-// claims that it is, since the next List looks at the models of this attempt alone: whatever earlier attempts save late
-// is not the newest.
+// Made notes that this attempt has made a model and loaded a state into it. From then on, only claims show a
+// superseded learner that it is superseded, because the next List looks at the models of this attempt alone: a
+// checkpoint that an earlier attempt saves late is not the newest.
 func (o *Opener) Made(model string) {
 	o.own, o.loaded = append(o.own, model), true
 	o.own = o.own[max(0, len(o.own)-ownModels):]
@@ -163,7 +163,7 @@ func (o *Opener) unnamed(found checkpoints.Index) []string {
 // unloadsAtOnce is the number of models that are unloaded at the same time.
 const unloadsAtOnce = 8
 
-// unload unloads the models that no attempt has unloaded before, and records those.
+// unload unloads the models that no attempt has unloaded before, and records them.
 func (o *Opener) unload(ctx context.Context, models []string) {
 	if o.unloaded == nil {
 		o.unloaded = map[string]bool{}

@@ -44,7 +44,8 @@ type rows interface {
 	Origin(v rl.Version) (rl.Lineage, bool)
 }
 
-// unloads records which models the attempts of the run have unloaded. A record that is lost has them unloaded again.
+// unloads records which models the attempts of the run have unloaded. If the record is lost, the models are unloaded
+// again.
 type unloads interface {
 	Unloaded() []string
 	SetUnloaded(ctx context.Context, models []string) error
@@ -57,7 +58,7 @@ type Config struct {
 	Models models
 	Book   *checkpoints.Book
 	Rows   rows
-	// Unloads is asked once.
+	// Unloads is read once.
 	Unloads unloads
 	// Record keeps which models the attempts of the run have made.
 	Record records
@@ -75,7 +76,7 @@ type Opener struct {
 
 	// Former is the run file of the run that File.ResumeFrom names; nil if not known.
 	Former *contract.RunFile
-	// Namesake is an earlier run of the same namespace and name that has committed a step; nil for none.
+	// Namesake is an earlier run of the same namespace and name that has committed a step; nil if there is none.
 	Namesake *contract.EarlierRun
 	// models are the models that the endpoint lists, and unloaded the ones that need not be unloaded again.
 	models   map[string]tinker.Metadata
@@ -96,7 +97,7 @@ type Loaded struct {
 	// Model is nil if a run that only evaluates uses sampler weights as they are.
 	Model *trainee.Model
 	At    checkpoints.Position
-	// Former says that the state is one of the run that File.ResumeFrom names.
+	// Former says that the state belongs to the run that File.ResumeFrom names.
 	Former bool
 }
 
@@ -143,7 +144,7 @@ func (o *Opener) first(ctx context.Context) (*trainee.Model, error) {
 	return o.Models.Fresh(ctx, o.File.Fixed.InitFrom)
 }
 
-// GivenSampler is the path of the sampler weights that a run evaluates as they are; empty for none.
+// GivenSampler returns the path of the sampler weights that a run evaluates as they are; empty if there are none.
 func (o *Opener) GivenSampler() string {
 	init := o.File.Fixed.InitFrom
 	if o.File.Fixed.Algorithm != nil || init == nil {

@@ -78,7 +78,7 @@ func (o *Opener) Retired(ctx context.Context, paths []string) {
 	}
 }
 
-// isListed reports whether the next attempt lists the models of a checkpoint. The lock is held.
+// isListed reports whether the next attempt lists the model of a checkpoint. The lock is held.
 func (r *record) isListed(text string) bool {
 	path, err := tinker.ParsePath(text)
 	return err == nil && (slices.Contains(r.made, path.Run) || slices.Contains(r.before, path.Run))
@@ -117,8 +117,7 @@ func (o *Opener) settle(ctx context.Context) error {
 }
 
 // listRecorded reads the checkpoints of the recorded models into the book, and unloads the models of earlier attempts.
-// It reports whether these are all checkpoints of the run: an attempt without a record may have saved some all the
-// same.
+// It reports whether these are all checkpoints of the run: an attempt without a record may have saved others.
 func (o *Opener) listRecorded(ctx context.Context) (complete bool, err error) {
 	if !o.Record.HasStore() {
 		return false, nil
@@ -181,7 +180,7 @@ func (o *Opener) keep(found checkpoints.Index, listed []string) {
 	}
 }
 
-// known are the checkpoints that the run file and rows name.
+// known returns the checkpoints that the run file and rows name.
 func (o *Opener) known() checkpoints.Index {
 	found := checkpoints.Index{}
 	for _, path := range slices.Concat(o.File.KnownCheckpoints, o.Rows.RecentStates()) {

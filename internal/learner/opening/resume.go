@@ -41,7 +41,7 @@ func (*Opener) split(states []checkpoints.Entry) (own, former []checkpoints.Entr
 }
 
 // withFormer returns the states from which the run can resume: its own, then the states of the run that it continues. A
-// run that is to continue another must not begin anew, so it is a ResumeError if there is no state.
+// run that is to continue another must not begin anew, so withFormer returns a ResumeError if there is no state.
 func (o *Opener) withFormer(own, former []checkpoints.Entry) ([]checkpoints.Entry, error) {
 	if o.File.ResumeFrom == "" || o.File.Fixed.Algorithm == nil {
 		return own, nil
@@ -152,8 +152,9 @@ func (n namesakes) add(o *Opener, c tinker.Checkpoint) {
 		SameSettings: metadata[trainee.MetadataSpec] == o.File.SpecDigest}
 }
 
-// newest is the earlier run that is worth most to a run which begins: one with the same settings, and of several the
-// one that came farthest. It is nil for a run that continues another, or has committed a step itself.
+// newest returns the earlier run that is most valuable to a run that begins: a run with the same settings if there is
+// one, and among several the run with the highest step. It returns nil for a run that continues another, or has
+// committed a step itself.
 func (n namesakes) newest(o *Opener) *contract.EarlierRun {
 	own, _ := o.split(o.Book.States())
 	if o.File.ResumeFrom != "" || o.File.Fixed.Algorithm == nil || slices.ContainsFunc(own,

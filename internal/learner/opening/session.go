@@ -22,13 +22,13 @@ type sessionAPI interface {
 }
 
 // SessionKeeper has one session at a time: it makes a session when it is asked for one, keeps it alive, and makes
-// another once that has expired.
+// another once the session has expired.
 type SessionKeeper struct {
 	api    sessionAPI
 	alive  context.Context
 	tasks  *sync.WaitGroup
 	logger *slog.Logger
-	// changed is given each session that begins; nil ignores them.
+	// changed is called with each session that begins. It may be nil.
 	changed func(session string)
 
 	mu      sync.Mutex
@@ -88,7 +88,7 @@ func (k *SessionKeeper) begin(session string) {
 	})
 }
 
-// Keep makes another session whenever it has none, until ctx ends. A failure shows as the endpoint's problem.
+// Keep makes another session whenever there is none, until ctx ends. A failure shows as the endpoint's problem.
 func (k *SessionKeeper) Keep(ctx context.Context, every time.Duration) {
 	ticker := time.NewTicker(every)
 	defer ticker.Stop()

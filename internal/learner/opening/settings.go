@@ -13,8 +13,8 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/rl"
 )
 
-// SettingsError says that a step was committed with other settings than this attempt has, so that it can neither
-// continue from that step nor begin anew.
+// SettingsError says that a step was committed with other settings than this attempt has, so that the attempt can
+// neither continue from that step nor begin anew.
 type SettingsError struct {
 	Step    int64
 	Attempt int32
@@ -55,7 +55,7 @@ func (o *Opener) ofOwnSettings(ctx context.Context, states []checkpoints.Entry) 
 	return slices.DeleteFunc(slices.Clone(states), o.hasOtherSettings), nil
 }
 
-// hasOtherSettings reports whether the run file says that another one decided the weights of a state.
+// hasOtherSettings reports whether the run file says that other settings decided the weights of a state.
 func (o *Opener) hasOtherSettings(state checkpoints.Entry) bool {
 	former, known := o.File.Former.Of(state.Name.Attempt)
 	return known && !former.Equal(o.File.SpecDigest, o.File.ResumeFrom)

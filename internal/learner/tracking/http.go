@@ -60,7 +60,8 @@ func (s *service) readKey(file string) (string, error) {
 	return key, nil
 }
 
-// call posts a request, and decodes the answer into answer unless that is nil. A failure is a *problem.
+// call posts a request, and decodes the answer into answer unless that is nil. A failure of the service is a
+// *serviceError.
 func (s *service) call(ctx context.Context, path string, request, answer any) error {
 	body, err := json.Marshal(request)
 	if err != nil {
@@ -69,7 +70,7 @@ func (s *service) call(ctx context.Context, path string, request, answer any) er
 	return s.send(ctx, http.MethodPost, path, bytes.NewReader(body), answer)
 }
 
-// get is call for a request that only reads.
+// get is like call, but for a request that only reads.
 func (s *service) get(ctx context.Context, path string, query url.Values, answer any) error {
 	return s.send(ctx, http.MethodGet, path+"?"+query.Encode(), nil, answer)
 }

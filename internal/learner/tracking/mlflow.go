@@ -33,9 +33,9 @@ type mlflow struct {
 
 	settings contracttracking.MLflow
 	run      Run
-	// id is the run's at the service.
+	// id is the id of the run at the service.
 	id string
-	// known are the newest steps that the service has of metrics.
+	// known has, by metric, the newest step that the service has.
 	known map[string]int64
 }
 
@@ -219,8 +219,8 @@ func (m *mlflow) addParams(ctx context.Context, known []mlflowPair) error {
 	return nil
 }
 
-// restore sets the state to an existing run, and returns the newest step that the service certainly has as a whole: an
-// unanswered request may have added a part of the metrics of the very newest step.
+// restore takes over the state of an existing run, and returns the newest step that the service certainly has in
+// full: an unanswered request may have added only a part of the metrics of the newest step.
 func (m *mlflow) restore(metrics []mlflowMetric) int64 {
 	m.known = map[string]int64{}
 	newest := int64(-1)
@@ -254,7 +254,7 @@ func (m *mlflow) Write(ctx context.Context, lines []Line) error {
 	return nil
 }
 
-// Close implements Sink. A run that is interrupted is shown as one that is scheduled to continue.
+// Close implements Sink. An interrupted run is shown as scheduled to continue.
 func (m *mlflow) Close(ctx context.Context, outcome Outcome) error {
 	update := mlflowUpdate{RunID: m.id, Status: "SCHEDULED"}
 	if outcome != Interrupted {

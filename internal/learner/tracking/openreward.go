@@ -21,14 +21,14 @@ import (
 const (
 	// maxUploads limits the requests at the same time, as in the package openreward.
 	maxUploads = 32
-	// lookupTimeout bounds the request for the id of an environment, without which rollouts are also sent.
+	// lookupTimeout bounds the request for the id of an environment. Rollouts are sent even without the id.
 	lookupTimeout = 10 * time.Second
 	// maxLookups limits the lookups of an environment that the service does not return.
 	maxLookups = 3
 )
 
-// openReward sends rollouts to OpenReward: the event that begins a rollout alone, and the messages of several rollouts
-// together once the service has accepted their beginnings.
+// openReward sends rollouts to OpenReward. The event that begins a rollout is sent alone. The messages of several
+// rollouts are sent together once the service has accepted the events that begin them.
 type openReward struct {
 	service
 
@@ -109,8 +109,8 @@ const (
 	unknown
 )
 
-// progress is the progress of sending a step. It is recorded before each request, so that a process that ends within
-// one does not have the next one repeat it.
+// progress is the progress of sending a step. It is recorded before each request, so that the next process does not
+// repeat a request during which a process ended.
 type progress struct {
 	// First is the first of the rollouts that are sent together; the ones before it are done.
 	First int `json:"first"`

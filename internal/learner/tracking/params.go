@@ -34,7 +34,8 @@ func mlflowPairs(entries map[string]string) []mlflowPair {
 	return pairs
 }
 
-// paramsOf returns the values of a config by their dotted paths. An element of a list that has a name is found by that.
+// paramsOf returns the values of a config by their dotted paths. If each element of a list has a name, the names are
+// part of the paths; any other list is one value.
 func paramsOf(config map[string]any) map[string]string {
 	params := map[string]string{}
 	var add func(path string, value any)
@@ -60,7 +61,7 @@ func paramsOf(config map[string]any) map[string]string {
 	return params
 }
 
-// byName returns the elements of a list by their names; nil unless each has one.
+// byName returns the elements of a list by their names; nil unless each element has a name.
 func byName(list []any) map[string]any {
 	named := map[string]any{}
 	for _, element := range list {

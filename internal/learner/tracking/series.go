@@ -56,7 +56,7 @@ type series struct {
 // entry is a step that is committed.
 type entry struct {
 	row rl.Version
-	// parent is the lineage of the version before, which its line has the evaluation of.
+	// parent is the lineage of the version before, whose evaluation is in the line of the step.
 	parent rl.Lineage
 	// metrics are nil if they are to be read from the store.
 	metrics map[string]float64
@@ -79,7 +79,7 @@ func (s *series) change(do func()) {
 }
 
 // resume sets the series to a version that was loaded. chain has the rows that led to it, the newest first. Without a
-// store it may be empty: then the known steps up to that version stay. No line is available before advance.
+// store, chain may be empty; then the known steps up to that version stay. No line is available before advance.
 func (s *series) resume(at rl.Version, chain []artifacts.Row) {
 	s.change(func() {
 		if at.Step < s.reached.Step || at.Step == s.reached.Step && at.Lineage != s.reached.Lineage {
@@ -134,7 +134,8 @@ func (s *series) commit(row artifacts.Row) {
 	})
 }
 
-// advance makes lines available up to a version that is saved, except for lines whose evaluation has no result yet.
+// advance makes lines available up to a version that is saved, but only before the first line whose evaluation has no
+// result yet.
 func (s *series) advance(at rl.Version, last bool, outstanding []rl.Version) {
 	s.change(func() {
 		s.newest, s.last, s.reached = at, last, at
@@ -202,7 +203,7 @@ func (s *series) available(after int64, limit int) []evaluatedEntry {
 		}
 		found = append(found, evaluatedEntry{entry: e, evaluation: s.results[version]})
 	}
-	// The last version has a line of its evaluation alone.
+	// The last version has a line with its evaluation alone.
 	if result := s.results[s.newest]; s.last && result != nil && after < s.newest.Step && len(found) < limit {
 		found = append(found, evaluatedEntry{
 			entry:      entry{row: rl.Version{Step: s.newest.Step + 1}, metrics: map[string]float64{}, time: time.Now()},
@@ -218,7 +219,7 @@ type evaluatedEntry struct {
 	evaluation map[string]float64
 }
 
-// line returns the line of an entry, and nil for one whose row no longer exists.
+// line returns the line of an entry, or nil if the row of the entry no longer exists.
 func (s *series) line(e evaluatedEntry) (*Line, error) {
 	metrics := e.metrics
 	if metrics == nil {

@@ -36,13 +36,13 @@ type tensorBoard struct {
 	// former are the names of files that were not compared yet, and comparing is the one that is being compared.
 	former    []string
 	comparing *formerFile
-	// compared reports whether lines were compared since Open, and settled that nothing is left to be.
+	// compared is set once lines were compared since Open, and settled once nothing is left to compare.
 	compared, settled bool
 	// own is the file that lines are added to; nil if the next line begins one.
 	own *ownFile
 }
 
-// eventFiles are the files of a run, as a *store.EventFiles has them.
+// eventFiles are the event files of a run. *artifacts.EventFiles implements it.
 type eventFiles interface {
 	List(folder string) ([]string, error)
 	Read(name string) ([]byte, error)
@@ -72,7 +72,7 @@ func newTensorBoard(settings contracttracking.TensorBoard, run Run, open func() 
 // Service implements Sink.
 func (*tensorBoard) Service() string { return "tensorboard" }
 
-// Open implements Sink. It asks for all lines, with which the files are compared.
+// Open implements Sink. It returns -1 to receive all lines, with which the files are compared.
 func (b *tensorBoard) Open(context.Context) (int64, error) {
 	b.former, b.comparing, b.own, b.compared, b.settled = nil, nil, nil, false, false
 	files := b.open()
@@ -150,7 +150,7 @@ func (b *tensorBoard) compare(lines []Line) ([]Line, error) {
 	return nil, nil
 }
 
-// compareNext begins with the next of the former files.
+// compareNext begins to compare the next of the former files.
 func (b *tensorBoard) compareNext() error {
 	name := b.former[0]
 	data, err := b.files.Read(name)
@@ -162,7 +162,7 @@ func (b *tensorBoard) compareNext() error {
 	return nil
 }
 
-// isExhausted reports whether the run has all that the file has.
+// isExhausted reports whether all records of the file are lines of the run, and nothing else follows them.
 func (f *formerFile) isExhausted() bool {
 	return f.same == len(f.records) && f.valid == len(f.data)
 }
@@ -212,8 +212,8 @@ func (b *tensorBoard) append(lines []Line) error {
 		f := b.own
 		n, former := min(len(lines), maxFileLines-f.lines), len(f.content)
 		if former == 0 {
-			// The file exists before claims are looked at for its lines: the next attempt finds the file, or else its claim is
-			// found.
+			// The file is created before its lines are written, and each call of Grow looks for a later claim: either the next
+			// attempt finds the file, or this attempt finds its claim.
 			f.content = tfevents.Header(lines[0].Time)
 			if err := b.files.Grow(f.name, f.content, 0); err != nil {
 				return err

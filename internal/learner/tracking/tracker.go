@@ -24,7 +24,7 @@ type Config struct {
 	Sinks []Sink
 	// Uploads are the run's rollouts; nil if they are not sent.
 	Uploads *Uploads
-	// Rows are the run's.
+	// Rows are the rows of the run.
 	Rows rows
 	// Report receives the problems of all services whenever one has changed.
 	Report func([]contracttracking.Problem)
@@ -40,7 +40,8 @@ const maxLines = 256
 // longestPause bounds the pause after failures.
 const longestPause = time.Minute
 
-// Tracker sends the lines of a run to the sinks. Without sinks it does nothing.
+// Tracker sends the lines of a run to the sinks, and its rollouts to OpenReward. It does nothing if there are neither
+// sinks nor Uploads.
 type Tracker struct {
 	config Config
 	series *series
@@ -85,8 +86,8 @@ func (t *Tracker) Commit(row artifacts.Row) {
 	t.config.Uploads.commit(row.Version)
 }
 
-// Advance makes lines available up to a version that is saved, the last of the run or not; outstanding are the versions
-// whose evaluation has no result yet.
+// Advance makes lines available up to a version that is saved. last says whether it is the last version of the run,
+// and outstanding are the versions whose evaluation has no result yet.
 func (t *Tracker) Advance(at rl.Version, last bool, outstanding []rl.Version) {
 	t.series.advance(at, last, outstanding)
 }
@@ -101,7 +102,7 @@ func (t *Tracker) Evaluated(result artifacts.Evaluation) {
 	t.series.evaluated(result.Version, result.Metrics, true)
 }
 
-// Start has Run connect to the services, once the attempt is claimed.
+// Start makes Run connect to the services. It is called once the attempt is claimed.
 func (t *Tracker) Start() { t.start.Do(func() { close(t.started) }) }
 
 // Run sends all lines from Start on until the run has ended and everything is sent, or until ctx ends.
@@ -169,7 +170,7 @@ func (t *Tracker) upload(ctx context.Context) (sent bool, err error) {
 	return sent, err
 }
 
-// send sends to a service by connect, which is repeated after each failure.
+// send calls connect, which sends to a service, until connect succeeds or ctx ends. It pauses after each failure.
 func (t *Tracker) send(ctx context.Context, service string, connect func(context.Context) (sent bool, err error)) {
 	for failures := 0; ; failures++ {
 		sent, err := connect(ctx)
@@ -262,7 +263,8 @@ func (t *Tracker) pause(failures int, err error) time.Duration {
 	return pause
 }
 
-// sleep waits after a failure, once the run ends for the first pause at most, and reports whether ctx has not ended.
+// sleep waits after a failure, and reports whether ctx has not ended. Once the run has ended, it waits at most for
+// the first pause.
 func (t *Tracker) sleep(ctx context.Context, pause time.Duration) bool {
 	first := min(pause, t.config.Pause)
 	return t.wait(ctx, nil, pause) && (!t.hasEnded() || wait.Sleep(ctx, first) == nil)
@@ -284,7 +286,7 @@ func (t *Tracker) received(service string, newest int64) {
 	t.series.forget(least)
 }
 
-// report reports the problem of a service; nil for none.
+// report reports the problem of a service. found is nil if there is none.
 func (t *Tracker) report(service string, found *contracttracking.Problem) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

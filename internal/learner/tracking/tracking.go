@@ -2,7 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package tracking sends the committed steps of a run to services that show its curves, or writes them into files for
-// such. Each service is a Sink with a goroutine of its own, so that none delays another, or the training.
+// such services. Each service is a Sink with a goroutine of its own, so that no service delays another, or the
+// training.
 //
 // Sinks receive lines, in order: line i has the metrics of batch i, as in metrics.jsonl, and the metrics of the
 // evaluation of version i, as in evaluations.jsonl. A line is sent once its step is committed and the evaluation has
@@ -54,9 +55,10 @@ const (
 
 // Sink is a service that shows curves. Its methods are called by one goroutine.
 type Sink interface {
-	// Service is the name of its field in the spec.
+	// Service returns the name of the service's field in the spec.
 	Service() string
-	// Open finds the run at the service, or creates it, and returns the newest step that the service has; -1 for none.
+	// Open finds the run at the service, or creates it, and returns the newest step that the service has; -1 if it has
+	// none.
 	Open(ctx context.Context) (newest int64, err error)
 	// Write adds lines after the newest step. Without lines it shows the service that the run continues.
 	Write(ctx context.Context, lines []Line) error
@@ -64,8 +66,8 @@ type Sink interface {
 	Close(ctx context.Context, outcome Outcome) error
 }
 
-// New returns the sinks that the settings name; none for nil. files returns the event files of the artifact store, nil
-// without one.
+// New returns the sinks that the settings name; none if settings is nil. files returns the event files of the
+// artifact store; nil if there is no store.
 func New(settings *contracttracking.Settings, run Run, files func() *artifacts.EventFiles) []Sink {
 	if settings == nil {
 		return nil
@@ -84,7 +86,7 @@ func New(settings *contracttracking.Settings, run Run, files func() *artifacts.E
 }
 
 // NewUploads returns the sender of the run's rollouts to OpenReward; nil unless the settings name OpenReward. files
-// returns the files of the artifact store, nil without a store.
+// returns the files of the artifact store; nil if there is no store.
 func NewUploads(settings *contracttracking.Settings, run Run, files func() *artifacts.UploadFiles,
 	logger *slog.Logger) *Uploads {
 	if settings == nil || settings.OpenReward == nil {
@@ -99,9 +101,9 @@ func NewUploads(settings *contracttracking.Settings, run Run, files func() *arti
 type serviceError struct {
 	code    problem.Code
 	message string
-	// retryAfter is the time that the service asks to wait; 0 for none.
+	// retryAfter is the time for which the service asks to wait; 0 if it does not ask.
 	retryAfter time.Duration
-	// status is the status of the service's answer; 0 without an answer.
+	// status is the status of the service's answer; 0 if there was no answer.
 	status int
 	// unknown says that the service may have executed the request.
 	unknown bool

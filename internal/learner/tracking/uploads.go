@@ -165,8 +165,8 @@ func (u *Uploads) bound() {
 	u.committed = slices.Delete(u.committed, 0, min(len(dropped), len(u.committed)))
 }
 
-// resume drops the batches of steps that the run has returned from. It has the store searched for batches that earlier
-// attempts left, of the steps that led to the loaded version.
+// resume drops the batches of steps that the run has returned from. It makes restore search the store for batches
+// that earlier attempts left, of the steps that led to the loaded version.
 func (u *Uploads) resume(at rl.Version, chain []artifacts.Row) {
 	if u == nil {
 		return
@@ -215,7 +215,8 @@ func (u *Uploads) restore() error {
 	return nil
 }
 
-// next returns the oldest step that waits, nil for none, and a channel that is closed when there may be more.
+// next returns the oldest step that waits, or nil if there is none, and a channel that is closed when there may be
+// more.
 func (u *Uploads) next() (*waitingBatch, <-chan struct{}) {
 	changed := u.changes.Changed()
 	u.mu.Lock()
@@ -226,7 +227,7 @@ func (u *Uploads) next() (*waitingBatch, <-chan struct{}) {
 	return u.committed[0], changed
 }
 
-// isWaiting reports whether a step still is to be sent.
+// isWaiting reports whether a step is still to be sent.
 func (u *Uploads) isWaiting(batch *waitingBatch) bool {
 	u.mu.Lock()
 	defer u.mu.Unlock()

@@ -229,7 +229,7 @@ type wandbStream struct {
 	ExitCode   *int                 `json:"exitcode,omitempty"`
 }
 
-// wandbFile has lines of a file, from a line on.
+// wandbFile has lines of a file, from line Offset on.
 type wandbFile struct {
 	Offset  int      `json:"offset"`
 	Content []string `json:"content"`
@@ -287,7 +287,7 @@ func (w *wandb) Close(ctx context.Context, outcome Outcome) error {
 	return w.call(ctx, w.path, body, nil)
 }
 
-// optional returns a text that is null if it is empty.
+// optional returns text, or nil if it is empty.
 func optional(text string) any {
 	if text == "" {
 		return nil

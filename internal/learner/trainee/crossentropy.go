@@ -57,7 +57,7 @@ func measureExamples(batch leases.Batch, work Work, replies Replies) map[string]
 	return metrics
 }
 
-// MeasureIn is Measure for a run of either kind.
+// MeasureIn is like Measure, but also measures steps of supervised runs.
 func MeasureIn(fixed contract.Fixed, batch leases.Batch, work Work, replies Replies,
 	clock *Stopwatch) (metrics map[string]float64, total float64) {
 	if fixed.Supervised == nil {

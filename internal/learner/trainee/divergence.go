@@ -18,14 +18,14 @@ import (
 // Detector recognizes a policy that has diverged. Such a version is not committed, and no further step is made: all
 // further samples would be useless. The zero value is ready for use.
 type Detector struct {
-	// step is that whose loss was not finite, 0 for none.
+	// step is the step whose loss or gradient was not finite; 0 if there is none.
 	step int64
 	// invalid counts the groups in a row that had invalid tokens.
 	invalid int
 }
 
-// CheckReplies fails if the loss or the gradient of a step is not finite. The first time the step is made again, since
-// an endpoint may fail that way once.
+// CheckReplies fails if the loss or the gradient of a step is not finite. The first time, the error lets the step be
+// made again, since an endpoint may fail in this way once.
 func (d *Detector) CheckReplies(step int64, replies Replies) error {
 	for _, name := range slices.Sorted(maps.Keys(replies.Metrics)) {
 		value := replies.Metrics[name]
@@ -42,7 +42,8 @@ func (d *Detector) CheckReplies(step int64, replies Replies) error {
 	return nil
 }
 
-// leastInvalid is the number of groups in a row with invalid tokens from which on the policy counts as diverged.
+// leastInvalid is the number of groups in a row with invalid tokens from which on the policy is suspected to have
+// diverged.
 const leastInvalid = 4
 
 // CheckGroups returns an error if a trained version has given nothing but invalid tokens: batches of such groups alone

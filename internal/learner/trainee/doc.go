@@ -6,8 +6,8 @@
 // recognizes a policy that has diverged. It does not depend on workers or files.
 //
 // A step commits or its model is discarded: the API accumulates gradients until optim_step and cannot remove them. So
-// every reply is checked, a reply counts only when it came, succeeded and belongs to the operation, and after anything
-// else the model must be abandoned and another be opened from a saved state.
+// every reply is checked: it counts only if it arrived, reports success, and belongs to its operation. Otherwise the
+// model must be abandoned, and another model opened from a saved state.
 package trainee
 
 import (
@@ -45,7 +45,7 @@ var (
 // ErrColdOptimizer says that a state loads without its optimizer, which is required.
 var ErrColdOptimizer = errors.New("it loads without its optimizer")
 
-// ErrUnclean says that a reply came but is not the operation's.
+// ErrUnclean says that a reply arrived that does not belong to its operation.
 var ErrUnclean = errors.New("the reply does not belong to the operation")
 
 func unclean(format string, args ...any) error {

@@ -13,9 +13,9 @@ import (
 // outputLogprobs is the output of a pass that every loss returns.
 const outputLogprobs = "logprobs"
 
-// encode converts training data to the API's form for a loss, each datum when it is taken: in that form a batch takes
-// several times the memory of its groups. Data with weights are for the loss cross_entropy. Only the loss gspo uses the
-// mask.
+// encode yields training data in the API's form for a loss. It converts each datum only when the datum is taken,
+// because in this form a batch takes several times the memory of its groups. Data with weights are for the loss
+// cross_entropy. Only the loss gspo uses the mask.
 func encode(datums []rl.Datum, loss tinker.LossName) iter.Seq[tinker.Datum] {
 	return func(yield func(tinker.Datum) bool) {
 		for _, d := range datums {

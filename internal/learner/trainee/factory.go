@@ -53,11 +53,11 @@ type Factory struct {
 	RequireOptimizer bool
 	// Lost is called with a session that no longer exists.
 	Lost func(session string)
-	// Made is called with each model before anything is done with it, and Ended once it is no longer used, with whether it
-	// may have saved something. Both may be nil.
+	// Made is called with each model before anything is done with it, and Ended once the model is no longer used. saved
+	// says whether the model may have saved something. Both functions may be nil.
 	Made  func(ctx context.Context, model string) error
 	Ended func(model string, saved bool)
-	// Check reports whether the optimizer of a state was restored with it; nil does not check.
+	// Check reports whether the optimizer of a state was restored with it. If Check is nil, nothing is checked.
 	Check func(ctx context.Context, state checkpoints.Entry, model *client.Model) (bool, error)
 
 	// Now is the clock.
@@ -69,7 +69,7 @@ type Factory struct {
 	made atomic.Int64
 
 	mu sync.Mutex
-	// failing records since when a state fails to load without being refused.
+	// failing has, by path, the time since which a state has failed to load without being refused.
 	failing map[string]time.Time
 }
 
@@ -110,7 +110,7 @@ func (f *Factory) RemakeSampler(ctx context.Context, states []checkpoints.Entry)
 	return path, name, err
 }
 
-// Restore is Resume for a model that takes no step: whether its optimizer was restored does not matter.
+// Restore is like Resume, but for a model that takes no step: whether its optimizer was restored does not matter.
 func (f *Factory) Restore(ctx context.Context, states []checkpoints.Entry) (*Model, checkpoints.Entry, error) {
 	return f.newest(ctx, states, func(ctx context.Context, state checkpoints.Entry) (*Model, error) {
 		return f.restore(ctx, state, true)
@@ -172,8 +172,8 @@ func (f *Factory) isStuck(ctx context.Context, path string, err error) bool {
 	return known && f.Now().Sub(since) >= patience
 }
 
-// warm loads a state with its optimizer and checks that the optimizer was restored. A load may fail once at that;
-// then the state is refused, or used as it is.
+// warm loads a state with its optimizer and checks that the optimizer was restored. A load may lose the optimizer
+// once, so the state is loaded again. If the optimizer is lost again, the state is refused, or used without it.
 func (f *Factory) warm(ctx context.Context, state checkpoints.Entry) (*Model, error) {
 	for again := true; ; again = false {
 		model, err := f.restore(ctx, state, true)
@@ -239,8 +239,8 @@ func (f *Factory) Exists(ctx context.Context, state checkpoints.Entry) (bool, er
 	return true, ctx.Err()
 }
 
-// ask asks for a state. It is lost if the endpoint says so twice, and answers another question between: one 404 may
-// come from a proxy.
+// ask asks for a state. The state counts as lost if the endpoint says so twice and answers another question in
+// between, because one 404 may come from a proxy.
 func (f *Factory) ask(ctx context.Context, path string) error {
 	var err error
 	for again := range 2 {
@@ -277,8 +277,9 @@ func (f *Factory) load(ctx context.Context, path string, optimizer bool) (*Model
 	return nil, err
 }
 
-// loadFailed classifies the failure of a load. A 404 may mean the model as well as the state, and a refusal that is no
-// result may be a proxy's: the state is lost then if the endpoint says so when it is asked.
+// loadFailed classifies the failure of a load. A 404 may concern the model or the state, and a refusal that is not a
+// result may come from a proxy. In these cases the state counts as lost only if the endpoint says so when it is
+// asked.
 func (f *Factory) loadFailed(ctx context.Context, path string, err error) error {
 	operation := loading
 	if err != nil && damaged.MatchString(err.Error()) {

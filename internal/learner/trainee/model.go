@@ -187,8 +187,8 @@ func (m *Model) SaveSampler(ctx context.Context, name rl.CheckpointName) (string
 	return (&Save{model: m, kind: tinker.KindSampler, name: request.Name, future: future}).Wait(ctx)
 }
 
-// saveRequest is the request to save under a name. It never overwrites: a copy of an earlier save that arrives after
-// later steps would put their weights under its name.
+// saveRequest is the request to save under a name. A save never overwrites a checkpoint: a copy of an earlier save
+// that arrives after later steps would otherwise put their weights under the earlier name.
 func (m *Model) saveRequest(name rl.CheckpointName) client.SaveRequest {
 	request := client.SaveRequest{Name: name.String()}
 	if m.described != nil {
@@ -225,7 +225,8 @@ func (s *Save) Wait(ctx context.Context) (string, error) {
 	return want, nil
 }
 
-// shortSamplerPath is the path that some servers answer for sampler weights, which they accept with the kind as well.
+// shortSamplerPath returns the path with which some servers answer a save of sampler weights. These servers also
+// accept the path with the kind.
 func shortSamplerPath(model, name string) string { return "tinker://" + model + "/" + name }
 
 // Abandon unloads the model if the endpoint supports that. The model must not be used afterwards.

@@ -32,7 +32,7 @@ func LossesOf(alg algorithm.Algorithm) Losses {
 	return l
 }
 
-// add returns the place of a loss, which it appends unless there is one that equals it.
+// add returns the place of a loss, which it appends unless there is an equal loss.
 func (l *Losses) add(loss algorithm.Loss) int {
 	wire := client.LossOf(loss)
 	for i, known := range l.losses {
@@ -52,7 +52,7 @@ type pass struct {
 	places []int
 }
 
-// split splits data into a pass for each loss. Losses without data have none.
+// split splits data into a pass for each loss. Losses without data have no pass.
 func (l Losses) split(datums []rl.Datum) []pass {
 	passes := make([]pass, len(l.losses))
 	for place, d := range datums {
@@ -75,7 +75,7 @@ type passInFlight struct {
 	places []int
 }
 
-// submitPasses submits a pass for each loss, which add up to one gradient.
+// submitPasses submits a pass for each loss. The passes add up to one gradient.
 func (m *Model) submitPasses(ctx context.Context, datums []rl.Datum, losses Losses) ([]passInFlight, error) {
 	var submitted []passInFlight
 	for _, p := range losses.split(datums) {

@@ -15,8 +15,8 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/rl"
 )
 
-// Suspect is a batch that the endpoint rejected, in which the groups that are the cause are not known. The zero value
-// has no batch.
+// Suspect is a batch that the endpoint rejected. It is not known yet which of its groups are the cause. The zero
+// value has no batch.
 type Suspect struct {
 	batch *leases.Batch
 	// rejections counts the batches in which no group was found to be the cause.
@@ -42,8 +42,8 @@ func (s *Suspect) Record(batch leases.Batch, err error) error {
 	return fmt.Errorf("training on slots %d to %d: %s", batch.Slots.First, batch.Slots.Next-1, err.Error())
 }
 
-// Bisect returns the groups of the batch that the endpoint rejects. When the endpoint rejects every group, or the one
-// group of two batches in a row, the groups are not the cause, which is an error.
+// Bisect returns the groups of the batch that the endpoint rejects. If the endpoint rejects every one of several
+// groups, or the only group of two batches in a row, the groups are not the cause, and Bisect returns an error.
 func (s *Suspect) Bisect(ctx context.Context, model accepter, losses Losses) ([]rl.Group, error) {
 	batch := *s.batch
 	s.batch = nil

@@ -11,7 +11,7 @@ import (
 )
 
 // Sample returns a step that shows whether the endpoint still refuses this one. It has a single sequence for each loss:
-// the longest if the endpoint refused the data, and else the shortest.
+// the longest if the endpoint refused the data, and the shortest otherwise.
 func (s Step) Sample(refused problem.Code) Step {
 	sample := Step{Substeps: 1, Losses: s.Losses, Adam: s.Adam}
 	for _, p := range s.Losses.split(s.Datums) {
@@ -26,7 +26,8 @@ func (s Step) Sample(refused problem.Code) Step {
 	return sample
 }
 
-// abandonTimeout bounds the end of a model whose context may have ended. The endpoint ends it later by itself.
+// abandonTimeout bounds the time for abandoning a model whose context may have ended. A model that is not abandoned
+// in time is ended later by the endpoint itself.
 const abandonTimeout = 30 * time.Second
 
 // Try takes a step with a model of its own, which is abandoned. No model of the run trains at the same time.

@@ -23,9 +23,9 @@ type Work struct {
 	Datums   []rl.Datum
 	Adam     tinker.AdamParams
 	Settings rl.Settings
-	// klReference is the mean difference to the log-probabilities of the KL penalty's reference; nil without one.
+	// klReference is the mean difference to the log-probabilities of the KL penalty's reference; nil if there is none.
 	klReference *float64
-	// klTeachers are the divergences from teachers by environment; empty without one.
+	// klTeachers are the divergences from teachers, by environment; empty if there are no teachers.
 	klTeachers map[string]distill.KL
 }
 
@@ -52,8 +52,8 @@ func Prepare(alg algorithm.Algorithm, teachers map[string]algorithm.Teacher, bat
 	return work, nil
 }
 
-// lessonsOf returns the data that teachers have scored, with the teachers' log-probabilities. Their advantages are
-// spread.
+// lessonsOf returns the data that teachers have scored, with the teachers' log-probabilities. It spreads the
+// advantages of these data.
 func lessonsOf(groups []rl.Group, datums []rl.Datum, teachers map[string]algorithm.Teacher) []distill.Lesson {
 	environments := map[int64]string{}
 	for _, g := range groups {
