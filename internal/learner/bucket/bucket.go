@@ -128,7 +128,7 @@ func (b *Bucket) Objects(ctx context.Context, prefix string) ([]Object, error) {
 	}
 }
 
-// Delete removes an object; one that does not exist is removed already.
+// Delete removes an object. It succeeds if the object does not exist.
 func (b *Bucket) Delete(ctx context.Context, name string) error {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()

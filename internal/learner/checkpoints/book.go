@@ -20,7 +20,7 @@ var ErrVersionLost = errors.New("neither sampler weights nor state are left")
 
 // Config selects the checkpoints that a Book keeps.
 type Config struct {
-	// Attempt is the learner's own.
+	// Attempt is the attempt of the learner.
 	Attempt   int32
 	Retention Retention
 	// Best is the number of best versions to keep, by the values of Metric.
@@ -28,8 +28,8 @@ type Config struct {
 	Metric string
 }
 
-// Book is the record of a run's checkpoints: the index, the chain of versions that led to the current one, the best
-// versions, and the usage of the run. It is safe for concurrent use.
+// Book is the record of a run's checkpoints: the index, the chain of versions that led to the current one, and the
+// best versions. It is safe for concurrent use.
 type Book struct {
 	config Config
 
@@ -114,7 +114,7 @@ func (b *Book) Find(v rl.Version, sampler bool) []Entry {
 	return b.index.Find(v, sampler)
 }
 
-// Begin makes the chain lead to a version that was loaded, as far as names record it, and forgets the best.
+// Begin makes the chain lead to a version that was loaded, as far as names record it, and forgets the best versions.
 func (b *Book) Begin(at Position) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -129,7 +129,7 @@ func (b *Book) Append(v rl.Version) {
 	b.chain[v.Step] = v.Lineage
 }
 
-// Parent returns the lineage of the version before one, if the name of a checkpoint records it.
+// Parent returns the lineage of the version before v, if the name of a checkpoint records it.
 func (b *Book) Parent(v rl.Version) (rl.Lineage, bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -26,7 +26,7 @@ type Now struct {
 	Step int64
 	// Complete says that no step follows: nothing is kept for a resume but the last version.
 	Complete bool
-	// Attempt is the learner's own: nothing of a later attempt is retired.
+	// Attempt is the attempt of the learner: nothing of a later attempt is retired.
 	Attempt int32
 	// Chain is the lineage of each version that led here.
 	Chain map[int64]rl.Lineage
@@ -76,9 +76,9 @@ func surplus(x Index) map[string]bool {
 	return older
 }
 
-// isNeeded reports whether an entry is needed by name or lies in the window of the lag, which has one step to spare
-// should the newest state not load, while the run is not complete. An entry ahead of the run, or beside its chain,
-// belongs to an abandoned branch.
+// isNeeded reports whether the version of an entry is needed, or its step lies in the window of the lag. The window
+// has one more step, in case the newest state cannot be loaded. In a complete run it has the last step alone. An
+// entry ahead of the run, or beside its chain, belongs to an abandoned branch.
 func (r Retention) isNeeded(e Entry, now Now) bool {
 	if now.Needed[e.Name.Version()] {
 		return true

@@ -58,7 +58,7 @@ type versions interface {
 type Config struct {
 	Schedule Schedule
 	Attempt  int32
-	// Metric is the one by which the best versions are kept.
+	// Metric is the metric by which the best versions are chosen.
 	Metric   string
 	Table    table
 	Policies policies
@@ -67,12 +67,13 @@ type Config struct {
 	Versions versions
 	// Evaluated receives the step and the metrics of each evaluation that ends.
 	Evaluated func(step int64, metrics map[string]float64)
-	// Settled receives each result before Evaluated does, including results of versions that can no longer be evaluated;
-	// nil for nobody.
+	// Settled receives each result before Evaluated does, including results of versions that can no longer be evaluated.
+	// It may be nil.
 	Settled func(result artifacts.Evaluation)
-	// Blocked receives why an evaluation failed that is tried again, and an empty text once one has its result.
+	// Blocked receives the reason for which an evaluation is tried again, and an empty text once an evaluation has its
+	// result.
 	Blocked func(problem string)
-	// Pause waits before the next try, longer the more have failed.
+	// Pause waits before the next try, the longer the more tries have failed.
 	Pause  func(ctx context.Context, failures int) error
 	Logger *slog.Logger
 }
@@ -95,19 +96,19 @@ func (e *Evaluator) Stop() {
 	e.Blocked("")
 }
 
-// Wait waits until none is in progress, and fails if the endpoint refused the API key.
+// Wait waits until no evaluation is in progress, and fails if the endpoint refused the API key.
 func (e *Evaluator) Wait(ctx context.Context) error { return e.tasks.wait(ctx) }
 
 // Outstanding lists the versions whose evaluation has no result yet.
 func (e *Evaluator) Outstanding() []rl.Version { return e.tasks.outstanding() }
 
-// Measures reports whether a metric is one of the evaluations.
+// Measures reports whether a metric is a metric of the evaluations.
 func (e *Evaluator) Measures(metric string) bool {
 	return e.Schedule.Digest != "" && contract.IsEvaluation(metric)
 }
 
-// Begin begins the evaluations of the versions of the chain that are due, up to the one that is saved, and have no
-// result. Without a store earlier results are not known, and the saved version alone is evaluated.
+// Begin begins the evaluations that are due and have no result, for the versions of the chain up to the saved
+// version. Without a store, earlier results are not known, and the saved version alone is evaluated.
 func (e *Evaluator) Begin(saved int64) {
 	first := int64(0)
 	if !e.Results.HasStore() {
@@ -126,8 +127,8 @@ func (e *Evaluator) Begin(saved int64) {
 	}
 }
 
-// settle has workers drop the groups of an evaluation that has had its result before, and reports that: neither workers
-// nor the manager may have received it from the attempt that made it.
+// settle makes workers drop the groups of an evaluation that already had its result, and reports the result again:
+// the workers and the manager may not have received it from the attempt that made it.
 func (e *Evaluator) settle(v rl.Version, result artifacts.Evaluation) {
 	e.tasks.settle(v, result)
 	e.report(result)
@@ -153,7 +154,7 @@ func (e *Evaluator) score(v rl.Version, metrics map[string]float64) {
 	}
 }
 
-// result returns the result of the evaluation of a version, which this process has or the store.
+// result returns the result of the evaluation of a version, if this process or the store has it.
 func (e *Evaluator) result(v rl.Version) (artifacts.Evaluation, bool) {
 	if result, ok := e.tasks.result(v); ok {
 		return result, true
@@ -161,8 +162,8 @@ func (e *Evaluator) result(v rl.Version) (artifacts.Evaluation, bool) {
 	return e.Results.Evaluation(v, e.Schedule.Digest)
 }
 
-// run evaluates a version, and tries again whatever fails but a refused API key: the learner as a whole deals with
-// that. Between two tries nothing is demanded of the workers.
+// run evaluates a version, and tries again after each failure except a refused API key: the learner as a whole deals
+// with a refused key. Between two tries nothing is demanded of the workers.
 func (e *Evaluator) run(ctx context.Context, v rl.Version) error {
 	for failures := 1; ; failures++ {
 		err := e.evaluate(ctx, v)
@@ -185,7 +186,7 @@ func (e *Evaluator) run(ctx context.Context, v rl.Version) error {
 	}
 }
 
-// evaluate has the groups of one evaluation sampled and makes the result durable.
+// evaluate collects the groups of one evaluation, and makes its result durable.
 func (e *Evaluator) evaluate(ctx context.Context, v rl.Version) error {
 	result := artifacts.Evaluation{Version: v, Digest: e.Schedule.Digest, Attempt: e.Attempt}
 	var episodes []byte
@@ -214,7 +215,7 @@ func (e *Evaluator) evaluate(ctx context.Context, v rl.Version) error {
 	return nil
 }
 
-// report reports a result; whether the version can no longer be evaluated matters to Settled alone.
+// report reports a result. Only Settled receives the result of a version that can no longer be evaluated.
 func (e *Evaluator) report(result artifacts.Evaluation) {
 	if e.Settled != nil {
 		e.Settled(result)

@@ -75,7 +75,7 @@ func (s Schedule) IsDue(step int64) bool {
 	return IsDue(s.spec, step, s.steps)
 }
 
-// IsDue reports whether an evaluation applies to the version after step, in a run with steps steps in all.
+// IsDue reports whether an evaluation applies to the version after step, in a run that has the given number of steps.
 func IsDue(e contract.Evaluation, step, steps int64) bool {
 	switch {
 	case step == 0:

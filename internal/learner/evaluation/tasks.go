@@ -21,8 +21,9 @@ type tasks struct {
 	ctx     context.Context
 	end     context.CancelFunc
 	running sync.WaitGroup
-	// open have no result yet, done have one, and failed are open, but have ended with an error. A result belongs to the
-	// version, whichever model made it, so that done lasts.
+	// open are the versions without a result that were begun, done has the results, and failed are the open versions
+	// whose evaluation has ended with an error. A result belongs to the version, whichever model made it, so that done
+	// outlasts the model.
 	open   map[rl.Version]bool
 	done   map[rl.Version]artifacts.Evaluation
 	failed map[rl.Version]error
@@ -40,7 +41,7 @@ func (t *tasks) start(ctx context.Context) {
 	t.failed = map[rl.Version]error{}
 }
 
-// stop ends them all.
+// stop ends all evaluations.
 func (t *tasks) stop() {
 	t.mu.Lock()
 	end := t.end
@@ -93,7 +94,7 @@ func (t *tasks) settle(v rl.Version, result artifacts.Evaluation) {
 	t.done[v] = result
 }
 
-// result returns the result of an evaluation that has one.
+// result returns the result of an evaluation, and whether it has one.
 func (t *tasks) result(v rl.Version) (artifacts.Evaluation, bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -3,7 +3,7 @@
 
 // Package examples makes the batches of a supervised run: it reads the rows of the run's data set, renders them, and
 // returns each batch as groups of one example, so that manifests, lineages and rejections are the same as in every run.
-// It takes the place of the batches that workers sample, and asks no worker.
+// It replaces the batches that workers sample, and needs no worker.
 //
 // The outcome of a slot is a function of the run's settings and data. Two attempts that begin at one cursor therefore
 // have the same batch, and nothing has to be stored for the next attempt.
@@ -31,7 +31,7 @@ type Config struct {
 	Hub  *fetch.Fetcher
 	// Blocked receives why the rows cannot be used, and nil once they can.
 	Blocked func(err error)
-	// Pause waits before the next try, longer the more have failed.
+	// Pause waits before the next try, the longer the more tries have failed.
 	Pause  func(ctx context.Context, failures int) error
 	Logger *slog.Logger
 }
@@ -45,9 +45,9 @@ type Reader struct {
 	splits  map[string]int64
 }
 
-// Open waits until the rows can be read and one of them can be trained on. Somebody may repair the data while it waits.
-// tokenizer is the digest of the tokenizer's file, and context the number of tokens that the model can be trained on at
-// once; both may be unknown.
+// Open waits until the rows can be read and one of them can be trained on. A user may repair the data while it waits.
+// tokenizer is the digest of the tokenizer's file, and context the number of tokens that the model can be trained on
+// at once; both may be unknown.
 func Open(ctx context.Context, config Config, tokenizer string, context int) (*Reader, error) {
 	defer config.Blocked(nil)
 	for failures := 1; ; failures++ {

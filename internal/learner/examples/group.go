@@ -19,7 +19,7 @@ var outcomes = map[supervised.Reason]rl.Outcome{
 // keyOf returns the key of a row. It has no lineage: a row is the same for every policy.
 func keyOf(slot int64) rl.Key { return rl.Key{Kind: rl.Train, Slot: slot} }
 
-// groupOf makes the group of an example: one member with one trajectory of one segment, which nobody sampled.
+// groupOf makes the group of an example: one member with one trajectory of one segment, which was not sampled.
 func groupOf(slot int64, d supervised.Datum) rl.Group {
 	segment := rl.Segment{
 		Tokens: append(slices.Clone(d.Tokens[:1]), d.Targets...), Weights: append([]float32{0}, d.Weights...),

@@ -27,7 +27,7 @@ type Source struct {
 	reader *Reader
 	at     rl.Position
 	begun  bool
-	// rendered has the batches that are known, by their cursors: that at the position, and the one after it.
+	// rendered has the known batches, by their cursors: the batch at the position, and the batch after it.
 	rendered map[int64]supervised.Batch
 	failed   error
 	// refused are the slots that the endpoint refuses.
@@ -36,7 +36,7 @@ type Source struct {
 	warned map[supervised.Reason]bool
 }
 
-// NewSource returns a source without rows. The table is the one of evaluations.
+// NewSource returns a source without rows. table is the table of the evaluations.
 func NewSource(table *leases.Table, logger *slog.Logger) *Source {
 	return &Source{table: table, logger: logger, rendered: map[int64]supervised.Batch{}, refused: map[int64]string{},
 		warned: map[supervised.Reason]bool{}}
@@ -58,7 +58,7 @@ func (s *Source) Reset(at rl.Position, _ []leases.Version) {
 // Announce does nothing: no version is sampled to be trained on.
 func (s *Source) Announce(leases.Version) {}
 
-// CheckNotSampled reports whether an evaluation may still sample the model's weights.
+// CheckNotSampled fails if an evaluation may still sample the model's weights.
 func (s *Source) CheckNotSampled() error { return s.table.CheckNotSampled() }
 
 // Advance moves to the position after the current batch.

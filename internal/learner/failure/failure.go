@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package failure classifies failed calls of the endpoint by their consequence for the run. A failure is classified
-// where it arises, since only there the operation is known; every later decision reads its code.
+// where it arises, since only there is the operation known; every later decision reads its code.
 package failure
 
 import (
@@ -16,7 +16,7 @@ import (
 // The codes that stay within the learner, which deals with them itself. During an outage the client reports the problem
 // for which calls wait.
 const (
-	// Outage means that the same may succeed later, so it is tried again.
+	// Outage means that the same call may succeed later, so it is tried again.
 	Outage = client.Outage
 	// LostModel means that the model can no longer be used, so another one is opened.
 	LostModel problem.Code = "LostModel"
@@ -89,8 +89,8 @@ func (o Operation) codeOf(err error) problem.Code {
 	}
 }
 
-// CodeOf returns the code of an error; empty for an error that no call of the endpoint gave. A call that nobody
-// classified fails by an outage, unless its category says otherwise.
+// CodeOf returns the code of an error; empty for an error that does not come from a call of the endpoint. A failed
+// call that was not classified counts as an outage, unless its category says otherwise.
 func CodeOf(err error) problem.Code {
 	return Operation{Refused: Outage, Missing: Missing}.codeOf(err)
 }

@@ -17,7 +17,7 @@ import (
 // Patience is the time without a request after which a server of a pod ends, since its user is gone.
 const Patience = 2 * time.Minute
 
-// Serve answers requests at a listener until none was in progress for a time, or until the context ends.
+// Serve answers requests at a listener until no request was in progress for the time after, or until ctx ends.
 func Serve(ctx context.Context, handler http.Handler, listener net.Listener, after time.Duration) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()

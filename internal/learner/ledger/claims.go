@@ -13,15 +13,15 @@ import (
 // claims are the processes that have played, or are to play, each group that no state covers, and the groups that more
 // than one process had. The owner's lock guards them.
 type claims struct {
-	// byKey lists the processes, the one that was given the group last at the end. shared are the groups of several
-	// processes, which stay when they are covered.
+	// byKey lists the processes of each group; the process that was given the group last is at the end. shared are the
+	// groups of several processes, which are kept when they are covered.
 	byKey  map[rl.Key][]string
 	shared map[rl.Key]bool
-	// covered is the first slot that no state covers, and first is its value when this learner had loaded its state.
+	// covered is the first slot that no state covers, and first its lowest value since this learner loaded a state.
 	covered, first int64
 	begun          bool
 	// evaluations are the covered evaluations. given are the evaluations with groups that this learner gave to processes
-	// which had not played these groups before. gave says that it gave any group to such a process.
+	// that had not played these groups before. gave says that it gave any group to such a process.
 	evaluations, given map[exchange.Evaluation]bool
 	gave               bool
 }

@@ -6,16 +6,16 @@
 //
 // The sum is never above the tokens of executed requests, and together with the unconfirmed tokens never below. The
 // maximum of a learner's next requests is durable before it sends them, so that the next attempt knows the unconfirmed
-// tokens. Since its last report a worker has asked at most two further requests for each member of its open leases. A
-// lease is open from its grant until a message arrives that the worker made after the end of the group. Open leases are
-// unconfirmed once the worker is lost, and at the end of the run. A learner that is drained does not count them, since
-// its workers play on and report to the next one, which knows them from the record.
+// tokens. Since its last report, a worker has sent at most two further requests for each member of its open leases. A
+// lease is open from its grant until a message arrives that the worker made after the end of the group. Open leases
+// are unconfirmed once the worker is lost, and at the end of the run. A learner that is drained does not count them,
+// since its workers play on and report to the next one, which knows them from the record.
 //
 // A worker that plays the group of another makes the same requests, which the endpoint may answer without executing
 // them again. If a group is given to another process, the usage of the former process for this group is therefore held:
 // it counts as unconfirmed. A process that has not said Hello to this learner may have lost any of its groups to
-// others, so that all of them are held until it reports the usage of each. Only the groups of processes that never
-// return stay held unseen.
+// others, so that all of them are held until it reports the usage of each. Only the groups of a process that never
+// returns stay held without such a report.
 package ledger
 
 import (
@@ -32,8 +32,8 @@ import (
 type Config struct {
 	// Own returns the usage of this learner.
 	Own func() spending.Usage
-	// Durable reports whether there is an artifact store. Write writes a record to it, and Insist waits until the store
-	// takes it.
+	// Durable reports whether there is an artifact store. Write writes a record to it. Insist also writes a record, and
+	// waits until the store has accepted it.
 	Durable func() bool
 	Write   func(ctx context.Context, record artifacts.Spending) error
 	Insist  func(ctx context.Context, record artifacts.Spending) error
@@ -55,8 +55,8 @@ type Ledger struct {
 	earlier, held, shown spending.Usage
 	checked              int64
 	seconds              float64
-	// known are the tokens that had a price when this attempt began, and priced those that have one now. The former is nil
-	// if no token had one.
+	// known are the tokens that had a price when this attempt began, and priced the tokens that have a price now. known
+	// is nil if no token had a price.
 	known  *spending.Priced
 	priced spending.Priced
 	// workers by the names of their processes.
@@ -74,9 +74,9 @@ type Ledger struct {
 	ended bool
 }
 
-// End notes that the run is complete and no more groups are leased. Nobody waits for the workers' next reports, and
-// their possible requests since the last reports are unconfirmed. If another attempt continues the run, the record has
-// all leases that were given to workers.
+// End notes that the run is complete and no more groups are leased. The workers' next reports are not awaited, so
+// their possible requests since the last reports are unconfirmed. If another attempt continues the run, the record
+// has all leases that were given to workers.
 func (l *Ledger) End() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -91,8 +91,8 @@ func New(config Config) *Ledger {
 	}
 }
 
-// Joined receives a value once a process reports that the last record does not have, or has as one that is lost. The
-// next attempt would not know that leases were given to the process.
+// Joined returns a channel that receives a value once a process has reported that is not in the last record, or is
+// lost there. Without a new record, the next attempt would not know that leases were given to the process.
 func (l *Ledger) Joined() <-chan struct{} { return l.joined }
 
 // Spent returns the spending of the run.
@@ -102,7 +102,7 @@ func (l *Ledger) Spent() Spent {
 	return l.spent()
 }
 
-// spent adds up, and prices the growth of the counters. The lock is held.
+// spent adds up the spending, and prices the growth of the counters. The lock is held.
 func (l *Ledger) spent() Spent {
 	spent := Spent{Usage: l.usage(), Seconds: l.seconds}
 	if prices := l.config.Prices; prices != nil {
@@ -124,7 +124,7 @@ func (l *Ledger) baseline() spending.Priced {
 	return *l.known
 }
 
-// usage adds up. The lock is held.
+// usage adds up the usage. The lock is held.
 func (l *Ledger) usage() spending.Usage {
 	all, held := l.earlier.Add(l.config.Own()), l.held
 	contested := l.claims.contested()
@@ -141,8 +141,8 @@ func (l *Ledger) usage() spending.Usage {
 	return used
 }
 
-// Restore takes over the record of the attempt before. It is called before anything is asked, and does nothing when it
-// is called again.
+// Restore takes over the record of the attempt before. It is called before the first request to the endpoint, and
+// does nothing when it is called again.
 func (l *Ledger) Restore(record artifacts.Spending) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -169,8 +169,9 @@ func (l *Ledger) Restored() bool {
 	return l.restored
 }
 
-// RestoreRow takes over the usage in a row, for a run without a record of spending, and the tokens that have a price
-// with their cost; nil if none has. It does nothing if there is a record, or once a version was opened.
+// RestoreRow takes over the usage in a row, for a run without a record of spending. priced has the tokens that have a
+// price, with their cost; nil if no token has a price. RestoreRow does nothing if there is a record, or once a
+// version was opened.
 func (l *Ledger) RestoreRow(used spending.Usage, priced *spending.Priced, seconds float64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -182,8 +183,8 @@ func (l *Ledger) RestoreRow(used spending.Usage, priced *spending.Priced, second
 	l.before = used.TrainedTokens
 }
 
-// Open notes that a version was loaded: whatever was trained on beside the steps that led to it is lost. trained is how
-// many tokens these were trained on, as the row says; nil if nothing is known.
+// Open notes that a version was loaded: all training besides the steps that led to the version is lost. trained is
+// the number of tokens that were trained on in these steps, as the row says; nil if it is not known.
 func (l *Ledger) Open(v rl.Version, trained *int64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -205,7 +206,7 @@ func (l *Ledger) Open(v rl.Version, trained *int64) {
 	l.lost = max(l.lost, all-l.trained[v])
 }
 
-// Spent is what a run has spent, or had spent when a version was made.
+// Spent is the spending of a run, until now or until a version was made.
 type Spent struct {
 	// Usage is the usage of the run by then, and Seconds the seconds of training.
 	Usage   spending.Usage
@@ -227,7 +228,8 @@ func (l *Ledger) Step(v rl.Version, seconds float64) Spent {
 	return spent
 }
 
-// Measured notes that passes over held-out rows have measured a version: they are not lost if it is loaded again.
+// Measured notes that passes over held-out rows have measured a version: the passes are not lost if the version is
+// loaded again.
 func (l *Ledger) Measured(v rl.Version) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -272,7 +274,7 @@ func (l *Ledger) Write(ctx context.Context) error {
 		return nil
 	}
 	record := l.record(0)
-	l.granted = record.Granted // requests that were not asked yet wait for a record of their own
+	l.granted = record.Granted // requests that were not sent yet wait for a record of their own
 	return l.config.Write(ctx, record)
 }
 

@@ -35,8 +35,8 @@ type worker struct {
 	uncovered, kept spending.Usage
 }
 
-// held returns which part of used another process may have been given as well. contested are the groups that another
-// process was given after this one.
+// held returns the part of used that belongs to groups that another process may have been given as well. contested
+// are the groups that another process was given after this one.
 func (w *worker) held(contested []claimed) spending.Usage {
 	if !w.met {
 		return w.recorded.Held.Add(w.recorded.Uncovered).Min(w.used)
@@ -94,7 +94,8 @@ func (l *Ledger) Report(name string, spent exchange.Spent, ended []rl.Key) {
 	}
 }
 
-// report returns the worker, nil if it does not count. The lock is held.
+// report takes over the spending of a worker, and returns the worker; nil if the worker does not count its spending.
+// The lock is held.
 func (l *Ledger) report(name string, spent exchange.Spent) *worker {
 	if spent.Process == "" {
 		return nil
@@ -240,8 +241,8 @@ func (l *Ledger) Lose(name string) {
 }
 
 // Settle gives up the workers of an earlier attempt that have not reported to this one: others play their leases.
-// Leases that they were given after the last record may have cost unrecorded tokens, shared among the workers of that
-// time. A worker that was lost by then was given none.
+// unrecorded is the maximum cost of the leases that workers were given after the last record. It is shared among the
+// workers of that time. A worker that was lost by then was given no leases.
 func (l *Ledger) Settle(unrecorded int64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -46,7 +46,7 @@ func (c *Checker) CheckFeatures(ctx context.Context) (capability.Report, error) 
 }
 
 // withoutRefusals returns the known features without the ones that the run needs and the endpoint lacked. A refused run
-// makes another attempt only when somebody asks for it, and this person may have repaired the endpoint.
+// makes another attempt only when a user asks for it, and the user may have repaired the endpoint.
 func withoutRefusals(known capability.Report, file contract.RunFile, needs []need) capability.Report {
 	for _, n := range needs {
 		if known.Lacks(n.feature) {

@@ -38,9 +38,9 @@ func ContextOf(ctx context.Context, api lister, model string) (int, error) {
 	return 0, nil
 }
 
-// checkContext fails for a run one of whose environments may ask for more tokens than the model's context has, which
-// the endpoint would refuse one sample at a time. A context of 0 is not known. A run that has a checkpoint does not
-// fail: it was accepted, and its prompts may be shorter than their limit.
+// checkContext fails if an environment of the run may request more tokens than the model's context has. The endpoint
+// would refuse such requests one sample at a time. A context of 0 means that it is not known. A run that has a
+// checkpoint does not fail: it was accepted, and its prompts may be shorter than their limit.
 func checkContext(file contract.RunFile, context int) error {
 	if context == 0 || len(file.KnownCheckpoints) > 0 {
 		return nil
@@ -53,7 +53,7 @@ func checkContext(file contract.RunFile, context int) error {
 	return nil
 }
 
-// checkUse fails for an environment whose first prompt and its reply may exceed the context.
+// checkUse fails for an environment whose first prompt and reply may exceed the context.
 func checkUse(use use, model string, context int) error {
 	reply, prompt := int(use.Sampling.MaxTokens), int(use.Limits.PromptTokens)
 	trajectory := int(use.Limits.TrajectoryTokens)
@@ -124,7 +124,8 @@ func (c *Checker) teacherModel(ctx context.Context, env contract.Environment) (s
 	return cmp.Or(info.BaseModel, c.File.Fixed.Model.Name), nil
 }
 
-// checkTeacher fails for an environment whose conversations, or else first replies, may exceed the teacher's context.
+// checkTeacher fails for an environment whose conversations may exceed the teacher's context. If their length is not
+// limited, it considers the first prompt and reply alone.
 func checkTeacher(env contract.Environment, name string, system, context int) error {
 	field, together, read := "limits.trajectoryTokens", "", int(env.Limits.TrajectoryTokens)
 	if read == 0 {

@@ -11,9 +11,8 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/tinker"
 )
 
-// checkJudges fails for a run one of whose judges is a base model that the endpoint does not know. The run would
-// otherwise sample and have no reward. A run that has a checkpoint does not fail: its judge was known, and may be
-// again.
+// checkJudges fails if a judge of the run is a base model that the endpoint does not know. The run would otherwise
+// sample without getting rewards. A run that has a checkpoint does not fail: its judge was known, and may be again.
 func checkJudges(file contract.RunFile, known []tinker.SupportedModel) error {
 	if len(file.KnownCheckpoints) > 0 {
 		return nil
@@ -39,7 +38,7 @@ func checkJudges(file contract.RunFile, known []tinker.SupportedModel) error {
 	return nil
 }
 
-// checkFrozen fails as checkJudges does for a base model that an agent asks beside the policy.
+// checkFrozen is like checkJudges, but for base models that an agent asks besides the policy.
 func checkFrozen(use use, known []tinker.SupportedModel) error {
 	agent := use.Definition.Agent()
 	if agent == nil {

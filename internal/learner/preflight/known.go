@@ -28,8 +28,8 @@ func (c *Checker) shares() bool {
 	return isOf(shared, c.File) && shared.ClientVersion == c.ClientVersion
 }
 
-// Capabilities returns a report as the manager receives it; nil when nothing is known. It says when and by whom that
-// was found.
+// Capabilities returns a report as the manager receives it; nil when nothing is known. The result says when and by
+// whom the features were found.
 func (c *Checker) Capabilities(report capability.Report) *contract.Capabilities {
 	if len(report.Findings) == 0 {
 		return nil

@@ -21,11 +21,11 @@ import (
 // need is a setting of the run that an endpoint must not ignore.
 type need struct {
 	feature capability.Feature
-	// setting is its field, and remedy names the repair other than another endpoint.
+	// setting names its field, and remedy the repair besides another endpoint; remedy is empty if there is none.
 	setting, remedy string
 }
 
-// published are features that a run can do without, and whose support users are informed of.
+// published are features that a run can do without and whose support is reported to users.
 var published = []capability.Feature{
 	capability.Seed, capability.PromptLogprobs, capability.PromptLogprobsLastN, capability.ListModels,
 	capability.ListCheckpoints, capability.UserMetadata, capability.TTL, capability.UnloadModel,
@@ -160,8 +160,8 @@ func featuresOf(file contract.RunFile, needs []need) []capability.Feature {
 	return features
 }
 
-// gradientRefusal says that gradients are combined in a way that cannot be compensated. Averages can: the learner makes
-// advantages larger, and every loss is proportional to them.
+// gradientRefusal returns a line if gradients are combined in a way that cannot be compensated. Averages can be
+// compensated: the learner makes advantages larger, and every loss is proportional to them.
 func gradientRefusal(file contract.RunFile, report capability.Report) []string {
 	if file.Fixed.Algorithm == nil || report.Of(capability.GradientSum) != capability.Unsupported {
 		return nil

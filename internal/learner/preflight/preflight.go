@@ -35,7 +35,8 @@ func Reject(code problem.Code, format string, args ...any) error {
 	return &RejectedError{Code: code, Message: fmt.Sprintf(format, args...)}
 }
 
-// Await returns a RejectedError that a run waits for, since the server or the spec may be changed.
+// Await returns an error with a RejectedError whose repair a run waits for, since the server or the spec may be
+// changed.
 func Await(code problem.Code, format string, args ...any) error {
 	return failure.New(code, Reject(code, format, args...), "checking the endpoint")
 }
@@ -72,15 +73,14 @@ type Config struct {
 	// Blocked receives why the tokenizer cannot be fetched, and nil once it can.
 	Blocked func(err error)
 	// ReadTemplate reads the chat template of the run's model and tries it; TemplateBlocked receives why that fails, and
-	// an
-	// empty problem once it succeeds.
+	// an empty text once it succeeds.
 	ReadTemplate    func(ctx context.Context, model contract.Model) (contract.Template, error)
 	TemplateBlocked func(problem string)
 	// CountSystem returns how many tokens a system message has in the run's format.
 	CountSystem func(ctx context.Context, text string) (int, error)
 	// IsFinal reports whether an error is permanent, so that another try would also fail.
 	IsFinal func(error) bool
-	// Pause waits before the next try, longer the more have failed.
+	// Pause waits before the next try, the longer the more tries have failed.
 	Pause  func(ctx context.Context, failures int) error
 	Logger *slog.Logger
 	Now    func() time.Time

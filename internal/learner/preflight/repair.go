@@ -19,21 +19,22 @@ type status interface {
 	RemoveProblem(code problem.Code)
 }
 
-// RepairWait is a learner's wait for the repair of such a problem.
+// RepairWait is a learner's wait for the repair of a problem that only a person can repair.
 type RepairWait struct {
 	Status status
 	// Patience is the time for which a problem is tried again before the learner ends.
 	Patience time.Duration
-	// Unattended says that nobody repairs anything: no problem is tried again for longer.
+	// Unattended says that no person repairs anything: no problem is tried again for longer than Patience.
 	Unattended bool
 	Now        func() time.Time
-	// since is zero while there is no problem, and code is then empty.
+	// since is the time since which there is a problem, and code the code of the problem. Both are zero if there is
+	// none.
 	since time.Time
 	code  problem.Code
 }
 
-// Retries reports whether an error is such a problem, which is tried again, in most cases for a while. Then the learner
-// ends, and another one reads the spec and the Secret again.
+// Retries reports whether an error is such a problem that is still tried again. In most cases a problem is tried
+// again only for a while. Then the learner ends, and another learner reads the spec and the Secret again.
 func (w *RepairWait) Retries(err error) bool {
 	code := failure.CodeOf(err)
 	if !failure.Awaited(code) {
@@ -55,7 +56,8 @@ func (w *RepairWait) isEndless() bool {
 	return !w.Unattended && problem.Lookup(w.code).Retry == problem.Always
 }
 
-// Left returns how long the next try may be away: no longer than the problem is still tried again, and at most longest.
+// Left returns the longest pause before the next try: longest, or less if the problem is not tried again for that
+// long.
 func (w *RepairWait) Left(longest time.Duration) time.Duration {
 	if w.since.IsZero() || w.isEndless() {
 		return longest
@@ -63,7 +65,7 @@ func (w *RepairWait) Left(longest time.Duration) time.Duration {
 	return min(longest, max(0, w.since.Add(w.Patience).Sub(w.Now())))
 }
 
-// evidenceOf returns the evidence of such a problem: the failed request, or the finding of the endpoint's check.
+// evidenceOf returns the evidence of a problem: the failed request, or the finding of the endpoint's check.
 func evidenceOf(err error) string {
 	if found, ok := errors.AsType[*RejectedError](err); ok {
 		return found.Message
@@ -80,7 +82,7 @@ func (w *RepairWait) Accept() {
 }
 
 // Opened records that the run has a model and that the endpoint now accepts the settings that it refused. A problem
-// that is tried again for a while counts until a step is committed.
+// that is tried again only for a while counts until a step is committed.
 func (w *RepairWait) Opened() {
 	if w.isEndless() {
 		w.Accept()

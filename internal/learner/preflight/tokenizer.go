@@ -11,8 +11,8 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/tokenizer/fetch"
 )
 
-// PinTokenizer returns the digest of the run's tokenizer file, before anything is sampled in it; empty if the run
-// has none of its own. The first attempt reads the file. Later attempts use the digest that it found.
+// PinTokenizer returns the digest of the file of the run's tokenizer, before anything is sampled; empty if the run
+// has no tokenizer of its own. The first attempt reads the file. Later attempts use the digest that it found.
 func (c *Checker) PinTokenizer(ctx context.Context) (string, error) {
 	t := c.File.Fixed.Model.Tokenizer
 	if t == nil {
@@ -24,7 +24,7 @@ func (c *Checker) PinTokenizer(ctx context.Context) (string, error) {
 	return c.readTokenizer(ctx, sourceOf(*t))
 }
 
-// readTokenizer returns the digest of the file once it could be read. Somebody may repair the hub, the file or the spec
+// readTokenizer returns the digest of the file once it could be read. A user may repair the hub, the file or the spec
 // while it waits; the manager replaces the learner when the spec changes.
 func (c *Checker) readTokenizer(ctx context.Context, source fetch.Source) (string, error) {
 	defer c.Blocked(nil)

@@ -48,8 +48,8 @@ func ListFiles(ctx context.Context, r Request) delivery.Delivery {
 	return delivery.Delivery{Files: files}
 }
 
-// CopyFiles sends the files of ranges in parts, and then an empty delivery, or one that has a problem. An error is one
-// of send.
+// CopyFiles sends the files of ranges in parts, and then an empty delivery or a delivery with a problem. It returns
+// an error only if send fails.
 func CopyFiles(ctx context.Context, r Request, ranges []delivery.Range, send func(delivery.Delivery) error) error {
 	from, closeSource, err := r.source(ctx)
 	if err != nil {

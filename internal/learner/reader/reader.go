@@ -24,7 +24,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/transcript/delivery"
 )
 
-// Newest asks for the newest step that has a transcript, and List for none.
+// Newest asks for the newest step that has a transcript. List asks for no transcript, but only for the list of steps.
 const (
 	Newest = -1
 	List   = -2
@@ -41,7 +41,7 @@ type Request struct {
 	Variable func(name string) string
 	RunUID   string
 	Step     int64
-	// Evaluation asks for the evaluation of a step in the place of the step.
+	// Evaluation asks for the evaluation of a step instead of the step.
 	Evaluation bool
 	// Lines is the number of newest lines of metrics.jsonl to read instead of a transcript, with the evaluations of their
 	// versions; 0 reads none.

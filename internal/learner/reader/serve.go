@@ -14,9 +14,9 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/transcript/delivery"
 )
 
-// Serve answers questions for transcripts at a listener, one delivery for each, until nobody has asked for a while or
-// the context ends: a claim that one node alone may mount is free for the learner then. A question is a GET with the
-// values step and evaluation.
+// Serve answers questions for transcripts at a listener, with one delivery for each, until there was no question for
+// a while or the context ends. A claim that one node alone may mount is then free for the learner. A question is a
+// GET with the values step and evaluation.
 func Serve(ctx context.Context, r Request, listener net.Listener) error {
 	return serve(ctx, r, listener, idle.Patience)
 }

@@ -27,7 +27,7 @@ type Config struct {
 	HTTP http.RoundTripper
 }
 
-// Serve passes requests on that arrive at a listener, until nobody has asked for a while or the context ends.
+// Serve passes on the requests that arrive at a listener, until there was no request for a while or the context ends.
 func Serve(ctx context.Context, config Config, listener net.Listener) error {
 	handler, err := New(config)
 	if err != nil {
@@ -73,7 +73,7 @@ func isFile(method, place string) bool {
 		(address.Scheme == "http" || address.Scheme == "https")
 }
 
-// unreachable answers for a request to which there was no answer.
+// unreachable answers a request that the endpoint did not answer.
 func unreachable(w http.ResponseWriter, _ *http.Request, err error) {
 	w.WriteHeader(http.StatusBadGateway)
 	_, _ = io.WriteString(w, fmt.Sprintf("the pod got no answer: %v", err))

@@ -34,7 +34,7 @@ func (s *Status) SetEvaluation(file contract.RunFile, step int64, metrics map[st
 	})
 }
 
-// merge adds the former metrics that are kept.
+// merge returns the metrics with the former metrics that are kept.
 func merge(metrics, before map[string]float64, keep func(name string) bool) map[string]float64 {
 	merged := map[string]float64{}
 	for name, value := range before {

@@ -137,8 +137,8 @@ func (s *Status) Progress() contract.Progress {
 	return progress
 }
 
-// Reply returns the reply to a heartbeat; waiting is the reason of the loop's wait, and observed are the problems of
-// the workers and their environments.
+// Reply returns the reply to a heartbeat; waiting is the reason for which the loop waits, and observed are the
+// problems of the workers and their environments.
 func (s *Status) Reply(waiting string, observed ...problem.Problem) contract.HeartbeatReply {
 	progress := s.Progress()
 	s.mu.Lock()

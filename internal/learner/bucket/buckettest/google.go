@@ -27,8 +27,8 @@ type Google struct {
 	objects map[string][]byte
 }
 
-// StartGoogle runs such a server until the test ends, and has Google's client use it. If change is not nil, it wraps
-// the handler of requests.
+// StartGoogle runs a Google server until the test ends, and makes Google's client use it. If change is not nil, it
+// wraps the handler of requests.
 func StartGoogle(t *testing.T, change func(http.Handler) http.Handler) {
 	t.Helper()
 	var handler http.Handler = &Google{objects: map[string][]byte{}}
@@ -40,7 +40,7 @@ func StartGoogle(t *testing.T, change func(http.Handler) http.Handler) {
 	t.Setenv("STORAGE_EMULATOR_HOST", strings.TrimPrefix(server.URL, "http://"))
 }
 
-// GoogleURL is the URL of a prefix in a bucket of that server, as in artifacts.url.
+// GoogleURL returns the URL of a prefix in a bucket of a Google server, as in artifacts.url.
 func GoogleURL(bucket, prefix string) string { return "gs://" + bucket + "/" + prefix }
 
 // ServeHTTP implements http.Handler.

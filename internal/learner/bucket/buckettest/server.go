@@ -39,7 +39,7 @@ func Start(t testing.TB, change func(http.Handler) http.Handler) *Server {
 	return &Server{address: server.URL}
 }
 
-// URL of a prefix in the bucket, as in artifacts.url.
+// URL returns the URL of a prefix in the bucket, as in artifacts.url.
 func (s *Server) URL(prefix string) string {
 	query := url.Values{"endpoint": {s.address}, "region": {"us-east-1"}, "use_path_style": {"true"},
 		"anonymous": {"true"}}

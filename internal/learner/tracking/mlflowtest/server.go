@@ -52,7 +52,7 @@ type Run struct {
 type Server struct {
 	trackertest.Server[Request, string]
 
-	// Authorization is the header that is accepted; empty for any.
+	// Authorization is the header that is accepted. If it is empty, any header is accepted.
 	Authorization string
 
 	experiments []string

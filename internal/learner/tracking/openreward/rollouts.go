@@ -30,7 +30,7 @@ type Run struct {
 
 // Batch has the episodes that a step was trained on, and the episodes that were left out of it.
 type Batch struct {
-	// Version is the one that the step made.
+	// Version is the version that the step made.
 	Version rl.Version
 	Time    time.Time
 	Groups  []TaskGroup

@@ -41,11 +41,11 @@ type Rollout struct {
 	Messages []Event
 }
 
-// Server keeps rollouts. An event that it has already, by its id, it does not add.
+// Server keeps rollouts. It does not add an event whose id it already has.
 type Server struct {
 	trackertest.Server[Request, []Event]
 
-	// Key is the key that is accepted; empty for any.
+	// Key is the key that is accepted. If it is empty, any key is accepted.
 	Key string
 
 	rollouts []*Rollout

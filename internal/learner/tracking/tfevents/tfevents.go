@@ -90,7 +90,7 @@ func appendRecord(file, data []byte) []byte {
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// checksum is the masked checksum of TFRecord.
+// checksum returns the masked checksum of TFRecord.
 func checksum(data []byte) uint32 {
 	crc := crc32.Checksum(data, castagnoli)
 	return (crc>>15 | crc<<17) + 0xa282ead8
@@ -182,7 +182,7 @@ type field struct {
 	bytes  []byte
 }
 
-// eachField calls do for each field of a message until that returns false, and reports whether the message is valid.
+// eachField calls do for each field of a message until do returns false, and reports whether the message is valid.
 func eachField(data []byte, do func(protowire.Number, field) bool) bool {
 	for len(data) > 0 {
 		number, kind, n := protowire.ConsumeTag(data)

@@ -37,8 +37,8 @@ const (
 	LosePart
 )
 
-// SetFault sets the function that chooses a fault for each later request; nil means that there are no faults. It is
-// called with the lock held.
+// SetFault sets the function that chooses a fault for each later request; nil means that there are no faults. fault
+// is called with the lock held.
 func (s *Server[R, A]) SetFault(fault func(A) Fault) {
 	s.Lock()
 	defer s.Unlock()

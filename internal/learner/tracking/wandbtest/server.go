@@ -29,7 +29,7 @@ type Request struct {
 type Server struct {
 	trackertest.Server[Request, string]
 
-	// Key is the only one that is accepted; empty for any.
+	// Key is the only key that is accepted. If it is empty, any key is accepted.
 	Key string
 
 	runs map[string]*run
