@@ -18,7 +18,8 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/wait"
 )
 
-// errBudget ends a learner whose run has reached its budget. It stops at a saved state, like one that drains.
+// errBudget ends a learner whose run has reached its budget. The learner stops at a saved state, like a learner that
+// drains.
 var errBudget = fmt.Errorf("%w because of the budget", errDrained)
 
 // spendings records the spending of a run, and compares it with the budget.

@@ -43,7 +43,7 @@ func (r *recorder) step(row artifacts.Row) {
 	r.status.AddRecord(record)
 }
 
-// evaluation reports an evaluation to the manager, if its version is one that the run continues from.
+// evaluation reports an evaluation to the manager, if the run continues from its version.
 func (r *recorder) evaluation(step int64, metrics map[string]float64) {
 	version, known := r.book.Version(step)
 	if !known || len(metrics) == 0 {

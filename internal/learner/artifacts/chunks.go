@@ -77,8 +77,8 @@ func firstLines(data []byte) (chunk []byte, whole bool) {
 	return data[:end], true
 }
 
-// put uploads the lines up to a size of the file that are not uploaded yet, with the earlier lines of the same
-// object.
+// put uploads the lines of a file that are not uploaded yet, up to a size of the file, with the earlier lines of the
+// same object.
 func (c *chunks) put(to *remote, name string, size int64) error {
 	if size <= c.sent {
 		return nil

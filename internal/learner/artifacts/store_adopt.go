@@ -20,7 +20,7 @@ import (
 )
 
 // adoptingAttempt is the attempt that a run claims in another run that it adopts. It is higher than every attempt of
-// the adopted run, so that a learner of that run is fenced as by a later attempt.
+// the adopted run, so that a learner of that run that still runs is fenced as by a later attempt.
 const adoptingAttempt = math.MaxInt32
 
 // AdoptedError says that a run cannot be adopted, because another run has adopted it.

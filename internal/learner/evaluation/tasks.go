@@ -21,9 +21,9 @@ type tasks struct {
 	ctx     context.Context
 	end     context.CancelFunc
 	running sync.WaitGroup
-	// open are the versions without a result that were begun, done has the results, and failed are the open versions
-	// whose evaluation has ended with an error. A result belongs to the version, whichever model made it, so that done
-	// outlasts the model.
+	// open are the versions whose evaluation was begun and has no result yet, done has the results, and failed are the
+	// open versions whose evaluation has ended with an error. A result belongs to the version, whichever model made it,
+	// so that done outlasts the model.
 	open   map[rl.Version]bool
 	done   map[rl.Version]artifacts.Evaluation
 	failed map[rl.Version]error

@@ -41,9 +41,9 @@ type Version struct {
 }
 
 // SamplingSession returns the number of the sampling session of the version's weights, in 48 bits. The number depends
-// on the lineage, so that samples of one policy are never taken for another's. It also depends on the path: if a
-// former learner saved the weights under another path, its number cannot be used again. The evaluation is the
-// evaluation of rl.Key.
+// on the lineage, so that samples of one policy are never taken for another's. It also depends on the path, because
+// the number of weights that a former learner saved cannot stand for weights that were saved again. The evaluation is
+// the evaluation of rl.Key.
 func (v Version) SamplingSession(kind rl.Kind, evaluation string) int64 {
 	const mask = 1<<48 - 1
 	path := sha256.Sum256([]byte(v.Sampler))
@@ -299,7 +299,7 @@ func (s *BatchSource) decided() (Batch, bool) {
 	for slot := batch.Slots.First; slot < batch.Slots.Next; slot++ {
 		group, digest, ok := s.table.Group(s.key(slot, batch.Slots.Version))
 		if !ok {
-			// A group of the batch is not known, so the batch is not decided yet.
+			// A group of the batch is not known.
 			return Batch{}, false
 		}
 		batch.Groups, batch.Digests = append(batch.Groups, group), append(batch.Digests, digest)

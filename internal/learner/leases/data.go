@@ -36,9 +36,8 @@ func (d *data) renew(state *exchange.WorkerState) {
 var lacksData = map[problem.Code]bool{problem.DataBlocked: true, problem.TokenizerBlocked: true,
 	problem.DataAuthorityUnknown: true}
 
-// Problems returns the problems that live workers report of themselves and their episodes, except problems of the
-// endpoint, one for each code. Data that cannot be read counts only if no live worker can read its data, and as one
-// problem.
+// Problems returns the problems that live workers report of themselves and their episodes, one for each code, except
+// problems of the endpoint. A problem with reading data is returned only if all live workers have one.
 func (t *Table) Problems() []problem.Problem {
 	t.mu.Lock()
 	defer t.mu.Unlock()

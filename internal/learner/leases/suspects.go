@@ -183,9 +183,9 @@ func (d *demands) isAlone(name string) bool {
 	return false
 }
 
-// noteDeath notes the death of a lost worker before a lease of the worker is given to others. The connection of a
-// process that ends is closed. A worker that is only silent may be alive, or the learner itself was stopped for a
-// while.
+// noteDeath notes the death of a lost worker before its lease is given to others, if the worker's connection broke:
+// the connection of a process that ends is closed. A worker that is only silent may be alive, or the learner itself
+// was stopped for a while.
 func (t *Table) noteDeath(e *entry) {
 	if w := t.workers.byName[e.worker]; w != nil && !w.disconnected.IsZero() {
 		t.suspects.died(process{e.worker, w.process}, e)

@@ -214,7 +214,7 @@ func (ws *workers) renew(w *worker, renewal exchange.Renewal) {
 	w.renew(renewal)
 }
 
-// renew takes over the groups that the worker reports to play.
+// renew takes over the groups that the worker plays, as its report lists them.
 func (w *worker) renew(renewal exchange.Renewal) {
 	w.disconnected = time.Time{}
 	keys := make([]rl.Key, 0, len(renewal.Progress))

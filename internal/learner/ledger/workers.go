@@ -201,7 +201,7 @@ func (l *Ledger) OpenLease(process string, key rl.Key, most int64) {
 }
 
 // Lease notes that a worker is to play a group. process names its process; it is empty for a worker that does not
-// count.
+// count its spending.
 func (l *Ledger) Lease(name, process string, key rl.Key) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

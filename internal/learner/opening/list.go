@@ -211,7 +211,7 @@ func (o *Opener) readListed(c tinker.Checkpoint) (checkpoints.Entry, bool) {
 		want = o.File.ResumeFrom
 	}
 	if uid := o.models[path.Run][trainee.MetadataRun]; uid != "" && uid != want {
-		return entry, false // the uid of the other run begins alike
+		return entry, false // the other run has the same tag in names
 	}
 	entry.Listed, entry.SaveTime = true, c.Time.UTC().Format(time.RFC3339)
 	if c.ExpiresAt != nil {

@@ -78,7 +78,7 @@ type Opener struct {
 	Former *contract.RunFile
 	// Namesake is an earlier run of the same namespace and name that has committed a step; nil if there is none.
 	Namesake *contract.EarlierRun
-	// models are the models that the endpoint lists, and unloaded the ones that need not be unloaded again.
+	// models are the models that the endpoint lists, and unloaded the models that need not be unloaded again.
 	models   map[string]tinker.Metadata
 	unloaded map[string]bool
 	// own are the models that this attempt has made, and loaded is set if it has made one since the last List.

@@ -18,8 +18,8 @@ import (
 
 // Window returns the versions that the next steps sample, the oldest first: the loaded version, whose sampler weights
 // are given, and with a lag the versions before it. A version that has neither sampler weights nor a state is lost, and
-// so are the versions before it. The next newer version replaces them, and lost counts the ones that were not lost
-// before.
+// so are the versions before it. The next newer version replaces them. lost is the number of versions that are newly
+// lost.
 func (o *Opener) Window(ctx context.Context, at checkpoints.Position,
 	sampler string) (versions []leases.Version, lost int32, err error) {
 	versions = []leases.Version{{Step: at.Step, Lineage: at.Lineage, Sampler: sampler}}

@@ -63,8 +63,8 @@ func (s *Status) Records(request contract.HeartbeatRequest) ([]contract.Record, 
 	return slices.Clone(r.kept[:n]), n < len(r.kept)
 }
 
-// fitting returns the number of first records for which one reply has room: at least one, so that the manager gets all
-// of them.
+// fitting returns the number of first records that fit into one reply. It is at least one, so that the manager
+// receives all records in the end.
 func fitting(kept []contract.Record) int {
 	most := min(len(kept), contract.MaxRecords)
 	for n, bytes := 0, 0; n < most; n++ {

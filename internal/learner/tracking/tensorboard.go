@@ -25,7 +25,7 @@ const maxFileLines = 256
 
 // tensorBoard writes lines into event files among the artifacts. TensorBoard reads the files of a folder in the order
 // of their names, and never reads a part of a file again. So each attempt writes files of its own after the files of
-// earlier attempts, and keeps of those only the lines that the run has now.
+// earlier attempts, and removes from the earlier files the lines that the run no longer has.
 type tensorBoard struct {
 	open   func() *artifacts.EventFiles
 	files  eventFiles
@@ -33,7 +33,7 @@ type tensorBoard struct {
 	// attempt is part of the names of files.
 	attempt int32
 
-	// former are the names of files that were not compared yet, and comparing is the one that is being compared.
+	// former are the names of files that were not compared yet, and comparing is the file that is being compared.
 	former    []string
 	comparing *formerFile
 	// compared is set once lines were compared since Open, and settled once nothing is left to compare.

@@ -153,8 +153,8 @@ func (f *Factory) newest(
 		errors.Join(refusals[:min(len(refusals), 3)]...), "no saved state can be loaded")
 }
 
-// isStuck reports whether a state has failed to load for so long, without being refused, that an older one is tried
-// instead: then the outage may concern the one state alone.
+// isStuck reports whether a state has failed to load for so long, without being refused, that an older state is tried
+// instead, because the outage may concern this state alone.
 func (f *Factory) isStuck(ctx context.Context, path string, err error) bool {
 	const patience = 5 * time.Minute
 	if code := failure.CodeOf(err); ctx.Err() != nil || (code != failure.Outage && code != failure.LostModel) {
