@@ -29,7 +29,7 @@ type exchange struct {
 	endpoint dialect.Endpoint
 	request  *dialect.Request
 	previous *response
-	// messages are the whole conversation.
+	// messages are the conversation that the model sees.
 	messages []chat.Message
 	// began says that a stream has begun.
 	began bool
@@ -67,10 +67,10 @@ func (e *Episode) serveModel(w http.ResponseWriter, words dialect.Dialect, name 
 // read reads the body.
 func (x *exchange) read() ([]byte, *dialect.Error) {
 	config := x.episode.server.config
-	// The limits of the clock do not exist in tests without a connection.
+	// Deadlines fail in tests, which have no connection.
 	_ = http.NewResponseController(x.w).SetReadDeadline(time.Now().Add(config.BodyWithin))
 	body, err := io.ReadAll(http.MaxBytesReader(x.w, x.r.Body, int64(config.Limits.Bytes)))
-	if err == nil { // The rest of a body that does not come is not waited for either.
+	if err == nil { // After an error, the deadline stays, so that nothing waits for the rest of the body.
 		_ = http.NewResponseController(x.w).SetReadDeadline(time.Time{})
 	}
 	var large *http.MaxBytesError
@@ -105,7 +105,7 @@ func (x *exchange) decode(body []byte) *dialect.Error {
 	return failure
 }
 
-// completions returns the completions that the policy is asked for.
+// completions returns the completions to ask the policy for.
 func (x *exchange) completions() ([]environment.Completion, *dialect.Error) {
 	request := x.request
 	one, failure := x.episode.named(request.Model)
@@ -124,7 +124,7 @@ func (x *exchange) completions() ([]environment.Completion, *dialect.Error) {
 	for _, prompt := range request.Prompts {
 		one.Raw, one.Text, one.Tokens = true, prompt.Text, prompt.Tokens
 		choices := repeat(one, request.N)
-		choices[0].Scored = request.Echo && request.Logprobs != nil // The choices have one prompt.
+		choices[0].Scored = request.Echo && request.Logprobs != nil // One choice is enough: all choices have the same prompt.
 		all = append(all, choices...)
 	}
 	return all, nil
@@ -147,7 +147,8 @@ func (x *exchange) countTokens(asked environment.Completion) {
 	write(x.w, dialect.EncodeCount(tokens))
 }
 
-// answer answers once the reply is there. A client that is gone, or that is asked to come back, leaves the call behind.
+// answer answers the request once the reply is there. If the client has gone, or is asked to come back, the call goes
+// on without it.
 func (x *exchange) answer(key digest, asked []environment.Completion) {
 	c, isNew := x.episode.take(key, asked)
 	switch {
@@ -168,7 +169,7 @@ func (x *exchange) answer(key digest, asked []environment.Completion) {
 			Message: "The model does not answer yet. Ask again."})
 		return
 	}
-	// A client that is still there has the reply once it is written. It may close its connection at once.
+	// The call counts as answered before the reply is written: a client that has read the reply may end at once.
 	if x.r.Context().Err() == nil {
 		x.episode.write(c)
 		delivered = x.deliver(c)
@@ -177,7 +178,7 @@ func (x *exchange) answer(key digest, asked []environment.Completion) {
 
 func (e *Episode) retryAfter() int { return max(1, int(e.server.config.RetryAfter.Seconds())) }
 
-// await waits for the reply or for the end of the client. It returns false if the client has to be asked to come back.
+// await waits for the reply or for the end of the client. It returns false if the client is to be asked to come back.
 func (x *exchange) await(c *call) bool {
 	limit := time.NewTimer(x.answerWithin())
 	defer limit.Stop()
@@ -197,13 +198,13 @@ func (x *exchange) await(c *call) bool {
 			if x.request.Stream {
 				x.begin()
 				x.w.Write(dialect.KeepAlive(x.endpoint.Dialect()))
-				_ = x.flush() // A connection that has ended ends the request.
+				_ = x.flush() // If the connection has ended, the request's context ends.
 			}
 		}
 	}
 }
 
-// answerWithin is how long the client may wait: less than it says that it does.
+// answerWithin returns how long the client is left waiting: less than the timeout that it reports.
 func (x *exchange) answerWithin() time.Duration {
 	within := x.episode.server.config.AnswerWithin
 	for _, name := range []string{"X-Stainless-Timeout", "X-Stainless-Read-Timeout"} {
@@ -229,7 +230,7 @@ func (x *exchange) begin() {
 // flush sends the written bytes. An error reports that the connection has ended.
 func (x *exchange) flush() error { return http.NewResponseController(x.w).Flush() }
 
-// deliver writes the reply, or the error, and reports whether the client can have it.
+// deliver writes the reply or the error, and reports whether the client can have received it.
 func (x *exchange) deliver(c *call) bool {
 	if c.err != nil {
 		x.deliverError(x.episode.errorOf(c.err))
@@ -267,7 +268,7 @@ func (x *exchange) deliverError(failure *dialect.Error) {
 	fail(x.w, x.endpoint.Dialect(), failure)
 }
 
-// keepResponse keeps a response that a later request may continue. Instructions are no part of it.
+// keepResponse keeps a response that a later request may continue. Instructions are not part of it.
 func (x *exchange) keepResponse(reply *dialect.Reply) {
 	own := append(x.request.Messages[:len(x.request.Messages):len(x.request.Messages)], reply.Choices[0].Message)
 	x.episode.keep(reply.ID, x.previous, own)
@@ -298,7 +299,7 @@ func (x *exchange) replyOf(out []environment.Completed) *dialect.Reply {
 	return reply
 }
 
-// scoredOf returns the tokens of the prompt from the choice that was asked for them.
+// scoredOf returns the tokens of the prompt, which one of the choices of a prompt has if the request asks for them.
 func scoredOf(choices []environment.Completed) []dialect.Token {
 	var tokens []dialect.Token
 	for _, each := range choices {
@@ -313,7 +314,7 @@ func scoredOf(choices []environment.Completed) []dialect.Token {
 	return tokens
 }
 
-// tokenOf returns a token with the first of log-probabilities, if there is one.
+// tokenOf returns a token with the first of the log-probabilities, if there are any.
 func tokenOf(text string, logprobs []float32) dialect.Token {
 	token := dialect.Token{Text: text}
 	if len(logprobs) > 0 {

@@ -25,7 +25,7 @@ func digestOf(endpoint dialect.Endpoint, body []byte) digest {
 	return digest(sum.Sum(nil))
 }
 
-// call is a request that is sampled, whatever becomes of its client. The episode's lock guards it.
+// call is a request that the policy samples for, whether or not its client stays. The episode's lock guards it.
 type call struct {
 	key digest
 	// done is closed once the call has ended.
@@ -33,14 +33,15 @@ type call struct {
 	ended bool
 	out   []environment.Completed
 	err   error
-	// held says that a client waits for it, and refused that the last one was asked to come back.
+	// held says that a client waits for the call, and refused that the last client was asked to come back.
 	held, refused bool
-	// writing says that a client is being given the reply. An agent may end before the one who writes knows that.
+	// writing says that the reply is being written to a client. An agent that has read it may end before the write
+	// returns.
 	writing bool
 }
 
-// take returns the call of a request: the first equal one whose client has gone, or a new one. It returns nil if too
-// many are open, or if the episode is over.
+// take returns the call for a request: the first call of an equal request whose client has gone, or a new call. It
+// returns nil if too many calls are open, with isNew set, or if the episode is over.
 func (e *Episode) take(key digest, asked []environment.Completion) (c *call, isNew bool) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -64,7 +65,8 @@ func (e *Episode) take(key digest, asked []environment.Completion) (c *call, isN
 	return c, true
 }
 
-// leave has the client's call end with its client: the reply was delivered, or it waits for another one.
+// leave ends a client's hold on a call. A delivered call is dropped; any other call waits for a client that repeats
+// the request.
 func (e *Episode) leave(c *call, delivered, refused bool) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -79,7 +81,7 @@ func (e *Episode) leave(c *call, delivered, refused bool) {
 	}
 }
 
-// write notes that the client of a call is given its reply.
+// write notes that the reply of a call is being written to its client.
 func (e *Episode) write(c *call) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -102,8 +104,8 @@ func (e *Episode) sample(c *call, asked []environment.Completion) {
 	close(c.done)
 }
 
-// tellLimit notes that the agent is told of a limit. After one of tokens or turns it may go on with another
-// conversation. The lock is held.
+// tellLimit notes that the agent learns of a limit. After a limit of a conversation's tokens or turns, the agent may
+// go on with another conversation. The caller holds the lock.
 func (e *Episode) tellLimit(limit *environment.LimitError) {
 	e.limit = limit.Limit
 	if limit.Most > 0 || limit.Limit == "turns" {
@@ -131,7 +133,7 @@ func (e *Episode) complete(asked []environment.Completion) ([]environment.Comple
 	if err := firstError(errs); err != nil {
 		return nil, err
 	}
-	// Prompts stay in their order; the samples of one are equal but for their IDs.
+	// Prompts stay in their order; the requests for the samples of one prompt differ only in their IDs.
 	for begin := 0; begin < len(asked); {
 		end := begin + 1
 		for end < len(asked) && isSamePrompt(asked[begin], asked[end]) {
@@ -143,12 +145,13 @@ func (e *Episode) complete(asked []environment.Completion) ([]environment.Comple
 	return out, nil
 }
 
-// isSamePrompt reports whether completions of one request are choices of one prompt.
+// isSamePrompt reports whether two completions of a request are choices of the same prompt.
 func isSamePrompt(a, b environment.Completion) bool {
 	return a.Text == b.Text && slices.Equal(a.Tokens, b.Tokens)
 }
 
-// firstError returns the error that says most: the end of the episode before a limit, and that before a refusal.
+// firstError returns the first error that is not context.Canceled, since it says more; context.Canceled if there is no
+// other error; nil if there is none.
 func firstError(errs []error) error {
 	var first error
 	for _, err := range errs {

@@ -17,7 +17,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/gateway/dialect"
 )
 
-// DefaultModel is the name of the policy of a definition without roles.
+// DefaultModel is the name of the only model of a definition without roles.
 const DefaultModel = "policy"
 
 // mostKept bounds the messages of the responses that a later request may continue.
@@ -27,9 +27,10 @@ const mostKept = 100_000
 type Options struct {
 	// Address is the address, without a path, at which the agent reaches the server. Defaults to the server's own.
 	Address string
-	// Roles are the names of models. Without them there is one role, which has no name, and every name of a model is its.
+	// Roles are the names of models. If there are none, there is one role, whose name is empty, and every name of a model
+	// means this role.
 	Roles []string
-	// Frozen are the models beside the policy, which are asked as environment.FrozenPrefix with their names.
+	// Frozen are the models besides the policy, by name. Requests name them with the prefix environment.FrozenPrefix.
 	Frozen map[string]environment.FrozenModel
 	// Unsupported decides whether a field that the codec does not follow is ignored or refused.
 	Unsupported dialect.Policy
@@ -47,16 +48,17 @@ type Episode struct {
 
 	mu   sync.Mutex
 	over bool
-	// calls are the requests without a client that has their reply, by their digests and in the order in which they came.
+	// calls are the calls whose reply was not delivered yet, by digest, in the order of their requests. open is their
+	// number.
 	calls map[digest][]*call
 	open  int
-	// idle is closed when no call samples.
+	// sampling is the number of calls that have no reply yet.
 	sampling  int
 	counts    map[string]float64
 	responses map[string]*response
 	kept      []string
 	keptSize  int
-	// limit is the last limit that the agent was told it has reached.
+	// limit is the last limit that an answer to the agent reported.
 	limit   string
 	limited chan struct{}
 	changed chan struct{}
@@ -93,7 +95,7 @@ func (e *Episode) URL(words dialect.Dialect) string {
 	return e.options.Address + "/" + e.id + "/v1"
 }
 
-// URLWithToken returns the base URL for clients of OpenAI that send any key: it has the token in it.
+// URLWithToken returns a base URL that contains the token, for clients of OpenAI that may send any key.
 func (e *Episode) URLWithToken() string {
 	return e.options.Address + "/" + e.id + "." + e.token + "/v1"
 }
@@ -101,10 +103,10 @@ func (e *Episode) URLWithToken() string {
 // Token returns the token of the episode, which clients call an API key.
 func (e *Episode) Token() string { return e.token }
 
-// Limited returns a channel that is closed once the agent was told that the episode has reached a limit.
+// Limited returns a channel that is closed once the episode has reached a limit after which its agent cannot go on.
 func (e *Episode) Limited() <-chan struct{} { return e.limited }
 
-// LastLimit returns the limit that the agent was told last; empty for none.
+// LastLimit returns the last limit that an answer to the agent reported; empty if there is none.
 func (e *Episode) LastLimit() string {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -121,7 +123,7 @@ type Ending struct {
 // IsWhole reports whether each request was answered.
 func (e Ending) IsWhole() bool { return e == Ending{} }
 
-// End ends the episode for its agent: no request is taken any more. Those that were made go on until Close.
+// End ends the episode for its agent: it takes no more requests. Open requests go on until Close.
 func (e *Episode) End() Ending {
 	e.server.forget(e)
 	e.mu.Lock()
@@ -144,7 +146,7 @@ func (e *Episode) End() Ending {
 	return ending
 }
 
-// Settle waits until all requests that were made have their replies. An error is the context's.
+// Settle waits until all requests so far have their replies. The error is the error of the context.
 func (e *Episode) Settle(ctx context.Context) error {
 	for {
 		e.mu.Lock()
@@ -161,7 +163,7 @@ func (e *Episode) Settle(ctx context.Context) error {
 	}
 }
 
-// Close ends everything. It may be called several times.
+// Close ends the episode and its requests. It may be called several times.
 func (e *Episode) Close() {
 	e.End()
 	e.cancel()
@@ -210,7 +212,7 @@ func (e *Episode) models() []dialect.Model {
 	return models
 }
 
-// named returns a request to a model: a role of the policy, or a model beside it.
+// named returns a completion that asks a model: a role of the policy, or a frozen model.
 func (e *Episode) named(model string) (environment.Completion, *dialect.Error) {
 	name, isFrozen := strings.CutPrefix(model, environment.FrozenPrefix)
 	if !isFrozen {
@@ -224,7 +226,7 @@ func (e *Episode) named(model string) (environment.Completion, *dialect.Error) {
 	return environment.Completion{FrozenName: name, Frozen: frozen}, nil
 }
 
-// roleOf returns the role that a model is.
+// roleOf returns the role that a model name stands for.
 func (e *Episode) roleOf(model string) (string, *dialect.Error) {
 	switch {
 	case len(e.options.Roles) == 0:
@@ -240,7 +242,7 @@ func unknownModel() *dialect.Error {
 		"the roles and the frozen models of the environment, which the endpoint models lists."}
 }
 
-// keep remembers a response for requests that continue it. Of long episodes the newest ones stay.
+// keep remembers a response for requests that continue it. A long episode keeps only its newest responses.
 func (e *Episode) keep(id string, previous *response, messages []chat.Message) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -267,7 +269,7 @@ func (e *Episode) responseOf(id string) (*response, *dialect.Error) {
 		Param: "previous_response_id", Message: "The response is not one of this episode."}
 }
 
-// errorOf returns the words for an error of the policy.
+// errorOf returns the answer to a client for an error of the policy.
 func (e *Episode) errorOf(err error) *dialect.Error {
 	var limit *environment.LimitError
 	var refused *environment.RequestError

@@ -24,12 +24,12 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/gateway/dialect"
 )
 
-// Config are the times and bounds of a server. The zero value has the defaults.
+// Config has the times and bounds of a server. The zero value means the defaults.
 type Config struct {
 	// AnswerWithin is how long a request that does not stream waits for its reply before the client is asked to come back.
-	// Defaults to 9 minutes, as the official clients give up after 10.
+	// Defaults to 9 minutes, since the official clients give up after 10.
 	AnswerWithin time.Duration
-	// RetryAfter is when a client is asked to come back. Defaults to 5 s.
+	// RetryAfter is the time after which a client is asked to come back. Defaults to 5 s.
 	RetryAfter time.Duration
 	// KeepAlive is the time between the events that keep a stream alive. Defaults to 10 s.
 	KeepAlive time.Duration
@@ -69,11 +69,12 @@ type Server struct {
 
 	mu       sync.Mutex
 	episodes map[string]*Episode
-	// told are the options that the log has.
+	// told are the options that were logged.
 	told map[string]bool
 }
 
-// New returns a server that is not served yet. The address, without a path, is how agents reach it.
+// New returns a server that does not listen yet. The address, which has no path, is the address at which agents reach
+// it.
 func New(address string, config Config) *Server {
 	s := &Server{config: config.withDefaults(), address: strings.TrimSuffix(address, "/"), key: randomBytes(),
 		episodes: map[string]*Episode{}, told: map[string]bool{}}
@@ -99,14 +100,15 @@ func Listen(config Config) (*Server, error) {
 	return s, nil
 }
 
-// ServeConn serves a connection that was made elsewhere. It does not wait for its end, and closes it.
+// ServeConn serves a connection that the caller has accepted. It does not wait for the end of the connection, and the
+// server closes it.
 func (s *Server) ServeConn(conn net.Conn) {
 	if errors.Is(s.http.Serve(&single{conn: conn}), http.ErrServerClosed) {
 		_ = conn.Close()
 	}
 }
 
-// single is a listener to which one connection comes.
+// single is a listener that accepts one connection.
 type single struct{ conn net.Conn }
 
 // Accept implements net.Listener.
@@ -118,7 +120,7 @@ func (s *single) Accept() (net.Conn, error) {
 	return conn, nil
 }
 
-// Close implements net.Listener. The connection stays.
+// Close implements net.Listener. The connection stays open.
 func (*single) Close() error { return nil }
 
 // Addr implements net.Listener.
@@ -131,7 +133,7 @@ func (s *Server) HostPort() string {
 }
 
 // Close ends all connections.
-func (s *Server) Close() { _ = s.http.Close() } // An error is one of the listener, which is closed.
+func (s *Server) Close() { _ = s.http.Close() } // The only error is of closing the listener.
 
 func randomBytes() []byte {
 	b := make([]byte, 24)
@@ -167,7 +169,7 @@ func (s *Server) forget(e *Episode) {
 	delete(s.episodes, e.id)
 }
 
-// tell logs an option of a request that is not followed, once.
+// tell logs once that an option is not followed.
 func (s *Server) tell(option, what string) {
 	s.mu.Lock()
 	known := s.told[option]
@@ -187,9 +189,8 @@ var endpoints = map[string]dialect.Endpoint{
 	"messages/count_tokens": dialect.CountTokens,
 }
 
-// ServeHTTP implements http.Handler. A path is the ID of an episode, perhaps with its token, perhaps v1, and the path
-// at
-// the service.
+// ServeHTTP implements http.Handler. The path of a URL has the ID of an episode, with or without its token; then v1,
+// which may be missing; and then the path of the service.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	id, path, _ := strings.Cut(strings.TrimPrefix(r.URL.Path, "/"), "/")
 	path = strings.Trim(strings.TrimPrefix(path, "v1/"), "/")
@@ -218,7 +219,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// quotePath bounds a path for a message.
+// quotePath shortens a path for use in a message.
 func quotePath(path string) string {
 	const longest = 100
 	if len(path) > longest {
@@ -250,7 +251,7 @@ func write(w http.ResponseWriter, body []byte) {
 	w.Write(body)
 }
 
-// fail answers with an error.
+// fail answers a request with an error.
 func fail(w http.ResponseWriter, words dialect.Dialect, e *dialect.Error) {
 	id := "req_" + hex.EncodeToString(randomBytes()[:12])
 	for name, values := range e.Header(words) {

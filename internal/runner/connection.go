@@ -26,12 +26,14 @@ type connection struct {
 	server *Server
 	conn   net.Conn
 	last   int64 // the largest id of a request
-	// caller has the programs of a caller over TCP. It is nil for a caller at the Unix socket, whose programs are its own.
+	// caller has the programs of a caller over TCP. It is nil for a caller at the Unix socket, which shares its programs
+	// with no other caller.
 	caller *caller
-	// rest has the bytes of a connection that carries a program's connection, and carried is closed once it has ended.
+	// rest and carried are set if the connection carries a program's connection: rest has its bytes, and carried is
+	// closed once it has ended.
 	rest    io.Reader
 	carried chan struct{}
-	// deliver takes the messages of programs to the connection; nil writes them to conn.
+	// deliver receives the messages to the caller; if it is nil, they are written to conn.
 	deliver func(*protocol.Message)
 
 	mu       sync.Mutex
@@ -54,7 +56,8 @@ func newConnection(s *Server, conn net.Conn) *connection {
 	}
 }
 
-// serve serves the caller until it leaves, breaks the protocol or does not read. Then its programs end.
+// serve serves the caller until the caller leaves, breaks the protocol or does not read. Then it ends the caller's
+// programs.
 func (c *connection) serve(ctx context.Context) {
 	stop := context.AfterFunc(ctx, c.close)
 	defer stop()
@@ -88,13 +91,13 @@ func (c *connection) close() {
 	})
 }
 
-// flush lets the last lines be written, for example the reason why the connection ends.
+// flush gives the last lines, such as the reason why the connection ends, time to be written.
 func (c *connection) flush() {
 	_ = c.conn.SetWriteDeadline(time.Now().Add(time.Second))
 	c.send(nil)
 }
 
-// send queues a message. A caller that has left too much unread is disconnected, and never waited for.
+// send queues a message. It never waits: a caller that has left too much unread is disconnected.
 func (c *connection) send(message *protocol.Message) {
 	if c.deliver != nil {
 		c.deliver(message)
@@ -179,7 +182,7 @@ func (c *connection) read() error {
 	}
 }
 
-// greet takes the caller's hello and answers it, unless it takes a stream.
+// greet reads the caller's hello, and answers it unless the hello takes a stream.
 func (c *connection) greet(reader *protocol.Reader) (*protocol.Message, error) {
 	message, err := reader.Read()
 	if err != nil {
@@ -210,7 +213,7 @@ func (c *connection) greet(reader *protocol.Reader) (*protocol.Message, error) {
 	return message, nil
 }
 
-// handle passes a message to its program. It returns why it cannot.
+// handle passes a message to its program, or returns why it cannot.
 func (c *connection) handle(m *protocol.Message) *protocol.Error {
 	switch m.Type {
 	case protocol.TypeHello:
@@ -305,7 +308,7 @@ func (c *connection) question() int64 {
 	return c.asked
 }
 
-// look has each program look at its clocks.
+// look makes each program look at its clocks.
 func (c *connection) look() {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -19,20 +19,20 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/runner/protocol"
 )
 
-// The bounds of gateways. A program that makes more connections waits.
+// The bounds of gateways. A program that makes more connections has to wait.
 const (
 	// maxStreams is how many connections all calls have at once.
 	maxStreams = 1024
-	// A call makes freeConnections at once, and further ones at a distance of connectionPause.
+	// A call makes freeConnections without a pause, and then one connection per connectionPause.
 	freeConnections = 512
 	connectionPause = 50 * time.Millisecond
 	// takeTimeout is how long a caller may take to connect.
 	takeTimeout = 30 * time.Second
 )
 
-// offers has the connections of programs that callers may take, by their keys.
+// offers has the connections of programs that callers may take, by key.
 type offers struct {
-	// places has one for each connection of all gateways.
+	// places has an element for each connection of all gateways.
 	places chan struct{}
 
 	mu      sync.Mutex
@@ -43,7 +43,7 @@ func newOffers() *offers {
 	return &offers{places: make(chan struct{}, maxStreams), waiting: map[string]chan<- *connection{}}
 }
 
-// make returns the key of a new offer, and the channel to which the caller's connection comes.
+// make returns the key of a new offer, and the channel that receives the caller's connection.
 func (o *offers) make() (string, <-chan *connection) {
 	key, taken := rand.Text(), make(chan *connection, 1)
 	o.mu.Lock()
@@ -52,8 +52,8 @@ func (o *offers) make() (string, <-chan *connection) {
 	return key, taken
 }
 
-// take returns the channel to whoever has made an offer; nil if there is no such offer. The caller of take sends its
-// connection once it can carry bytes, or nil.
+// take returns the channel on which the maker of an offer waits; nil if there is no such offer. The caller of take
+// sends its connection once it can carry bytes, or nil.
 func (o *offers) take(key string) chan<- *connection {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -62,7 +62,7 @@ func (o *offers) take(key string) chan<- *connection {
 	return taken
 }
 
-// withdraw ends an offer. It reports whether nobody has taken it.
+// withdraw ends an offer. It reports whether the offer was still open.
 func (o *offers) withdraw(key string) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -71,15 +71,15 @@ func (o *offers) withdraw(key string) bool {
 	return waits
 }
 
-// callGateway stands for the gateway of a call's caller on the loopback interface, as long as the call runs. The
-// programs of the container can connect to it, and the gateway decides what they may do then.
+// callGateway stands on the loopback interface for the gateway of a call's caller, as long as the call runs. Any
+// program of the container can connect to it; the caller's gateway decides what the program may do.
 type callGateway struct {
 	server   *Server
 	listener net.Listener
-	// offer tells the caller of a connection, and lose that one has broken. They are called in the background.
+	// offer offers a connection to the caller, and lose reports a broken connection. Both are called in the background.
 	offer func(key string)
 	lose  func(reason string)
-	// places has one for each connection of the call.
+	// places has an element for each connection of the call.
 	places  chan struct{}
 	ended   chan struct{}
 	endOnce sync.Once
@@ -97,7 +97,7 @@ func (s *Server) openGateway(offer, lose func(string)) (*callGateway, error) {
 	return g, nil
 }
 
-// address is where the programs connect.
+// address returns the address to which programs connect.
 func (g *callGateway) address() netip.AddrPort { return g.listener.Addr().(*net.TCPAddr).AddrPort() }
 
 // end ends the gateway and its connections. It does not wait.
@@ -108,7 +108,7 @@ func (g *callGateway) end() {
 	})
 }
 
-// accept accepts connections, each once there is a place for it.
+// accept accepts each connection once there is a place for it.
 func (g *callGateway) accept() {
 	for n := 0; ; n++ {
 		if n >= freeConnections && !g.pause(connectionPause) || !g.occupy(g.places) {
@@ -134,7 +134,7 @@ func (g *callGateway) accept() {
 	}
 }
 
-// occupy waits for a place. It reports whether there is one before the gateway ends.
+// occupy waits for a place, and reports whether it got one before the gateway ended.
 func (g *callGateway) occupy(places chan<- struct{}) bool {
 	select {
 	case places <- struct{}{}:
@@ -184,7 +184,8 @@ func (g *callGateway) carry(program *net.TCPConn) {
 	s.run()
 }
 
-// broke fails the call, unless it has ended. The program learns of it afterwards: its own failure comes later.
+// broke fails the call, unless the call has ended. The program sees the end of its connection later, so that its own
+// failure comes after this one.
 func (g *callGateway) broke(reason string) {
 	select {
 	case <-g.ended:
@@ -193,7 +194,8 @@ func (g *callGateway) broke(reason string) {
 	}
 }
 
-// openGateway begins to listen for a call that has a gateway, and returns its parameters with the address.
+// openGateway returns the parameters of a call. If the call has a gateway, it begins to listen for it, and puts the
+// address into the parameters.
 func (s *slot) openGateway(r *request) (json.RawMessage, error) {
 	if r.Gateway == "" {
 		return r.Params, nil
@@ -221,7 +223,7 @@ func (r *request) closeGateway() {
 	}
 }
 
-// permit has the process connect to the gateway of one of its calls, until the function that it returns is called.
+// permit lets the process connect to the gateway of one of its calls, until the returned function is called.
 func (r *running) permit(gateway netip.AddrPort) (forget func()) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -49,7 +49,7 @@ func (s *slot) giveDir(r *request) error {
 		r.dir = r.session.dir
 		return nil
 	}
-	if s.program.spec.Sandbox != nil { // it may write there alone
+	if s.program.spec.Sandbox != nil { // it may write nowhere else
 		r.dir = s.running.home
 		if r.session != nil {
 			r.session.dir, r.session.slot = r.dir, s
@@ -86,7 +86,7 @@ func (s *slot) read(m *protocol.Message, err error) {
 	var wrong *protocol.Error
 	switch {
 	case s.running.watch.doom.Load() != nil && (m == nil || m.Type != protocol.TypeResult):
-		return // it is being killed; a result that it had written before counts
+		return // it is being killed; a result that it wrote before counts
 	case errors.As(err, &wrong):
 		s.breach(wrong.Code, wrong.Message)
 		return
@@ -198,7 +198,7 @@ func (s *slot) result(m *protocol.Message) {
 		return
 	}
 	p := s.program
-	for id, q := range p.questions { // those that the program has not waited for
+	for id, q := range p.questions { // questions that the program did not wait for
 		if q.request == r {
 			delete(p.questions, id)
 			delete(s.questions, q.wire)
@@ -220,18 +220,19 @@ func (s *slot) result(m *protocol.Message) {
 	p.dispatch()
 }
 
-// spoils reports whether the process is not to be used again: one without memory would fail all that follows.
+// spoils reports whether an answer means that the process must not be used again: a process that is out of memory
+// would fail all later requests.
 func spoils(answer *protocol.Message) bool {
 	return answer.Error != nil && answer.Error.Code == protocol.CodeOutOfMemory
 }
 
-// retire ends a process. Other requests that it has are not to blame, and are told that it has died.
+// retire ends a process. Its other requests are not to blame: they fail with CodeDied.
 func (s *slot) retire(message string) {
 	s.ends = 0
 	s.running.watch.kill(&doom{err: &protocol.Error{Code: protocol.CodeDied, Message: message}})
 }
 
-// leave frees the resources of a request, and returns the number of processes that it has left behind.
+// leave frees the resources of a request, and returns the number of processes that the request left behind.
 func (s *slot) leave(r *request, failed bool) int {
 	server, session := s.program.conn.server, r.session
 	ends := session == nil || r.Type == protocol.TypeClose || session.opening && failed
@@ -249,7 +250,7 @@ func (s *slot) leave(r *request, failed bool) int {
 	if s.load() == 0 {
 		left = s.running.watch.end(session != nil)
 	}
-	if r.dir == s.running.home { // it ends with the process
+	if r.dir == s.running.home { // it is removed with the process
 		return left
 	}
 	if session == nil {
@@ -263,7 +264,7 @@ func (s *slot) leave(r *request, failed bool) int {
 	return left
 }
 
-// cancel tells the process that a request was cancelled, or ends the process if it cannot be told.
+// cancel sends the process a cancel of a request, or ends the process if it does not handle cancels.
 func (s *slot) cancel(r *request) {
 	if r.session != nil {
 		// The caller does not know the state of the session: it ends.

@@ -26,7 +26,7 @@ type program struct {
 
 	startID   int64 // of the start, until it is answered
 	stopID    int64
-	farewell  []*protocol.Message // sent when the name of the program is free again
+	farewell  []*protocol.Message // sent once the name of the program is free again
 	stopping  bool
 	slots     []*slot
 	alone     map[*slot]bool // for one call each
@@ -37,7 +37,7 @@ type program struct {
 	wiping    sync.WaitGroup
 }
 
-// session is several requests with one process and one directory.
+// session is a series of requests that share a process and a directory.
 type session struct {
 	name    string
 	slot    *slot // nil once the process has ended
@@ -47,28 +47,28 @@ type session struct {
 	opening bool
 }
 
-// request is a caller's open, call or close that is not answered.
+// request is a caller's open, call or close that has not been answered.
 type request struct {
 	*protocol.Message
 	session *session
 	slot    *slot // nil while it waits for one
 	wire    int64 // its id for the process
 	dir     string
-	// cancelled is when the caller has cancelled it. The process has not answered yet.
+	// cancelled is when the process was sent a cancel of the request, which it has not answered yet; zero before.
 	cancelled time.Time
 
-	// The clock runs since running, unless questions are open; spent is the time that it has counted before.
+	// The clock has run since running, unless questions are open. spent is the time that it counted before.
 	running   time.Time
 	spent     time.Duration
 	questions int
-	cpu       time.Duration // of the process, at the begin
+	cpu       time.Duration // of the process, when the request began
 
-	// gateway is the gateway of the call while it runs, and forget has its process no longer connect to it.
+	// gateway is the gateway of the call, and forget withdraws the permission of the process to connect to it.
 	gateway *callGateway
 	forget  func()
 }
 
-// question is one that the caller has not answered.
+// question is a question that the caller has not answered.
 type question struct {
 	request *request
 	wire    int64
@@ -83,7 +83,7 @@ func newProgram(c *connection, start *protocol.Message, spec protocol.Spec) *pro
 	}
 }
 
-// post has run call a function. It drops the function once the program has ended.
+// post passes a function to run, which calls it. It drops the function if the program has ended.
 func (p *program) post(f func()) {
 	select {
 	case p.inbox <- f:
@@ -91,7 +91,7 @@ func (p *program) post(f func()) {
 	}
 }
 
-// tryPost posts a function that a later look will post again: it may be dropped.
+// tryPost posts a function, or drops it if the inbox is full: a later look does the same work.
 func (p *program) tryPost(f func()) {
 	select {
 	case p.inbox <- f:
@@ -180,7 +180,7 @@ func (p *program) request(m *protocol.Message) {
 	p.dispatch()
 }
 
-// place queues a request, or gives it to the process of its session. It returns why it can do neither.
+// place queues a request, or gives it to the process of its session. It returns the reason if it can do neither.
 func (p *program) place(r *request) *protocol.Error {
 	switch {
 	case p.stopping:
@@ -303,7 +303,7 @@ func (p *program) fail(r *request, err *protocol.Error, evidence *protocol.Evide
 	p.answer(r, &protocol.Message{Type: protocol.TypeError, Error: err, Evidence: evidence})
 }
 
-// failWaiting fails the requests that wait for a process, since none can be started.
+// failWaiting fails the requests that wait for a process, since no process can be started.
 func (p *program) failWaiting(err *protocol.Error, evidence *protocol.Evidence) {
 	waiting := p.queue
 	p.queue = nil

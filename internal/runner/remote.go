@@ -28,11 +28,11 @@ import (
 // maxRemote limits the callers that are connected over TCP at once.
 const maxRemote = 512
 
-// maxStrangers limits the connections from the runner's own machine, where its programs are, that have not sent the
-// token yet.
+// maxStrangers limits the connections that come from the runner's own machine, where its programs are, and have not
+// sent the token yet.
 const maxStrangers = maxRemote / 2
 
-// unanswered limits the time for which a caller may acknowledge none of the data that it is sent.
+// unanswered is how long data sent to a caller may stay unacknowledged.
 const unanswered = 30 * time.Second
 
 // silence closes connections to callers on machines that no longer answer.
@@ -47,15 +47,15 @@ type Remote struct {
 	// TokenSHA256 is the digest of the token. The runner does not know the token, so that no program can learn it.
 	TokenSHA256 [sha256.Size]byte
 	// TokenFile is a file that takes the place of TokenSHA256. It is empty until a run claims the pod of the runner, and
-	// then has the digest in hex digits. The runner admits no caller before, and keeps the first digest until it ends:
-	// the pod never has callers of two runs.
+	// then has the digest in hex digits. The runner admits no caller before that. It keeps the first digest until it
+	// ends, so that a pod never has callers of two runs.
 	TokenFile string
 
 	mu      sync.Mutex
-	claimed bool // TokenSHA256 is what the file says
+	claimed bool // TokenSHA256 was read from the file
 }
 
-// ParseTokenSHA256 reads the digest of a token, in hex digits.
+// ParseTokenSHA256 parses the digest of a token, in hex digits.
 func ParseTokenSHA256(text string) (digest [sha256.Size]byte, err error) {
 	decoded, err := hex.DecodeString(text)
 	if err != nil || len(decoded) != len(digest) {
@@ -117,7 +117,7 @@ func (r *Remote) authorize(token string) *protocol.Error {
 	return nil
 }
 
-// admitRemote serves a connection over TCP. The token of its hello decides which messages it may send.
+// admitRemote serves a connection over TCP. It accepts no other message before a hello with the token.
 func (s *Server) admitRemote(ctx context.Context, conn net.Conn) {
 	c := newConnection(s, conn)
 	if isInside(conn) && !s.strangers.add(c) {
@@ -162,8 +162,8 @@ func (s *strangers) remove(c *connection) {
 	delete(s.known, c)
 }
 
-// identify checks the token of a hello over TCP, and permits longer lines after it. A client that connects and closes
-// sends no hello: the kubelet does so to probe the runner.
+// identify checks the token of a hello over TCP, and permits longer lines afterwards. The kubelet, which probes the
+// runner by a connection that it closes at once, sends no hello.
 func (c *connection) identify(reader *protocol.Reader, hello *protocol.Message) *protocol.Error {
 	if c.caller == nil {
 		return nil

@@ -23,14 +23,15 @@ import (
 )
 
 const (
-	// tailBytes is the size of the end of a process's output that is evidence.
+	// tailBytes is how much of the end of a process's output is kept as evidence.
 	tailBytes = 4 << 10
 	// unreadLines is how many messages wait for a process that does not read.
 	unreadLines = 4096
 	// closeGrace is how long a process may live after it has closed its output: the kernel closes the output of a process
-	// that ends before it tells so.
+	// that ends before it reports the end.
 	closeGrace = 2 * time.Second
-	// drain is how long the pipes of a process that has ended may stay open. Whoever has them open is being killed.
+	// drain is how long the pipes of a process that has ended may stay open. The processes that have them open are being
+	// killed.
 	drain = 5 * time.Second
 )
 
@@ -115,7 +116,8 @@ func (r *running) readLines(read func(*protocol.Message, error)) {
 	}
 }
 
-// follow reads and writes until the process has ended, and everything with it; then it calls ended.
+// follow reads and writes in the background until the process and all of its descendants have ended, and then calls
+// ended.
 func (r *running) follow(read, write, ended func()) {
 	r.server.mu.Lock()
 	r.server.watched[r.watch] = true
@@ -177,7 +179,7 @@ func (r *running) write() {
 				_, err = r.child.In.Write(line)
 			}
 			if err != nil {
-				return // it has ended, or has closed its input: its calls end by their limits
+				return // the process has ended, or has closed its input: its calls end by their limits
 			}
 		case <-r.child.Done:
 			return
@@ -185,26 +187,26 @@ func (r *running) write() {
 	}
 }
 
-// directories are those that end with the process.
+// directories returns the directories that are removed when the process ends.
 func (r *running) directories() []string {
 	r.watch.mu.Lock()
 	defer r.watch.mu.Unlock()
 	return slices.Sorted(maps.Keys(r.watch.dirs))
 }
 
-// lastLines is the end of the process's output, as text.
+// lastLines returns the end of the process's output, as text.
 func (r *running) lastLines() string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return strings.ToValidUTF8(string(r.tail), "\uFFFD")
 }
 
-// live is the evidence of a request that has ended while the process lives.
+// live returns the evidence for a request that has ended while the process lives.
 func (r *running) live(took time.Duration) protocol.Evidence {
 	return protocol.Evidence{Seconds: took.Seconds(), PeakBytes: r.watch.peak.Load()}
 }
 
-// evidence is the evidence of a process that has ended.
+// evidence returns the evidence for the requests of a process that has ended.
 func (r *running) evidence() protocol.Evidence {
 	e := protocol.Evidence{
 		CPUSeconds: max(r.child.CPU, time.Duration(r.watch.cpu.Load())).Seconds(),

@@ -15,7 +15,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/runner/protocol"
 )
 
-// sandboxOf returns the isolation of a program's processes; nil for a program without a sandbox.
+// sandboxOf returns the isolation of a program's processes; nil if the program has no sandbox.
 func (s *Server) sandboxOf(spec protocol.Spec) *isolation.Found {
 	if spec.Sandbox == nil {
 		return nil
@@ -23,7 +23,8 @@ func (s *Server) sandboxOf(spec protocol.Spec) *isolation.Found {
 	return &s.Isolation
 }
 
-// admitted answers the start of a program whose processes start with their calls. It reports whether they may.
+// admitted answers the start of a program whose processes start with its calls. It reports whether the program may
+// run.
 func (p *program) admitted() bool {
 	if err := p.conn.server.Isolation.Check(p.spec.Sandbox.Minimum); err != nil {
 		p.failStart(&protocol.Error{Code: protocol.CodeIsolation, Message: err.Error()}, nil)
@@ -36,8 +37,8 @@ func (p *program) admitted() bool {
 	return true
 }
 
-// networkOf returns the isolation of the network of a program's processes; nil for a program whose network is open, or
-// cannot be confined and need not be.
+// networkOf returns the isolation of the network of a program's processes; nil if their network is open, or cannot be
+// confined and need not be.
 func (s *Server) networkOf(spec protocol.Spec) *isolation.Found {
 	if spec.Network == nil || !s.Isolation.Notifies {
 		return nil
@@ -45,8 +46,8 @@ func (s *Server) networkOf(spec protocol.Spec) *isolation.Found {
 	return &s.Isolation
 }
 
-// networkIsConfined reports whether a program may start: its network can be confined as it has to be. Otherwise its
-// start is answered.
+// networkIsConfined reports whether a program may start, because its network can be confined as its spec demands.
+// Otherwise it answers the start with an error.
 func (p *program) networkIsConfined() bool {
 	network, server := p.spec.Network, p.conn.server
 	if network == nil {
@@ -78,9 +79,9 @@ func (r *running) connect() {
 	}
 }
 
-// claim reports whether a process may start for a request. Where programs could read the files of others, or end
-// them, a process for one call runs when no other such process does, and its files are gone before the next one. A
-// session waits for none: it could wait for the call of its own episode.
+// claim reports whether a process may start for a request. If programs can read each other's files or end each other,
+// a process for one call runs only while no other such process does, and its files are removed before the next process
+// starts. A session does not wait: it could wait for the call of its own episode.
 func (s *slot) claim(r *request) bool {
 	server := s.program.conn.server
 	if s.program.spec.Sandbox == nil || r.Type == protocol.TypeOpen || server.Isolation.KeepsApart() {
@@ -108,7 +109,7 @@ func (s *slot) feed(r *running) {
 	s.requests[1] = request
 	r.watch.begin()
 	r.follow(r.capture, func() {
-		_, _ = r.child.In.WriteString(s.stdin) // who does not read it has no need of it
+		_, _ = r.child.In.WriteString(s.stdin) // a process that does not read it has no need of it
 		_ = r.child.In.Close()
 	}, func() { s.program.post(func() { s.died(r) }) })
 }
@@ -135,7 +136,7 @@ func (r *running) capture() {
 // settle answers the call of a plain process that has ended by itself or by a limit, with its output.
 func (s *slot) settle(r *running, evidence protocol.Evidence) {
 	limit := r.spec.Limits.CPUSeconds
-	if evidence.Limit == "" && limit > 0 && evidence.CPUSeconds > limit { // between two looks
+	if evidence.Limit == "" && limit > 0 && evidence.CPUSeconds > limit { // the last look was too early to see it
 		evidence.Limit, evidence.Value, evidence.Seen = "cpuSeconds", limit, evidence.CPUSeconds
 	}
 	r.mu.Lock()
@@ -146,7 +147,7 @@ func (s *slot) settle(r *running, evidence protocol.Evidence) {
 	r.mu.Unlock()
 	value, err := json.Marshal(outcome)
 	if err != nil {
-		return // it is a struct of texts and a number
+		return // cannot happen: a struct of texts and a number
 	}
 	for id, request := range s.requests {
 		delete(s.requests, id)

@@ -30,7 +30,7 @@ const (
 	helloTimeout   = 10 * time.Second
 )
 
-// sampling is how often processes are looked at, guarding how often the socket is.
+// sampling is the time between two looks at the processes, and guarding the time between two looks at the socket.
 const (
 	sampling = 100 * time.Millisecond
 	guarding = time.Second
@@ -38,9 +38,9 @@ const (
 
 // Server serves callers at a Unix socket, or over TCP.
 type Server struct {
-	// Socket is the path of the Unix socket; empty for none.
+	// Socket is the path of the Unix socket; empty if there is none.
 	Socket string
-	// Remote is where callers connect over TCP; nil for nowhere.
+	// Remote has the settings for callers over TCP; nil if the runner serves none.
 	Remote   *Remote
 	Scratch  *scratch.Base
 	Children *process.Children
@@ -49,22 +49,22 @@ type Server struct {
 	Version string
 	// Isolation is how programs can be confined.
 	Isolation isolation.Found
-	// PythonPath is a directory of Python modules that programs find before the modules of the
-	// variable PYTHONPATH; or empty.
+	// PythonPath is a directory of Python modules that programs find before the modules of the variable PYTHONPATH; empty
+	// if there is none.
 	PythonPath string
 
 	mu          sync.Mutex
 	connections map[*connection]bool
 	watched     map[*watch]bool
-	left        chan struct{} // something when a connection has ended
-	exclusive   atomic.Bool   // a program runs that could read or end others
+	left        chan struct{} // receives a value when a connection has ended
+	exclusive   atomic.Bool   // whether a program runs that could read the files of others or end them
 	shared      *sharing      // the programs of callers over TCP
 	strangers   strangers
 	offers      *offers // the connections of programs to gateways
 }
 
-// Serve serves until leave is closed and no caller is connected. A program can only make it leave when there is nobody
-// to leave.
+// Serve serves until it receives from leave and no caller is connected. A program that sends the signal can thus end
+// the runner only while the runner has no caller.
 func (s *Server) Serve(ctx context.Context, leave <-chan os.Signal) error {
 	s.connections, s.watched = map[*connection]bool{}, map[*watch]bool{}
 	s.left = make(chan struct{}, 1)
@@ -135,7 +135,7 @@ func (s *Server) accept(ctx context.Context, listener net.Listener, admit func(c
 	}
 }
 
-// admitLocal serves a connection of the Unix socket, unless it comes from within.
+// admitLocal serves a connection of the Unix socket, unless a program of the runner has made it.
 func (s *Server) admitLocal(ctx context.Context, conn net.Conn) {
 	pid, err := peer(conn.(*net.UnixConn))
 	if err != nil || inside(pid) {
@@ -175,7 +175,8 @@ func (s *Server) forget(c *connection) {
 	}
 }
 
-// peer returns the process that has made a connection, as seen from here. It is 0 for a process of another container.
+// peer returns the pid of the process that has made a connection, as this process sees it: 0 for a process of another
+// container.
 func peer(conn *net.UnixConn) (int, error) {
 	raw, err := conn.SyscallConn()
 	if err != nil {
@@ -191,7 +192,7 @@ func peer(conn *net.UnixConn) (int, error) {
 	return int(credentials.Pid), nil
 }
 
-// inside reports whether a process may be one of the programs: in a container of its own the runner sees no other
+// inside reports whether a process may belong to a program. In a container of its own, the runner sees no other
 // processes.
 func inside(pid int) bool {
 	if pid == 0 {

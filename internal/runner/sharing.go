@@ -15,14 +15,16 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/runner/protocol"
 )
 
-// linger is how long a program that no caller has stays, in case one connects again: loading it again may take long.
+// linger is how long a program stays after its last caller has left, in case a caller connects again: loading the
+// program again may take long.
 const linger = time.Minute
 
 // busyPause is the time between two tries to end a session that still has a request.
 const busyPause = time.Second
 
-// sharing has the programs of callers over TCP. Callers that start equal programs share one, so that it is loaded once
-// and has one set of processes however many callers there are. To the programs it is one caller.
+// sharing has the programs of callers over TCP. Callers that start equal programs share one program, so that it is
+// loaded once and has one set of processes, however many callers there are. To the programs, sharing is a single
+// caller.
 type sharing struct {
 	server *Server
 	conn   *connection // to which the programs belong
@@ -33,12 +35,12 @@ type sharing struct {
 	starts    map[int64]*sharedProgram // by the id of the start
 	requests  map[int64]*passed
 	questions map[int64]*passed
-	// closes are the ends of sessions whose callers have left.
+	// closes are the sessions of callers that have left, by the id of the close that ends the session.
 	closes  map[int64]sessionOf
-	callers int64 // how many there were, for the names of sessions
+	callers int64 // how many callers there have been, for the names of sessions
 }
 
-// sessionOf is a session of a program, by the name that the program knows.
+// sessionOf is a session of a program, with the name that the program knows.
 type sessionOf struct {
 	shared  *sharedProgram
 	session string
@@ -51,9 +53,9 @@ type sharedProgram struct {
 	program *program
 	digest  specDigest
 	started *protocol.Message // the answer to its start; nil while it is not answered
-	waiting []*passed         // starts that wait for it
+	waiting []*passed         // starts that wait for the answer
 	users   int
-	idle    int // how often it has had no user
+	idle    int // how often a user has left
 }
 
 // caller has the programs, requests and sessions of one caller.
@@ -62,12 +64,12 @@ type caller struct {
 	number int64
 	// These are guarded by sharing.mu.
 	programs map[string]*sharedProgram // by its own names
-	requests map[int64]*passed         // those that are open, by its own ids
-	sessions map[string]*sharedProgram // those that may be open, by the names that the programs know
+	requests map[int64]*passed         // open requests, by the caller's ids
+	sessions map[string]*sharedProgram // sessions that may be open, by the names that the programs know
 	left     bool
 }
 
-// passed is a request of a caller that was passed on.
+// passed is a request that was passed on for a caller.
 type passed struct {
 	caller  *caller
 	message protocol.Message // as the caller sent it
@@ -96,7 +98,7 @@ func (s *sharing) newCaller(c *connection) *caller {
 	}
 }
 
-// start starts a program for a caller: one that runs already, or a new one.
+// start gives a caller a program that runs already, or starts a new one.
 func (s *sharing) start(c *caller, m *protocol.Message, spec protocol.Spec) *protocol.Error {
 	encoded, err := json.Marshal(spec)
 	if err != nil {
@@ -169,7 +171,7 @@ func (s *sharing) request(c *caller, m *protocol.Message) *protocol.Error {
 	return nil
 }
 
-// session is the name by which a program knows a session of a caller.
+// session returns the name by which a program knows a session of the caller.
 func (c *caller) session(name string) string { return fmt.Sprintf("%d/%s", c.number, name) }
 
 // reply passes a cancel or an answer of a caller on.
@@ -192,7 +194,7 @@ func (s *sharing) reply(c *caller, m *protocol.Message) {
 	}
 }
 
-// deliver passes a program's message to the caller whom it concerns. It never waits for a caller.
+// deliver passes a program's message to the caller that it concerns. It never waits for a caller.
 func (s *sharing) deliver(m *protocol.Message) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -227,7 +229,7 @@ func (s *sharing) deliver(m *protocol.Message) {
 	}
 	r := s.requests[m.ID]
 	if r == nil {
-		return // of a caller that has left
+		return // a request of a caller that has left
 	}
 	s.forget(r)
 	closed := r.message.Type == protocol.TypeClose || r.message.Type == protocol.TypeOpen && m.Type == protocol.TypeError
@@ -237,7 +239,7 @@ func (s *sharing) deliver(m *protocol.Message) {
 	r.caller.conn.send(answerTo(&r.message, m))
 }
 
-// startAnswered answers the callers that wait for a start. A program that did not start is no program of theirs.
+// startAnswered answers the callers that wait for a start. A program that did not start no longer belongs to them.
 func (s *sharing) startAnswered(p *sharedProgram, m *protocol.Message) {
 	delete(s.starts, m.ID)
 	waiting := p.waiting
@@ -272,7 +274,7 @@ func (s *sharing) remove(p *sharedProgram) {
 	}
 }
 
-// forget drops a request that is answered, or that nobody awaits any more.
+// forget drops a request that was answered, or whose caller no longer waits for the answer.
 func (s *sharing) forget(r *passed) {
 	delete(s.requests, r.id)
 	delete(r.caller.requests, r.message.ID)
@@ -281,7 +283,7 @@ func (s *sharing) forget(r *passed) {
 	}
 }
 
-// leave ends the requests and sessions of a caller, and its part in programs.
+// leave ends the requests and sessions of a caller, and its use of programs.
 func (s *sharing) leave(c *caller) {
 	s.mu.Lock()
 	c.left = true
@@ -298,7 +300,7 @@ func (s *sharing) leave(c *caller) {
 	}
 }
 
-// release ends the requests and sessions of a caller in a program. It returns functions that have to be called without
+// release ends the requests and sessions of a caller in a program. It returns functions that must be called without
 // the lock.
 func (s *sharing) release(c *caller, p *sharedProgram) []func() {
 	p.users--
@@ -338,7 +340,7 @@ func run(functions []func()) {
 	}
 }
 
-// drop ends a program after a while, unless it has a user by then.
+// drop ends a program after a time, unless the program has had a user meanwhile.
 func (s *sharing) drop(p *sharedProgram, after time.Duration) {
 	s.mu.Lock()
 	idle := p.idle

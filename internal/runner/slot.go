@@ -18,11 +18,11 @@ const (
 	slotStarting slotState = iota // a process starts; it is not ready
 	slotReady
 	slotWaiting // the process has ended; the next one starts at retryAt
-	slotEnded   // there will be no other
+	slotEnded   // no other process follows
 )
 
-// The pause before a process is started again grows from the second end in a row on. A request that is answered ends
-// the row.
+// The bounds of the pause before a process is started again. The pause grows from the second end in a row on. An
+// answered request ends the row.
 const (
 	firstPause = 100 * time.Millisecond
 	lastPause  = 10 * time.Second
@@ -39,13 +39,13 @@ func pause(ends int) time.Duration {
 // cancelGrace is how long a process may take to answer a request that was cancelled.
 const cancelGrace = 5 * time.Second
 
-// maxZombies is how many zombies a process may have when it has nothing to do; then another takes its place.
+// maxZombies is how many zombies an idle process may have before another process replaces it.
 const maxZombies = 16
 
-// slot is the place of one process: the processes in it follow each other.
+// slot is the place of one process at a time.
 type slot struct {
 	program *program
-	only    *request // of a slot for one call
+	only    *request // the request of a slot for one request; nil otherwise
 	state   slotState
 	running *running // the process, from its start until it has ended
 	began   time.Time
@@ -56,7 +56,7 @@ type slot struct {
 	capacity  int   // how many requests the process takes at once
 	wire      int64 // the largest id of a request to the process
 	requests  map[int64]*request
-	questions map[int64]bool // open ones, by the id that the process gave
+	questions map[int64]bool // open questions, by the id that the process gave
 	sessions  map[*session]bool
 	dirs      []string // empty directories, for calls without a session
 	eof       time.Time
@@ -126,7 +126,7 @@ func (s *slot) stop() {
 	}
 }
 
-// load is how many requests and sessions the process has.
+// load returns how many requests and sessions the process has.
 func (s *slot) load() int {
 	n := len(s.sessions)
 	for _, r := range s.requests {
@@ -172,7 +172,7 @@ func (s *slot) lookAtRequests(now time.Time) {
 	}
 }
 
-// clock is the time that a request has taken without its questions.
+// clock returns the time that a request has taken, without the time of its questions.
 func (r *request) clock(now time.Time) time.Duration {
 	if r.questions > 0 {
 		return r.spent
@@ -180,7 +180,7 @@ func (r *request) clock(now time.Time) time.Duration {
 	return r.spent + now.Sub(r.running)
 }
 
-// breach kills a process whose lines mean nothing any more.
+// breach kills a process that has broken the protocol: its further lines mean nothing.
 func (s *slot) breach(code protocol.Code, message string) {
 	s.running.watch.kill(&doom{
 		err:      &protocol.Error{Code: protocol.CodeProtocol, Message: message},
@@ -188,7 +188,7 @@ func (s *slot) breach(code protocol.Code, message string) {
 	})
 }
 
-// died is called when the process and all of its descendants have ended, and all that it wrote was read.
+// died is called when the process and all of its descendants have ended, and all of its output was read.
 func (s *slot) died(r *running) {
 	evidence := r.evidence()
 	err := &protocol.Error{Code: protocol.CodeDied, Message: "The program has ended by itself."}
@@ -203,7 +203,7 @@ func (s *slot) died(r *running) {
 	s.ended(err, evidence)
 }
 
-// ended settles the requests of the process, and starts the next one unless the slot ends with it.
+// ended settles the requests of the process, and starts the next process unless the slot ends.
 func (s *slot) ended(err *protocol.Error, evidence protocol.Evidence) {
 	p, wasReady := s.program, s.state == slotReady
 	now := time.Now()
@@ -277,7 +277,7 @@ func (p *program) hasReady() bool {
 	return false
 }
 
-// cpu is the processor time of a process itself, where it can belong to one call.
+// cpu returns the processor time of the process itself; 0 if the process may have several calls at once.
 func (s *slot) cpu() time.Duration {
 	if s.capacity > 1 {
 		return 0

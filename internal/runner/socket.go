@@ -47,8 +47,8 @@ func listen(path string) (*socket, error) {
 	return &socket{listener: listener, file: file}, nil
 }
 
-// restore listens anew if a program has removed or replaced the socket. A program has the user of the runner and can do
-// so.
+// restore listens anew if the socket was removed or replaced, as a program can do, since it has the user of the
+// runner.
 func (s *Server) restore(present *socket) *socket {
 	file, err := os.Lstat(s.Socket)
 	if err == nil && os.SameFile(file, present.file) {

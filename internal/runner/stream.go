@@ -19,12 +19,13 @@ import (
 )
 
 const (
-	// streamBuffer is how many bytes of each direction are on their way.
+	// streamBuffer is how many bytes are on their way in each direction.
 	streamBuffer = 8 << 10
 	// lastBytes is how long a program may write after the gateway has closed the connection, and how long a caller's
 	// connection may take to end after its call.
 	lastBytes = 5 * time.Second
-	// stall is how long a program may not read before the end of its connection counts as its own.
+	// stall is how long a program may leave its connection unread. After that, the end of the connection counts as the
+	// program's doing.
 	stall = 2 * time.Second
 )
 
@@ -33,14 +34,14 @@ type stream struct {
 	gateway *callGateway
 	program *net.TCPConn
 	caller  *connection
-	// blocked is when the write to the program began that has not ended, in nanoseconds; hasStalled says that one took
-	// long.
+	// blocked is when the current write to the program began, in Unix nanoseconds; 0 if there is none. hasStalled says
+	// that a write took longer than stall.
 	blocked    atomic.Int64
 	hasStalled atomic.Bool
 }
 
 // run carries bytes until both directions have ended. A connection that the caller closes ends with the alert
-// close_notify; the call is told of one that ends without it.
+// close_notify. If a connection ends without it, run reports that to the call.
 func (s *stream) run() {
 	stop := make(chan struct{})
 	defer close(stop)
@@ -59,7 +60,7 @@ func (s *stream) run() {
 	}()
 	var both sync.WaitGroup
 	both.Go(func() {
-		if err := s.up(); err != nil { // nothing will come down any more
+		if err := s.up(); err != nil { // nothing more will come down
 			s.lose(err)
 			_ = s.caller.secure().NetConn().Close()
 		}
@@ -71,7 +72,7 @@ func (s *stream) run() {
 	both.Wait()
 }
 
-// lose tells of a broken connection before the program sees its end.
+// lose reports a broken connection before the program sees its end.
 func (s *stream) lose(err error) {
 	if !s.isStalled() {
 		s.gateway.broke("A connection to the caller's gateway has broken: " + err.Error() + ".")
@@ -94,7 +95,7 @@ func (s *stream) up() error {
 	}
 }
 
-// down carries the bytes that the gateway writes. It drops the bytes for a program that has gone.
+// down carries the bytes that the gateway writes. It drops the bytes if the program has gone.
 func (s *stream) down() error {
 	buffer := make([]byte, streamBuffer)
 	for gone := false; ; {
@@ -140,7 +141,7 @@ func noStreams(field string) *protocol.Error {
 		Message: "A caller at the Unix socket has no streams: its gateway is on the loopback interface that programs have."}
 }
 
-// serveStream has the connection carry the bytes of a program's connection, and waits for its end.
+// serveStream makes the connection carry the bytes of a program's connection, and waits for its end.
 func (c *connection) serveStream(reader *protocol.Reader, hello *protocol.Message) error {
 	if c.caller == nil {
 		wrong := noStreams("stream")

@@ -18,7 +18,8 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/runner/scratch"
 )
 
-// watch bounds a process and its tree. It kills by itself, so that no program is without bounds while others are busy.
+// watch bounds the resources of a process and its tree. It kills a process without the help of the program's
+// goroutine, so that the bounds hold while that is busy.
 type watch struct {
 	children *process.Children
 	child    *process.Child
@@ -37,18 +38,18 @@ type watch struct {
 	episode int64
 	dirs    map[string]bool
 	kept    map[process.Identity]bool // processes that were started before the process was ready
-	dirty   bool                      // it has been seen to have started more
-	// shared is the resident memory of kept, if the calls are forks of these processes.
+	dirty   bool                      // the process was seen to have started others
+	// shared is the resident memory of the kept descendants, if the calls are forks of these.
 	shared int64
 
-	// These are of the sampler alone.
+	// Only the sampler uses the fields below.
 	cpuEpisode int64
 	cpuBefore  time.Duration
 	measured   time.Time
 	measuring  time.Duration
 }
 
-// doom is the reason for which a process is killed.
+// doom is the reason why a process is killed.
 type doom struct {
 	err      *protocol.Error
 	evidence protocol.Evidence
@@ -147,7 +148,7 @@ func (w *watch) findLeft(tree []process.Process) {
 }
 
 // killLeft kills the descendants that the process did not have when it was ready, or the whole tree if they start
-// others faster. It returns how many they were.
+// others faster. It returns how many it has killed.
 func (w *watch) killLeft() int {
 	killed, err := w.children.KillBelow(w.child, w.kept)
 	if err != nil {
@@ -157,8 +158,8 @@ func (w *watch) killLeft() int {
 	return killed
 }
 
-// ready remembers the processes that a process has started before its first call: they are a part of it. With forks its
-// calls share the memory of these processes.
+// ready remembers the processes that the process has started before its first call: they are a part of it. If forks is
+// set, the calls share the memory of these processes.
 func (w *watch) ready(table process.Table, forks bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -171,8 +172,8 @@ func (w *watch) ready(table process.Table, forks bool) {
 	}
 }
 
-// sharedBy returns the memory of a tree that counts for its calls already: the memory of the process that they are
-// forks of, as far as it has not grown.
+// sharedBy returns the memory of a tree that already counts for its calls: the memory of the processes that the calls
+// are forks of, without their growth since ready.
 func (w *watch) sharedBy(tree []process.Process) int64 {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -188,7 +189,7 @@ func (w *watch) sharedBy(tree []process.Process) int64 {
 	return min(resident, w.shared)
 }
 
-// ownCPU is the processor time of the process, with the processor time of the process that its calls are forks of.
+// ownCPU returns the processor time of the process, and of the processes that its calls are forks of.
 func (w *watch) ownCPU() time.Duration {
 	spent := process.CPU(w.child.PID)
 	w.mu.Lock()
@@ -218,10 +219,11 @@ func (w *watch) setDir(name string, counts bool) {
 	}
 }
 
-// measuringShare is how much of its time the sampler measures directories for a process.
+// measuringShare limits the time of measuring: after it has measured the directories of a process, the sampler leaves
+// them alone for measuringShare times as long.
 const measuringShare = 20
 
-// measure compares the directories with their limits. Large ones are measured less often.
+// measure compares the directories with their limits. It measures large directories less often.
 func (w *watch) measure(base *scratch.Base) {
 	begin := time.Now()
 	if begin.Sub(w.measured) < measuringShare*w.measuring {
@@ -255,8 +257,8 @@ func (w *watch) hasPrinted(n int) {
 	}
 }
 
-// begin is called before the first request of an episode. It waits while the sampler kills processes that the last one
-// has left behind.
+// begin is called before the first request of an episode. It waits while the sampler kills processes that the last
+// episode has left behind.
 func (w *watch) begin() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -266,8 +268,9 @@ func (w *watch) begin() {
 }
 
 // end is called after the last request of an episode. It kills processes that the episode has left behind, and returns
-// their number. A single call is often shorter than the time between two looks, and a look takes as long as the call:
-// so its processes are killed here if they were seen, and else within two looks.
+// their number. A single call is often shorter than the time between two looks, and a look would take as long as the
+// call. Therefore end kills the processes of a call only if the sampler has seen them; otherwise the sampler kills
+// them within two looks.
 func (w *watch) end(ofSession bool) int {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -61,7 +61,8 @@ func (d *decoder) anthropicTool(request *Request, o object) {
 	d.addTool(request, d.tool(o, "input_schema"), o)
 }
 
-// anthropicMessage decodes a message, which can become several: results of tools and text are messages of their own.
+// anthropicMessage decodes a message. It can become several messages, since each result of a tool is a message of its
+// own.
 func (d *decoder) anthropicMessage(request *Request, o object) {
 	d.readOptions(o, map[string]option{"role": honoured, "content": honoured})
 	content := o.get("content")
@@ -78,7 +79,7 @@ func (d *decoder) anthropicMessage(request *Request, o object) {
 	}
 }
 
-// userBlocks decodes the content of a user's message. Texts that follow each other are one message.
+// userBlocks decodes the content of a user's message. Adjacent text blocks become one message.
 func (d *decoder) userBlocks(request *Request, content node) {
 	if content.isNull() || content.raw[0] == '"' {
 		request.Messages = append(request.Messages,
@@ -158,7 +159,7 @@ func (d *decoder) assistantBlocks(content node) chat.Message {
 	return Normal(m)
 }
 
-// thinkingBlock returns the reasoning of a block, whose signature must match this reasoning.
+// thinkingBlock returns the reasoning of a block. The block's signature must match the reasoning.
 func (d *decoder) thinkingBlock(o object) string {
 	d.readOptions(o, map[string]option{
 		"type": honoured, "thinking": honoured, "signature": honoured, "cache_control": accepted,

@@ -9,7 +9,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/chat"
 )
 
-// message is a reply of messages.
+// message is a reply of the endpoint messages.
 type message struct {
 	ID           string         `json:"id"`
 	Type         string         `json:"type"`
@@ -109,7 +109,8 @@ type blockDelta struct {
 	PartialJSON *string `json:"partial_json,omitempty"`
 }
 
-// messageStream writes the reply as events: its beginning, for each block its beginning, pieces and end, and its end.
+// messageStream writes the reply as events: the start of the message; the start, pieces and end of each block; and the
+// end of the message.
 func messageStream(w *writer, reply *Reply) {
 	whole, started := messageBody(reply), messageOf(reply)
 	started.Usage.OutputTokens = 0
@@ -139,7 +140,8 @@ func messageStream(w *writer, reply *Reply) {
 	w.event("message_stop", map[string]any{"type": "message_stop"})
 }
 
-// blockDeltas returns a block as it begins, and its pieces. A block that is open has no signature yet.
+// blockDeltas returns the empty block with which a stream begins the block, and the pieces of the block. An open block
+// has no signature yet.
 func blockDeltas(w *writer, block any, open bool) (any, []blockDelta) {
 	var deltas []blockDelta
 	switch b := block.(type) {

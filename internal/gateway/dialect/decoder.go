@@ -12,7 +12,7 @@ import (
 	"unicode/utf8"
 )
 
-// decoder decodes one request. Its methods return zero values after the first error, which is kept.
+// decoder decodes one request. It keeps the first error; after that, its methods return zero values.
 type decoder struct {
 	dialect   Dialect
 	options   Options
@@ -24,7 +24,7 @@ type decoder struct {
 	results map[int]path
 }
 
-// path leads to a value: names and indexes.
+// path is the path to a value: a list of names and indexes.
 type path struct {
 	parent *path
 	name   string
@@ -70,14 +70,14 @@ type object struct {
 
 func (o object) get(name string) node { return node{o.fields[name], o.path.at(name)} }
 
-// fail keeps the first error: an invalid value at a path.
+// fail reports an invalid value at a path. Only the first error is kept.
 func (d *decoder) fail(p path, format string, args ...any) {
 	if d.err == nil {
 		d.err = &Error{Kind: InvalidRequest, Param: p.text(d.dialect), Message: fmt.Sprintf(format, args...)}
 	}
 }
 
-// quote quotes text of a request for a message, and cuts it.
+// quote shortens and quotes a text of a request for use in a message.
 func quote(text string) string {
 	const longest = 64
 	if len(text) > longest {
@@ -86,7 +86,7 @@ func quote(text string) string {
 	return strconv.Quote(text)
 }
 
-// open checks the limits, and returns the object that the body is.
+// open checks the limits, and returns the body as an object.
 func (d *decoder) open(body []byte) object {
 	limits := d.options.Limits
 	var depth, values int
@@ -117,8 +117,8 @@ func (d *decoder) open(body []byte) object {
 	return object{path{}, members(body)}
 }
 
-// measure returns how deeply arrays and objects are nested, and about how many values they have. The text need not be
-// valid JSON.
+// measure returns how deeply arrays and objects are nested, and roughly the number of values in them. The text need
+// not be valid JSON.
 func measure(text []byte) (depth, values int) {
 	now, quoted := 0, false
 	for i := 0; i < len(text); i++ {
@@ -141,7 +141,7 @@ func measure(text []byte) (depth, values int) {
 	return depth, values
 }
 
-// object returns the object that a value must be.
+// object returns a value that must be an object.
 func (d *decoder) object(n node) object {
 	if d.err == nil && (n.isNull() || n.raw[0] != '{') {
 		d.fail(n.path, "Expected an object, but got %s.", kind(n))
@@ -152,7 +152,7 @@ func (d *decoder) object(n node) object {
 	return object{n.path, members(n.raw)}
 }
 
-// list returns the items of the array that a value must be; the limit bounds their number.
+// list returns the items of a value that must be an array of at most limit items.
 func (d *decoder) list(n node, limit int) []node {
 	if d.err != nil {
 		return nil
@@ -173,7 +173,7 @@ func (d *decoder) list(n node, limit int) []node {
 	return nodes
 }
 
-// string returns the text that a value must be.
+// string returns the text of a value that must be a string.
 func (d *decoder) string(n node) string {
 	if d.err == nil && (n.isNull() || n.raw[0] != '"') {
 		d.fail(n.path, "Expected a string, but got %s.", kind(n))
@@ -184,7 +184,7 @@ func (d *decoder) string(n node) string {
 	return unquote(n.raw)
 }
 
-// required returns the text that a field must have.
+// required returns the text of a field that must not be empty.
 func (d *decoder) required(o object, name string) string {
 	field := o.get(name)
 	if field.isNull() {
@@ -198,7 +198,7 @@ func (d *decoder) required(o object, name string) string {
 	return text
 }
 
-// optional returns the text of a field, and an empty one if it is missing or null.
+// optional returns the text of a field; empty if the field is missing or null.
 func (d *decoder) optional(o object, name string) string {
 	if field := o.get(name); !field.isNull() {
 		return d.string(field)
@@ -206,7 +206,7 @@ func (d *decoder) optional(o object, name string) string {
 	return ""
 }
 
-// boolean returns the value of a field, and false if it is missing or null.
+// boolean returns the value of a field; false if the field is missing or null.
 func (d *decoder) boolean(o object, name string) bool {
 	field := o.get(name)
 	var value bool
@@ -216,7 +216,7 @@ func (d *decoder) boolean(o object, name string) bool {
 	return value
 }
 
-// integer returns the number of a field, at least the minimum, and nil if it is missing or null.
+// integer returns the number of a field, which must be at least the minimum; nil if the field is missing or null.
 func (d *decoder) integer(o object, name string, minimum int) *int {
 	field := o.get(name)
 	if d.err != nil || field.isNull() {
@@ -235,7 +235,7 @@ func (d *decoder) integer(o object, name string, minimum int) *int {
 	return &number
 }
 
-// jsonObject returns text that must be one JSON object.
+// jsonObject returns a text that must be a JSON object.
 func (d *decoder) jsonObject(text string, p path) string {
 	if d.err == nil && !isObject(text) {
 		d.fail(p, "Expected the text of a JSON object, but got %s.", quote(text))
@@ -271,7 +271,7 @@ func kind(n node) string {
 	}
 }
 
-// cut cuts a number of a request for a message.
+// cut shortens a number of a request for use in a message.
 func cut(text string) string {
 	const longest = 32
 	if len(text) > longest {
@@ -280,7 +280,7 @@ func cut(text string) string {
 	return text
 }
 
-// unsupported handles a field that the codec does not follow, by its name.
+// unsupported handles a field that the codec does not follow. The name identifies it in Request.Ignored.
 func (d *decoder) unsupported(name string, p path) {
 	if d.options.Unsupported == Refuse {
 		if d.err == nil {
@@ -297,7 +297,7 @@ func (d *decoder) unsupported(name string, p path) {
 	d.ignored = append(d.ignored, Field{Name: name, Path: cutPath(p.text(d.dialect))})
 }
 
-// cutPath cuts the path of a field with a long name.
+// cutPath shortens a long path of a field.
 func cutPath(text string) string {
 	const longest = 256
 	if len(text) > longest {

@@ -4,13 +4,13 @@
 // Package dialect reads requests and writes replies as services of language models do: OpenAI's chat/completions,
 // completions, models and a subset of responses, and Anthropic's messages, count_tokens and models. Requests of all
 // dialects become a Request, and a Reply becomes the body or the events that the official clients parse. The package
-// is pure: it reads no clock and no network, and a gateway gives it times, IDs and signatures.
+// is pure: it reads no clock and no network, and the gateway passes in times, IDs and signatures.
 //
-// A request is untrusted. Decode bounds its size, its nesting and its numbers of messages and tools, and returns an
-// *Error that names the field and that the dialect has words for. docs/dialects.md lists how each option is treated.
+// A request is untrusted. Decode bounds its size, its nesting and its numbers of messages and tools. It returns an
+// *Error that names the field and that each dialect can express. docs/dialects.md lists how each option is treated.
 //
 // A reply that a client sends back decodes to the message of that reply, in its Normal form. There are two exceptions:
-// chat/completions has one reasoning and one text, so that their order is lost when they alternate; and clients of
-// messages parse the arguments of calls, so that these can come back with other white space, escapes and numbers of the
-// same value.
+// a message of chat/completions has one reasoning and one text, so that their order is lost if they alternate; and
+// clients of messages parse the arguments of calls, so that arguments can come back with the same value in other white
+// space, escapes and number formats.
 package dialect

@@ -14,40 +14,40 @@ type Kind int
 
 // The kinds of errors.
 const (
-	// InvalidRequest is a request that the codec or the gateway cannot follow.
+	// InvalidRequest means that the codec or the gateway cannot follow the request.
 	InvalidRequest Kind = iota
-	// TooLarge is a body beyond the limit.
+	// TooLarge means that the body is larger than the limit.
 	TooLarge
-	// Authentication is a missing or a wrong token.
+	// Authentication means that the token is missing or wrong.
 	Authentication
-	// Permission is a token that may not do this.
+	// Permission means that the token does not permit the request.
 	Permission
-	// NotFound is an unknown model, path or response.
+	// NotFound means that a model, path or response is unknown.
 	NotFound
-	// ContextLength is a conversation beyond the model's context, or beyond the limit of the episode.
+	// ContextLength means that the conversation is longer than the model's context, or than the limit of the episode.
 	ContextLength
-	// Quota is an episode that has reached one of its limits.
+	// Quota means that the episode has ended or has reached one of its limits.
 	Quota
 	// RateLimit asks a client to wait.
 	RateLimit
 	// Overloaded asks a client to try again, since the endpoint does not answer.
 	Overloaded
-	// Internal is an error of the gateway.
+	// Internal means that the gateway has failed.
 	Internal
 )
 
-// Error is an error that a client is answered with.
+// Error is an error with which a client is answered.
 type Error struct {
 	Kind Kind
 	// Code is the code of OpenAI's dialect. Defaults to the code of the kind.
 	Code string
-	// Param is the path of the field, as the dialect writes it; it is empty without one.
+	// Param is the path of the field, as the dialect writes it; empty if there is none.
 	Param string
-	// Message is a whole sentence, or more of them. It may be empty for ContextLength.
+	// Message is one or more whole sentences. It may be empty for ContextLength.
 	Message string
-	// Tokens and Limit are the tokens of the prompt and the most that there can be, for ContextLength.
+	// Tokens is the number of tokens of the prompt, and Limit the largest permitted number, for ContextLength.
 	Tokens, Limit int
-	// RetryAfter is in seconds; 0 leaves it out.
+	// RetryAfter is the number of seconds after which the client may try again; 0 sends no such header.
 	RetryAfter int
 }
 
@@ -63,7 +63,7 @@ func (e *Error) Error() string {
 // codeUnsupported is the code of a field that is not supported.
 const codeUnsupported = "unsupported_parameter"
 
-// StatusOverloaded is the status with which Anthropic's service says that it is overloaded.
+// StatusOverloaded is the HTTP status of an overload of Anthropic's service.
 const StatusOverloaded = 529
 
 // words are the words of a dialect for a kind of error.
@@ -120,7 +120,7 @@ func (e *Error) words(dialect Dialect) words {
 // Status returns the HTTP status of the error.
 func (e *Error) Status(dialect Dialect) int { return e.words(dialect).status }
 
-// Header returns the headers of the answer. Clients obey them in their decision to try again.
+// Header returns the headers of the answer. Clients decide by them whether and when to try again.
 func (e *Error) Header(dialect Dialect) http.Header {
 	header := http.Header{"Content-Type": {"application/json"}}
 	if e.RetryAfter > 0 {
@@ -132,7 +132,8 @@ func (e *Error) Header(dialect Dialect) http.Header {
 	return header
 }
 
-// text returns the message. Agents look for words of the services to recognise a conversation that is too long.
+// text returns the message. For ContextLength it uses the words of the services, by which agents recognise that a
+// conversation is too long.
 func (e *Error) text(dialect Dialect) string {
 	switch {
 	case e.Kind != ContextLength || e.Message != "":
@@ -165,7 +166,7 @@ type anthropicCause struct {
 	Message string `json:"message"`
 }
 
-// Body returns the body of the answer. The ID of the request is part of Anthropic's.
+// Body returns the body of the answer. Only the body of Anthropic's dialect has the ID of the request.
 func (e *Error) Body(dialect Dialect, requestID string) []byte {
 	if dialect == Anthropic {
 		return marshal(e.anthropic(requestID))

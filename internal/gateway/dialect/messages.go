@@ -12,7 +12,8 @@ import (
 )
 
 // Normal returns an assistant's message in the form in which requests and replies are compared: neighbouring parts of
-// one kind are one part, empty parts are dropped, and a message that is at most reasoning and then text has no parts.
+// one kind are joined, empty parts are dropped, and a message of at most one reasoning followed by one text has no
+// Parts.
 func Normal(m chat.Message) chat.Message {
 	var parts []chat.Part
 	for _, part := range m.AllParts() {
@@ -51,8 +52,8 @@ func texts(m chat.Message) (thinking, text string) {
 	return thoughts.String(), words.String()
 }
 
-// textOf returns the text of a content: a string, or an array of parts of the given types that have text. Text parts
-// follow each other without a separator.
+// textOf returns the text of a content, which is a string or an array of text parts of the given types. It joins the
+// texts of the parts without a separator.
 func (d *decoder) textOf(content node, types ...string) string {
 	if content.isNull() {
 		d.fail(content.path, "The field content is required.")
@@ -81,7 +82,7 @@ func (d *decoder) partType(part object, types []string) string {
 	return name
 }
 
-// textPart are the fields of a part with text, in all dialects. Clients add fields of their own parsers.
+// textPart are the fields of a text part, in all dialects. Some are fields that the parsers of clients add.
 var textPart = map[string]option{
 	"type": honoured, "text": honoured, "refusal": honoured, "cache_control": accepted, "annotations": accepted,
 	"logprobs": accepted, "parsed": accepted, "parsed_output": accepted, "prompt_cache_breakpoint": accepted,
@@ -103,7 +104,7 @@ func (d *decoder) tool(o object, schema string) chat.Tool {
 	return tool
 }
 
-// addTool adds a tool, whose name must be new.
+// addTool adds a tool to a request. Its name must be new.
 func (d *decoder) addTool(request *Request, tool chat.Tool, o object) {
 	for _, other := range request.Tools {
 		if other.Name == tool.Name {

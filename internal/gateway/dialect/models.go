@@ -5,7 +5,7 @@ package dialect
 
 import "time"
 
-// Model is an entry of models: the name of a role.
+// Model is an entry of the endpoint models: a role or a frozen model.
 type Model struct {
 	Name    string
 	Created time.Time

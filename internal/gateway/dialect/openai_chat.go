@@ -41,14 +41,15 @@ func (d *decoder) chatCompletions(request *Request, top object) {
 	}
 }
 
-// alternatives notes a request for tokens in the place of others where there are none.
+// alternatives reports as unsupported that a request asks for alternatives to the sampled tokens, if
+// Options.NoAlternatives is set.
 func (d *decoder) alternatives(request *Request, top object, name string) {
 	if d.err == nil && d.options.NoAlternatives && request.Logprobs != nil && *request.Logprobs > 0 {
 		d.unsupported(name, top.get(name).path)
 	}
 }
 
-// choices decodes the number of choices for each of the prompts.
+// choices decodes the number of choices for each prompt.
 func (d *decoder) choices(request *Request, top object, prompts int) {
 	if n := d.integer(top, "n", 1); n != nil {
 		request.N = *n
@@ -153,7 +154,7 @@ func (d *decoder) chatAssistant(o object) chat.Message {
 	return m
 }
 
-// refusable returns the text of parts, which are of a type or refusals.
+// refusable returns the text of parts that are of the given type or refusals.
 func (d *decoder) refusable(content node, textType string) string {
 	var text string
 	for _, item := range d.list(content, d.options.Limits.Parts) {

@@ -39,7 +39,7 @@ type chatDelta struct {
 }
 
 type chatCall struct {
-	// Index is the place of the call in an event.
+	// Index is the index of the call in its message, in an event of a stream.
 	Index    *int         `json:"index,omitempty"`
 	ID       string       `json:"id,omitempty"`
 	Type     string       `json:"type,omitempty"`
@@ -117,14 +117,14 @@ func chatBody(request *Request, reply *Reply) chatCompletion {
 	return body
 }
 
-// chatEvent returns a reply without choices.
+// chatEvent returns a reply or an event without choices.
 func chatEvent(reply *Reply, object string) chatCompletion {
 	return chatCompletion{
 		ID: reply.ID, Object: object, Created: reply.Created.Unix(), Model: reply.Model, Choices: []chatChoice{},
 	}
 }
 
-// chatCalls returns the calls of a message; calls in events have an index.
+// chatCalls returns the calls of a message, with an index if they are for events.
 func chatCalls(m chat.Message, indexed bool) []chatCall {
 	var calls []chatCall
 	for i, call := range m.Calls {
@@ -165,7 +165,7 @@ func chatTokenOf(token Token) chatToken {
 	return entry
 }
 
-// chatStream writes the reply as events: for each choice its role, reasoning, text, calls and end, then the usage.
+// chatStream writes the reply as events: the role, reasoning, text, calls and end of each choice, and then the usage.
 func chatStream(w *writer, request *Request, reply *Reply) {
 	for i, choice := range reply.Choices {
 		open := reply.Open && i == len(reply.Choices)-1

@@ -17,7 +17,7 @@ func (d *decoder) completions(request *Request, top object) {
 	d.stream(request, top)
 }
 
-// prompts decodes one prompt or many, each a string or an array of token ids.
+// prompts decodes one or several prompts. Each prompt is a string or an array of token ids.
 func (d *decoder) prompts(n node) []Prompt {
 	if n.isNull() {
 		d.fail(n.path, "The field prompt is required.")

@@ -48,7 +48,7 @@ func completionsBody(request *Request, reply *Reply) textCompletion {
 	return body
 }
 
-// textFinish returns the word for the end of a choice; completions know no calls.
+// textFinish returns OpenAI's word for the end of a choice. Completions have no word for calls.
 func textFinish(s StopReason) *string {
 	if s == StopCalls {
 		s = StopEnd
@@ -56,7 +56,7 @@ func textFinish(s StopReason) *string {
 	return s.finish()
 }
 
-// textEvent returns a reply without choices.
+// textEvent returns a reply or an event without choices.
 func textEvent(reply *Reply) textCompletion {
 	return textCompletion{
 		ID: reply.ID, Object: "text_completion", Created: reply.Created.Unix(), Model: reply.Model, Choices: []textChoice{},
@@ -87,7 +87,7 @@ func textTokens(request *Request, choice Choice) *textLogprobs {
 	return logprobs
 }
 
-// topLogprobs returns the likeliest tokens, and nil if none are known or asked for.
+// topLogprobs returns the likeliest tokens; nil if none are known or asked for.
 func topLogprobs(token Token, most int) map[string]float64 {
 	var likeliest map[string]float64
 	for _, top := range token.Top[:min(most, len(token.Top))] {
@@ -107,7 +107,7 @@ func topLogprobs(token Token, most int) map[string]float64 {
 	return likeliest
 }
 
-// completionsStream writes the reply as events: for each choice its text and its end, then the usage.
+// completionsStream writes the reply as events: the text and the end of each choice, and then the usage.
 func completionsStream(w *writer, request *Request, reply *Reply) {
 	for i, choice := range completionsBody(request, reply).Choices {
 		w.sent = reply.Choices[i].Sent

@@ -58,7 +58,7 @@ func (t *turn) close(request *Request) {
 	*t = turn{}
 }
 
-// items decodes the items of the input. Output items that follow each other are one assistant's message.
+// items decodes the items of the input. Adjacent output items become one assistant's message.
 func (d *decoder) items(request *Request, input node) {
 	items := d.list(input, d.options.Limits.Messages)
 	if len(items) == 0 {

@@ -94,7 +94,7 @@ const (
 	statusIncomplete = "incomplete"
 )
 
-// textItemOf returns the item of a part; a status in progress makes it an item without content.
+// textItemOf returns the item of a part. An item whose status is in progress has no content.
 func textItemOf(part chat.Part, id, status string) textItem {
 	item := textItem{ID: "msg_" + id, Type: "message", Status: status, Role: chat.RoleAssistant, Content: []contentPart{}}
 	if part.Thinking {
@@ -124,7 +124,7 @@ func callItemOf(call chat.ToolCall, id, status string) callItem {
 // itemID returns the ID of an item without its prefix.
 func itemID(reply *Reply, index int) string { return reply.ID + "_" + strconv.Itoa(index) }
 
-// outputParts returns the parts of a message that are items of their own. A message without calls has one.
+// outputParts returns the parts of a message that become items. A message without calls has at least one.
 func outputParts(m chat.Message) []chat.Part {
 	parts := Normal(m).AllParts()
 	if len(parts) == 1 && parts[0].Text == "" && len(m.Calls) > 0 {
@@ -179,7 +179,8 @@ func responseBody(request *Request, reply *Reply) response {
 	return r
 }
 
-// responseStream writes the reply as events: its beginning, for each item its beginning, pieces and end, and its end.
+// responseStream writes the reply as events: the start of the response; the start, pieces and end of each item; and
+// the end of the response.
 func responseStream(w *writer, request *Request, reply *Reply) {
 	started, whole := responseOf(request, reply), responseBody(request, reply)
 	w.numbered("response.created", map[string]any{"response": started})
@@ -228,7 +229,7 @@ func textPlace(part chat.Part, begun textItem, index int, more map[string]any) m
 	return more
 }
 
-// textEventName returns the beginning of the names of the events of a part's text.
+// textEventName returns the common prefix of the names of the events of a part's text.
 func textEventName(part chat.Part) string {
 	if part.Thinking {
 		return "response.reasoning_text."

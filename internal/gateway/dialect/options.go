@@ -32,9 +32,9 @@ const (
 // option is a field of a request's body, or of an object in it.
 type option struct {
 	treatment Treatment
-	// neutral are the values that ask for nothing, as compact JSON. Null is always one.
+	// neutral are the values that ask for nothing, as compact JSON. Null always asks for nothing.
 	neutral []string
-	// fields are the options in an option ByField.
+	// fields are the fields of an option with the treatment ByField.
 	fields map[string]option
 }
 
@@ -49,7 +49,7 @@ var (
 // byField returns the option of an object with fields.
 func byField(fields map[string]option) option { return option{treatment: ByField, fields: fields} }
 
-// except returns the option with values that ask for nothing.
+// except returns the option with neutral values, which ask for nothing.
 func (o option) except(neutral ...string) option {
 	o.neutral = neutral
 	return o
@@ -112,7 +112,8 @@ var endpointOptions = map[Endpoint]map[string]option{
 	CountTokens: anthropicOptions(),
 }
 
-// anthropicOptions returns the options of an endpoint of Anthropic, with those that only messages has.
+// anthropicOptions returns the options of an endpoint of Anthropic. more are the honoured options that only messages
+// has; it is empty for count_tokens.
 func anthropicOptions(more ...string) map[string]option {
 	options := map[string]option{
 		"model": honoured, "messages": honoured, "system": honoured, "tools": honoured,

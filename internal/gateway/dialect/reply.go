@@ -21,9 +21,10 @@ type Reply struct {
 	Created time.Time
 	// Model is the name that the client sees.
 	Model string
-	// Open says that the last choice is unfinished: its message will grow, and a stream ends with the text so far.
+	// Open says that the last choice is unfinished: its message will grow, and the encoded stream ends with the text so
+	// far.
 	Open bool
-	// Choices are the choices in the order of their prompts. Responses and messages have one.
+	// Choices are the choices in the order of their prompts. A reply of responses or messages has one.
 	Choices []Choice
 	Usage   Usage
 	// Sign returns the signature of a thinking block. A message with reasoning needs it in Anthropic's dialect.
@@ -35,7 +36,7 @@ type Choice struct {
 	// Message is the message of an assistant. Arguments of its calls are JSON objects.
 	Message chat.Message
 	Stop    StopReason
-	// Sent are the pieces in which a stream has sent the beginning of the choice's reasoning and text so far.
+	// Sent are the pieces of the choice's reasoning and text that a stream has sent so far.
 	Sent []string
 	// StopText is the stop text that ended the reply, for StopSequence.
 	StopText string
@@ -48,9 +49,9 @@ type Choice struct {
 // Token is a token with its log-probability.
 type Token struct {
 	Text string
-	// Logprob is nil for a token without one, such as the first of a prompt.
+	// Logprob is nil if the token has none, as the first token of a prompt.
 	Logprob *float64
-	// Top are the likeliest tokens at this place, likeliest first, as far as they are known.
+	// Top are the known likeliest tokens at this place, likeliest first.
 	Top []Token
 }
 
@@ -59,15 +60,15 @@ type StopReason int
 
 // The reasons.
 const (
-	// StopEnd is a message that the policy ended.
+	// StopEnd means that the policy ended the message.
 	StopEnd StopReason = iota
-	// StopLength is a reply that reached its number of tokens.
+	// StopLength means that the reply reached its maximum number of tokens.
 	StopLength
-	// StopContext is a reply that reached the model's context.
+	// StopContext means that the reply reached the length of the model's context.
 	StopContext
-	// StopSequence is a reply that reached a stop text of the request.
+	// StopSequence means that the reply reached a stop text of the request.
 	StopSequence
-	// StopCalls is a message that ends with calls of tools.
+	// StopCalls means that the message ends with calls of tools.
 	StopCalls
 )
 
@@ -79,7 +80,7 @@ type Usage struct {
 	Completion, Reasoning int
 }
 
-// check returns an error for a reply that the endpoint has no words for.
+// check returns an error if the endpoint cannot express the reply.
 func (r *Reply) check(endpoint Endpoint) error {
 	if len(r.Choices) == 0 {
 		return fmt.Errorf("encoding reply %s: it has no choice", r.ID)
@@ -123,7 +124,8 @@ func Encode(request *Request, reply *Reply) ([]byte, error) {
 // EncodeCount returns the answer to a request to count_tokens.
 func EncodeCount(tokens int) []byte { return marshal(map[string]int{"input_tokens": tokens}) }
 
-// marshal returns JSON. Everything that it is given can be encoded: numbers are finite and raw texts were checked.
+// marshal returns the JSON of a value. All values of this package can be encoded: numbers are finite, and raw texts
+// were checked.
 func marshal(value any) []byte {
 	var text bytes.Buffer
 	encoder := json.NewEncoder(&text)
@@ -134,7 +136,8 @@ func marshal(value any) []byte {
 	return bytes.TrimRight(text.Bytes(), "\n")
 }
 
-// number returns a log-probability as JSON has it: null if there is none, and a very small one for an impossible token.
+// number returns a log-probability that JSON can express: nil if there is none, and a very small number for an
+// impossible token.
 func number(logprob *float64) *float64 {
 	const impossible = -9999
 	if logprob == nil || math.IsNaN(*logprob) || math.IsInf(*logprob, 1) {

@@ -10,7 +10,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/chat"
 )
 
-// Endpoint is a path of a service that has a codec.
+// Endpoint is a path of a service for which this package has a codec.
 type Endpoint int
 
 // The endpoints with requests that have a body.
@@ -30,7 +30,7 @@ func (e Endpoint) Dialect() Dialect {
 	return OpenAI
 }
 
-// Dialect is the service whose words are spoken.
+// Dialect is the service whose format and words are used.
 type Dialect int
 
 // The dialects.
@@ -44,23 +44,23 @@ type Request struct {
 	Endpoint Endpoint
 	// Model is the name that the request asks for.
 	Model string
-	// Instructions are the instructions of a request to responses, which are not part of the conversation that
-	// a later request continues.
+	// Instructions are the instructions of a request to responses. They are not part of the conversation that a later
+	// request continues.
 	Instructions string
-	// PreviousID is the ID of the response that Messages continue; it is empty without one.
+	// PreviousID is the ID of the response that Messages continue; empty if there is none.
 	PreviousID string
-	// Messages are the conversation. Roles are the four of package chat.
+	// Messages are the conversation. Their roles are the four roles of package chat.
 	Messages []chat.Message
 	// Prompts are the prompts of a request to completions, which has no messages.
 	Prompts []Prompt
 	Tools   []chat.Tool
 	// Stop are the texts at which the reply ends.
 	Stop []string
-	// MaxTokens is the number of tokens that the reply may have; nil means that the request names none.
+	// MaxTokens is the maximum number of tokens of the reply; nil if the request sets none.
 	MaxTokens *int
 	// N is the number of choices for each prompt, at least 1.
 	N int
-	// Stream asks for events, and IncludeUsage for an event with the usage among these events.
+	// Stream asks for a stream of events, and IncludeUsage for an event with the usage at its end.
 	Stream, IncludeUsage bool
 	// Echo asks for the prompt before each completion.
 	Echo bool
@@ -77,10 +77,10 @@ type Request struct {
 	results map[int]path
 }
 
-// Sampling has a request's settings of sampling. A setting that the request leaves open is nil.
+// Sampling has a request's settings of sampling. A setting that the request does not have is nil.
 type Sampling struct {
 	Temperature, TopP *float64
-	// TopK is the number of the likeliest tokens to draw from; 0 and -1 are all of them.
+	// TopK is the number of the likeliest tokens to draw from; 0 and -1 mean all tokens.
 	TopK *int
 	Seed *int64
 }
@@ -93,8 +93,8 @@ type Prompt struct {
 
 // Field is a field of a request.
 type Field struct {
-	// Name is one of the names that this package knows, or UnknownField. Their number is bounded, so that Name can be
-	// a label of a metric.
+	// Name is one of the names that this package knows, or UnknownField. There is a bounded number of names, so that Name
+	// can be a label of a metric.
 	Name string
 	// Path is the path of the first field of this name, as the dialect writes it.
 	Path string
@@ -104,7 +104,8 @@ type Field struct {
 const UnknownField = "unknown"
 
 // Conversation returns the messages that the model sees: the instructions, the messages of the response that the
-// request continues, and the messages of the request. An error is an *Error: a result of a call that nobody made.
+// request continues, and the messages of the request. The error is an *Error: a result of a call that no earlier
+// message has.
 func (r *Request) Conversation(previous []chat.Message) ([]chat.Message, error) {
 	var all []chat.Message
 	if r.Instructions != "" {
@@ -148,8 +149,8 @@ type Limits struct {
 	// Bytes is the size of the body, Depth its nesting, and Values the number of its JSON values, which bounds the
 	// memory that decoding needs.
 	Bytes, Depth, Values int
-	// Messages, Tools, Parts, Calls and Stops are numbers: of messages or items, of tools, of parts of one message,
-	// of calls in one message and of stop texts.
+	// Messages, Tools, Parts, Calls and Stops are the numbers of messages or items, of tools, of parts of one message, of
+	// calls in one message and of stop texts.
 	Messages, Tools, Parts, Calls, Stops int
 	// Choices is the number of choices that one request may ask for, over all of its prompts.
 	Choices int
@@ -163,22 +164,22 @@ func DefaultLimits() Limits {
 	}
 }
 
-// Options are the choices of a gateway in decoding requests.
+// Options decide how requests are decoded.
 type Options struct {
 	Unsupported Policy
 	Limits      Limits
 	// CallerSamples says that requests decide on their sampling. Settings that are not in Request.Sampling are
 	// unsupported. Without CallerSamples, all settings of sampling are overruled.
 	CallerSamples bool
-	// NoAlternatives says that replies have the tokens that were sampled, and none that could have been in their place.
-	// A request for some has an unsupported option.
+	// NoAlternatives says that replies have no alternatives to the sampled tokens. A request for alternatives is then an
+	// unsupported option.
 	NoAlternatives bool
-	// Verify reports whether a signature is the signature of a thinking block with this text. A request with a
-	// thinking block is refused when it is nil.
+	// Verify reports whether a signature is the signature of a thinking block with this text. If Verify is nil, a request
+	// with a thinking block is refused.
 	Verify func(thinking, signature string) bool
 }
 
-// Decode decodes the body of a request. An error is an *Error.
+// Decode decodes the body of a request. Its error is always an *Error.
 func Decode(endpoint Endpoint, body []byte, options Options) (*Request, error) {
 	d := &decoder{dialect: endpoint.Dialect(), options: options}
 	request := &Request{Endpoint: endpoint, N: 1}
@@ -189,7 +190,7 @@ func Decode(endpoint Endpoint, body []byte, options Options) (*Request, error) {
 	slices.Sort(d.overruled)
 	request.Overruled, request.Ignored, request.Sampling = d.overruled, d.ignored, d.sampling
 	if request.PreviousID != "" {
-		return request, nil // The call of a result can be in a response that the gateway knows.
+		return request, nil // The result of a tool may belong to a call in a response that only the gateway knows.
 	}
 	conversation, err := request.Conversation(nil)
 	if err != nil {

@@ -8,7 +8,7 @@ import (
 	"strconv"
 )
 
-// readSampling decodes an option of the sampling that the caller decides on. It returns false for any other option.
+// readSampling decodes an option by which the caller decides on the sampling. It returns false for any other option.
 func (d *decoder) readSampling(o object, name string) bool {
 	field := o.get(name)
 	switch name {
@@ -30,7 +30,7 @@ func (d *decoder) readSampling(o object, name string) bool {
 	return true
 }
 
-// float returns the number that a value must be, within the bounds.
+// float returns a value that must be a number within the bounds.
 func (d *decoder) float(n node, least, most float64) *float64 {
 	value, err := strconv.ParseFloat(string(n.raw), 64)
 	switch {

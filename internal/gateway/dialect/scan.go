@@ -8,10 +8,10 @@ import (
 	"encoding/json"
 )
 
-// The functions of this file take JSON that is known to be valid. A request is checked once, and then taken apart
-// level by level without checking each level again, since agents send long conversations in each turn.
+// The functions of this file require valid JSON. The decoder checks a request once and then takes it apart level by
+// level, without checking each level again, since agents send long conversations in each turn.
 
-// members returns the values of an object by their names. Of equal names the last one counts.
+// members returns the values of an object by name. If a name occurs more than once, its last value counts.
 func members(text []byte) map[string]json.RawMessage {
 	all := map[string]json.RawMessage{}
 	for i := space(text, 1); text[i] != '}'; {
@@ -25,7 +25,7 @@ func members(text []byte) map[string]json.RawMessage {
 	return all
 }
 
-// elements returns the items of an array, and whether there are at most so many.
+// elements returns the items of an array. It returns false if there are more than limit.
 func elements(text []byte, limit int) ([]json.RawMessage, bool) {
 	var all []json.RawMessage
 	for i := space(text, 1); text[i] != ']'; {
@@ -47,7 +47,8 @@ func space(text []byte, i int) int {
 	return i
 }
 
-// next returns the index behind a value and its comma: the next value, or the end of the array or object.
+// next returns the index behind a comma, if there is one: the index of the next value, or of the end of the array or
+// object.
 func next(text []byte, i int) int {
 	i = space(text, i)
 	if text[i] == ',' {

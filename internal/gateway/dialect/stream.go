@@ -10,9 +10,9 @@ import (
 	"unicode/utf8"
 )
 
-// EncodeStream returns the events of the answer to a request that streams. They have the whole reply. The events of
-// an open reply are the beginning of the events of any reply that continues it, as long as Choice.Sent only grows by
-// pieces of the text that the earlier one had.
+// EncodeStream returns the events of the answer to a request that streams, for the whole reply. The events of an open
+// reply are the beginning of the events of any reply that continues it, as long as Choice.Sent of the later reply only
+// adds pieces of the text that the earlier reply had.
 func EncodeStream(request *Request, reply *Reply) ([]byte, error) {
 	if err := reply.check(request.Endpoint); err != nil {
 		return nil, err
@@ -33,7 +33,7 @@ func EncodeStream(request *Request, reply *Reply) ([]byte, error) {
 	return w.text.Bytes(), nil
 }
 
-// KeepAlive returns an event that keeps a stream alive before its reply is known. Clients pass over it.
+// KeepAlive returns an event that keeps a stream alive before its reply is known. Clients ignore it.
 func KeepAlive(dialect Dialect) []byte {
 	if dialect == Anthropic {
 		return []byte("event: ping\ndata: {\"type\": \"ping\"}\n\n")
@@ -72,7 +72,7 @@ type writer struct {
 	text bytes.Buffer
 	// number counts the events that have a sequence number.
 	number int
-	// sent are the pieces of the choice that were sent before and are not written yet.
+	// sent are the pieces of the choice that were sent before, without those that are written already.
 	sent []string
 }
 
@@ -84,7 +84,7 @@ func (w *writer) event(name string, value any) {
 	fmt.Fprintf(&w.text, "event: %s\ndata: %s\n\n", name, marshal(value))
 }
 
-// numbered writes an event of responses, whose fields get the type and the sequence number.
+// numbered writes an event of the endpoint responses. It adds the type and the sequence number to the fields.
 func (w *writer) numbered(name string, fields map[string]any) {
 	fields["type"], fields["sequence_number"] = name, w.number
 	w.number++
@@ -94,7 +94,7 @@ func (w *writer) numbered(name string, fields map[string]any) {
 // done ends a stream of OpenAI's older endpoints.
 func (w *writer) done() { w.text.WriteString("data: [DONE]\n\n") }
 
-// pieces cuts a text of a choice into pieces for events: those that were sent before, and the rest.
+// pieces cuts a text of a choice into pieces for events: the pieces that were sent before, and then the rest.
 func (w *writer) pieces(text string) []string {
 	var all []string
 	for text != "" && len(w.sent) > 0 {
@@ -109,7 +109,7 @@ func (w *writer) pieces(text string) []string {
 	return append(all, pieces(text)...)
 }
 
-// pieces cuts text between characters into pieces for events, so that no event is long.
+// pieces cuts a text into pieces for events, so that no event is long. It does not cut within a character.
 func pieces(text string) []string {
 	const longest = 4096
 	var all []string

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package client is the worker's side of the runner's protocol: it starts programs, calls them, answers their
-// questions, and knows which calls are repeated when a process has ended.
+// questions, and decides which calls to repeat after a process has ended.
 package client
 
 import (
@@ -25,7 +25,7 @@ import (
 // ErrLost reports that the connection has ended. The runner has ended all programs of the connection.
 var ErrLost = errors.New("the connection to the runner has ended")
 
-// Failure is a request that has failed, with the evidence of how.
+// Failure is the error of a failed request, with the evidence about its end.
 type Failure struct {
 	Err      *protocol.Error
 	Evidence *protocol.Evidence
@@ -34,7 +34,7 @@ type Failure struct {
 // Error returns code and message.
 func (f *Failure) Error() string { return f.Err.Error() }
 
-// Question is one that a call asks.
+// Question is a question that a call asks.
 type Question struct {
 	Method string
 	Params json.RawMessage
@@ -50,16 +50,16 @@ type Call struct {
 	Params  json.RawMessage
 	Seed    uint64
 	Session string
-	// Alone has it run in a process of its own.
+	// Alone runs the call in a process of its own.
 	Alone bool
-	// Ask answers the questions of the call. Without it they fail.
+	// Ask answers the questions of the call. If it is nil, they fail.
 	Ask Asker
-	// Gateway stands for the address of a gateway in Params. The runner puts one of its own in its place, and each
-	// connection that a program makes to it is given to Serve, which closes it.
+	// Gateway is a text that stands for the address of a gateway in Params. The runner replaces it with an address of its
+	// own. Serve receives each connection that a program makes to that address, and closes the connection.
 	Gateway string
 	Serve   func(net.Conn)
-	// Answers are those that earlier calls of the same have had to their questions, if there were any. They have an Asker
-	// of their own.
+	// Answers has the answers to the questions of an earlier, equal call; nil if there was none. It has its own Asker,
+	// which replaces Ask.
 	Answers *Answers
 }
 
@@ -69,18 +69,18 @@ type Result struct {
 	Evidence protocol.Evidence
 }
 
-// The bounds of a connection: of making it, and of writing a line to a runner that does not read; the pause between two
-// looks at a socket that is not there.
+// The time limits of connecting, and of writing a line to a runner that does not read; and the pause before another
+// look for a socket that does not exist.
 const (
 	dialTimeout  = 10 * time.Second
 	writeTimeout = time.Minute
 	socketPause  = 50 * time.Millisecond
 )
 
-// A machine that has gone sends nothing: the connection ends after unanswered time.
+// unanswered is how long sent data may stay unacknowledged: a machine that has gone sends nothing.
 const unanswered = 30 * time.Second
 
-// silence finds a runner whose machine has gone while nothing is sent to it.
+// silence finds out that the runner's machine has gone, even if nothing is being sent to it.
 var silence = net.KeepAliveConfig{Enable: true, Idle: 10 * time.Second, Interval: 5 * time.Second, Count: 4}
 
 // Client is a connection to a runner. It is safe for concurrent use.
@@ -92,7 +92,7 @@ type Client struct {
 	Runner    string
 	Isolation protocol.Isolation
 
-	writing sync.Mutex // of lines; ids are in the order of the lines
+	writing sync.Mutex // held while a line is written, so that ids are in the order of the lines
 	last    int64
 
 	mu      sync.Mutex
@@ -101,14 +101,14 @@ type Client struct {
 	err     error // why it has ended
 }
 
-// pending is a request that is not answered.
+// pending is a request that has not been answered.
 type pending struct {
 	answer chan *protocol.Message
 	ask    Asker
 	ctx    context.Context // of its questions and streams
 	// streams are its connections to a gateway; nil for a request without one.
 	streams *streams
-	// questions are those that are being answered.
+	// questions counts the questions that are being answered.
 	questions sync.WaitGroup
 }
 
@@ -116,11 +116,11 @@ type pending struct {
 type Address struct {
 	// Socket is the path of its Unix socket.
 	Socket string
-	// TCP is its address for net.Dial, in place of Socket. TLS and Token are for this alone.
+	// TCP is its address for net.Dial, instead of Socket. TLS and Token are used with TCP only.
 	TCP   string
 	TLS   *tls.Config
 	Token string
-	// unbounded waits as long as it takes for bytes to be acknowledged.
+	// unbounded sets no limit to the time until sent bytes are acknowledged.
 	unbounded bool
 }
 
@@ -174,7 +174,7 @@ func (a Address) dial(ctx context.Context) (net.Conn, error) {
 	return secured, nil
 }
 
-// Await connects to a runner that may be about to start. It waits for it to listen for a while.
+// Await connects to a runner that may not have started yet. It waits up to patience for the runner to listen.
 func Await(ctx context.Context, at Address, patience time.Duration) (*Client, error) {
 	waiting, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
@@ -234,7 +234,7 @@ func write(conn net.Conn, m *protocol.Message) error {
 	return err
 }
 
-// send writes a message that is no request.
+// send writes a message that is not a request.
 func (c *Client) send(m *protocol.Message) error {
 	c.writing.Lock()
 	defer c.writing.Unlock()
@@ -251,7 +251,7 @@ func (c *Client) read(reader *protocol.Reader) {
 		m, err := reader.Read()
 		if err != nil {
 			var wrong *protocol.Error
-			if errors.As(err, &wrong) && wrong.Code == protocol.CodeUnknownType { // of a later minor version
+			if errors.As(err, &wrong) && wrong.Code == protocol.CodeUnknownType { // a type of a later minor version
 				continue
 			}
 			c.end(fmt.Errorf("%w: %w", ErrLost, err))
@@ -307,8 +307,8 @@ func (c *Client) asked(m *protocol.Message) {
 	}()
 }
 
-// do sends a request and waits for its answer. A request whose context ends is cancelled. None of its questions is
-// being answered any more when it returns, so that a repetition finds the known answers.
+// do sends a request and waits for its answer. It cancels a request whose context ends. When do returns, none of the
+// request's questions is still being answered, so that a repetition finds the known answers.
 func (c *Client) do(ctx context.Context, m *protocol.Message, ask Asker, through *streams) (Result, error) {
 	questions, cancel := context.WithCancel(ctx)
 	p := &pending{answer: make(chan *protocol.Message, 1), ask: ask, ctx: questions, streams: through}
@@ -371,15 +371,15 @@ func (c *Client) result(m *protocol.Message) (Result, error) {
 // Ended is closed when the connection has ended, and its programs with it.
 func (c *Client) Ended() <-chan struct{} { return c.ended }
 
-// Program is a program that was started.
+// Program is a started program.
 type Program struct {
 	client *Client
 	name   string
-	// Value is the value that its first process gave in its ready.
+	// Value is the value in the ready message of its first process.
 	Value json.RawMessage
 }
 
-// Start starts a program under a name, and returns when it takes calls.
+// Start starts a program under a name, and returns when the program takes calls.
 func (c *Client) Start(ctx context.Context, name string, spec protocol.Spec) (*Program, error) {
 	started, err := c.do(ctx, &protocol.Message{Type: protocol.TypeStart, Program: name, Spec: &spec}, nil, nil)
 	if err != nil {
@@ -388,7 +388,7 @@ func (c *Client) Start(ctx context.Context, name string, spec protocol.Spec) (*P
 	return &Program{client: c, name: name, Value: started.Value}, nil
 }
 
-// Stop ends the program. Nothing is left of it then.
+// Stop ends the program, and returns when nothing of it is left.
 func (p *Program) Stop(ctx context.Context) error {
 	_, err := p.client.do(ctx, &protocol.Message{Type: protocol.TypeStop, Program: p.name}, nil, nil)
 	return err

@@ -10,7 +10,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// control ends a connection when sent data is not acknowledged: keep-alive probes wait for that.
+// control makes the kernel end a connection whose sent data is not acknowledged: while data is unacknowledged, no
+// keep-alive probes are sent.
 func control(_, _ string, conn syscall.RawConn) error {
 	var err error
 	controlErr := conn.Control(func(fd uintptr) {

@@ -20,18 +20,18 @@ type Next int
 const (
 	// Done means that the call has a result.
 	Done Next = iota
-	// RepeatAlone means that the process of the call has ended, and perhaps for another call's sake: the call is
-	// repeated in a process of its own.
+	// RepeatAlone means that the process of the call has ended, perhaps because of another call: the call is repeated in
+	// a process of its own.
 	RepeatAlone
-	// Permanent means that the call itself is at fault. It would be again.
+	// Permanent means that the call itself is at fault, and would fail again.
 	Permanent
 	// Unavailable means that the call has not been tried: there is no process or no runner. It is made again later, and
-	// nothing counts.
+	// the failure does not count.
 	Unavailable
 )
 
-// After returns the next step after a call that has ended with an error, or with nil. Alone says that it had a process
-// of its own.
+// After returns the next step after a call that has ended with err, which may be nil. alone says that the call had a
+// process of its own.
 func After(err error, alone bool) Next {
 	var failure *Failure
 	if err == nil {
@@ -87,7 +87,7 @@ type Answers struct {
 // questionDigest stands for a question, which may be a long conversation.
 type questionDigest [sha256.Size]byte
 
-// NewAnswers returns Answers without any. Questions that were not asked before are given to ask.
+// NewAnswers returns an empty Answers. A question that was not asked before goes to ask.
 func NewAnswers(ask Asker) *Answers {
 	return &Answers{ask: ask, known: map[questionDigest][]json.RawMessage{}}
 }
@@ -103,7 +103,8 @@ func (a *Answers) Unused() int {
 	return unused
 }
 
-// try returns an Asker for one try. It asks a question only if no try before has asked it as often.
+// try returns an Asker for one try. It passes on the nth occurrence of a question only if no earlier try has an answer
+// to the nth occurrence.
 func (a *Answers) try() Asker {
 	asked := map[questionDigest]int{}
 	a.mu.Lock()
@@ -136,7 +137,7 @@ func (a *Answers) try() Asker {
 	}
 }
 
-// IsUnknown reports whether the runner does not know the program of a request: it was stopped.
+// IsUnknown reports whether err says that the runner does not know the program of a request: the program was stopped.
 func IsUnknown(err error) bool {
 	var failure *Failure
 	return errors.As(err, &failure) && failure.Err.Code == protocol.CodeUnknownProgram

@@ -20,9 +20,9 @@ import (
 )
 
 const (
-	// lingering is how long a stream that was closed may take to be closed by the program as well.
+	// lingering is how long the program may take to close its end of a stream after this end is closed.
 	lingering = 30 * time.Second
-	// maxOffers is how many streams of a call there are at once, with those that are ending.
+	// maxOffers is how many streams of a call there are at once, including streams that are ending.
 	maxOffers = 2 * protocol.MaxStreams
 	// lastBytes is how long a stream may take to end after its call.
 	lastBytes = 5 * time.Second
@@ -31,7 +31,7 @@ const (
 // HasGateways reports whether calls may have a gateway. Runners of version 1 have none.
 func (c *Client) HasGateways() bool { return c.version >= protocol.CallerVersion }
 
-// NewGateway returns a text that stands for the address of a gateway in the parameters of a call.
+// NewGateway returns a new text to stand for the address of a gateway in the parameters of a call.
 func NewGateway() string { return rand.Text() }
 
 // streams are the connections that the programs of a call have to its gateway.
@@ -47,8 +47,8 @@ type streams struct {
 	ended  bool
 }
 
-// stream is one connection of a program. It ends in order with the alert close_notify of either end; one that ends
-// without it has broken.
+// stream is one connection of a program. It ends in order with the alert close_notify of either end. A stream that
+// ends without the alert has broken.
 type stream struct {
 	*tls.Conn
 	of     *streams
@@ -56,8 +56,8 @@ type stream struct {
 	closed atomic.Bool
 }
 
-// tryThrough makes a call whose programs reach a gateway. A connection that breaks between here and the runner ends the
-// call: it is not known how much the program has received.
+// tryThrough makes a call whose programs reach a gateway. A connection that breaks between the client and the runner
+// ends the call, since it is not known how much the program has received.
 func (p *Program) tryThrough(ctx context.Context, call Call) (Result, error) {
 	running, lose := context.WithCancelCause(ctx)
 	defer lose(nil)
@@ -95,14 +95,14 @@ func (c *Client) connected(m *protocol.Message) {
 	go s.take(p.ctx, m.Stream)
 }
 
-// take makes a connection and has it served.
+// take connects to the runner and serves the connection.
 func (s *streams) take(ctx context.Context, key string) {
 	conn, in, err := dialStream(ctx, s.client.at, key)
 	stream := &stream{Conn: conn, in: in, of: s}
 	if err != nil {
 		s.leave(nil)
 		var refused *protocol.Error
-		ended := errors.As(err, &refused) && refused.Code == protocol.CodeUnknownStream // with its call, whose answer comes
+		ended := errors.As(err, &refused) && refused.Code == protocol.CodeUnknownStream // its call ended; the answer follows
 		if ctx.Err() == nil && !ended {
 			s.lose(err)
 		}
@@ -191,7 +191,7 @@ func (s *stream) Write(b []byte) (int, error) {
 	return n, err
 }
 
-// broke fails the call, unless this end has closed the stream or has not waited for it.
+// broke fails the call, unless this end has closed the stream or its own deadline has passed.
 func (s *stream) broke(err error) {
 	if s.closed.Load() || errors.Is(err, os.ErrDeadlineExceeded) || errors.Is(err, net.ErrClosed) {
 		return

@@ -23,7 +23,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/version"
 )
 
-// Main is the main function of the runner. It reads environment variables by getenv, and returns the exit code.
+// Main is the main function of the runner. It reads environment variables with getenv, and returns the exit code.
 func Main(arguments []string, getenv func(string) string) int {
 	if len(arguments) == 1 && arguments[0] == process.LaunchArgument {
 		process.Launched()
@@ -106,9 +106,9 @@ func separate(server *runner.Server) error {
 	return server.Scratch.Wipe(home)
 }
 
-// remoteAt returns the settings of the runner for callers over TCP; nil for an empty address. It removes the variables
-// with these settings from the environment, which programs may inherit. Programs cannot read the environment with which
-// the runner began, since the runner is not dumpable.
+// remoteAt returns the settings of the runner for callers over TCP; nil if the address is empty. It removes the
+// variables with these settings from the environment, which programs may inherit. Programs cannot read the environment
+// with which the runner began, since the runner is not dumpable.
 func remoteAt(address, tokenFile string, getenv func(string) string) (*runner.Remote, error) {
 	if address == "" {
 		return nil, nil
@@ -134,7 +134,7 @@ func remoteAt(address, tokenFile string, getenv func(string) string) (*runner.Re
 	return remote, nil
 }
 
-// copyTo copies this program to a file. An init container runs it, whose image has no other program that can copy.
+// copyTo copies this program to a file. An init container uses it, since its image has no other program that can copy.
 func copyTo(name string) error {
 	from, err := os.Open("/proc/self/exe")
 	if err != nil {

@@ -19,7 +19,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// How the kernel writes a call that waits for its answer, the answer, and a file descriptor that the caller gets.
+// The kernel's structs for a system call that waits for an answer, for the answer, and for a file descriptor that is
+// added to the calling process: seccomp_notif, seccomp_notif_resp and seccomp_notif_addfd.
 type (
 	notification struct {
 		id           uint64
@@ -44,12 +45,13 @@ type (
 // connectSeconds bounds a connection to one of the permitted addresses, which are on this machine.
 const connectSeconds = 10
 
-// maxConnects is how many calls of connect of a program are answered at once.
+// maxConnects is how many calls of connect are answered at once for a program.
 const maxConnects = 64
 
-// Connect answers the calls of connect of a program, until it has ended or the listener is closed. A program whose call
-// names a permitted address has a connection that was made here, in the place of its socket; every other call is
-// refused. The program cannot change the address in its memory meanwhile: it is read once.
+// Connect answers the calls of connect of a program, until it has ended or the listener is closed. If a call names a
+// permitted address, Connect makes the connection and puts it in the place of the program's socket; every other call
+// is refused. A program that changes the address in its memory meanwhile gains nothing, since the address is read
+// once.
 func Connect(listener *os.File, permitted func(netip.AddrPort) bool) error {
 	raw, err := listener.SyscallConn()
 	if err != nil {
@@ -77,7 +79,7 @@ func Connect(listener *os.File, permitted func(netip.AddrPort) bool) error {
 	}
 }
 
-// receive receives a call if there is one. The identity of one that has gone meanwhile is 0.
+// receive receives a call if there is one. The id is 0 if the call has gone meanwhile.
 func receive(fd int, received *notification) (isThere, ended bool) {
 	list := []unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}
 	if _, err := unix.Poll(list, 0); err != nil {
@@ -118,7 +120,7 @@ func controlOf(raw syscall.RawConn, request uintptr, argument unsafe.Pointer) un
 	return errno
 }
 
-// connectFor returns a connection for a call, and the flag of its file descriptor; or the error that the program gets.
+// connectFor returns a connection for a call and the flag of its file descriptor, or the error for the program.
 func connectFor(raw syscall.RawConn, of notification,
 	permitted func(netip.AddrPort) bool) (int, uint32, unix.Errno) {
 	address, errno := addressOf(of)
@@ -129,7 +131,7 @@ func connectFor(raw syscall.RawConn, of notification,
 	if errno != 0 {
 		return 0, 0, errno
 	}
-	// The process that was read is the one that calls only if the call still waits.
+	// Only if the call still waits is the process that was read the process that calls.
 	if errno := controlOf(raw, unix.SECCOMP_IOCTL_NOTIF_ID_VALID, unsafe.Pointer(&of.id)); errno != 0 {
 		return 0, 0, errno
 	}
@@ -147,7 +149,7 @@ func connectFor(raw syscall.RawConn, of notification,
 	return connection, uint32(flags & unix.O_CLOEXEC), 0
 }
 
-// addressOf reads the address that a call names.
+// addressOf reads the address that is an argument of a call.
 func addressOf(of notification) (netip.AddrPort, unix.Errno) {
 	var none netip.AddrPort
 	if of.pid == 0 || of.arguments[2] < unix.SizeofSockaddrInet4 {
@@ -194,7 +196,7 @@ func flagsOf(of notification) (int64, unix.Errno) {
 	return 0, unix.EBADF
 }
 
-// dial connects. The connection has no delays, which clients ask for before they connect.
+// dial connects to an address. It sets TCP_NODELAY, since clients set it on the socket that the connection replaces.
 func dial(address netip.AddrPort, nonblocking bool) (int, error) {
 	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, unix.IPPROTO_TCP)
 	if err != nil {

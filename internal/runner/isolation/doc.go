@@ -20,7 +20,7 @@ const (
 	Process Level = "Process"
 	// Landlock also confines the files that a program reads and writes.
 	Landlock Level = "Landlock"
-	// RuntimeClass is a kernel of the container's own: gVisor.
+	// RuntimeClass gives the container a kernel of its own: gVisor.
 	RuntimeClass Level = "RuntimeClass"
 )
 
@@ -31,13 +31,13 @@ func (l Level) IsKnown() bool { return ranks[l] > 0 }
 
 // Found has the means of isolation that the kernel and the container offer.
 type Found struct {
-	// ABI is the version of Landlock that the kernel has; 0 for none.
+	// ABI is the version of Landlock that the kernel has; 0 if it has none.
 	ABI int
 	// OwnKernel says that the container has a kernel of its own.
 	OwnKernel bool
 	// Namespaces says that each program has its own namespaces, which keep programs apart without Landlock.
 	Namespaces bool
-	// Notifies says that the kernel reports system calls to the runner, which can then connect for a program.
+	// Notifies says that the kernel reports system calls to the runner, so that the runner can connect for a program.
 	Notifies bool
 }
 
@@ -75,12 +75,12 @@ func (f Found) Check(minimum Level) error {
 	return fmt.Errorf("the isolation is %s, and execution.isolation.minimum is %s: %s", f.Level(), minimum, why)
 }
 
-// domainABI is the first version of Landlock that hides the memory and the environment of a program from other programs
-// and leaves their rights to files as they are.
+// domainABI is the first version of Landlock that can hide a program's memory and environment from other programs
+// without changing rights to files.
 const domainABI = 2
 
-// CheckNetwork returns why programs that need a confined network and a minimum level cannot run; nil if they can. In a
-// closed container, which reaches no other machine, a kernel of its own is enough.
+// CheckNetwork returns why programs that need a confined network and a minimum level cannot run; nil if they can. For
+// a closed container, which reaches no other machine, it is enough that the container has its own kernel.
 func (f Found) CheckNetwork(minimum Level, closed bool) error {
 	const remedy = "set interaction.agent.network to Open, or execution.isolation.minimum to Process, which takes what " +
 		"there is"

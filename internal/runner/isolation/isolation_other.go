@@ -5,5 +5,5 @@
 
 package isolation
 
-// Find finds nothing: there is no runner here.
+// Find finds nothing: the runner needs Linux.
 func Find() Found { return Found{} }

@@ -38,14 +38,14 @@ var installed = []string{
 	"/bin", "/sbin", "/lib", "/lib32", "/lib64", "/usr", "/opt", "/etc", "/nix", "/app", "/proc",
 }
 
-// devices are those that programs use without harm.
+// devices are the devices that programs can use without harm.
 var devices = []string{"/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom"}
 
-// beside are names that an interpreter needs in the folder above the one in PATH.
+// beside are the names of entries that an interpreter needs beside its folder in PATH.
 var beside = []string{"lib", "lib64", "libexec", "pyvenv.cfg"}
 
-// readable returns the folders that a program may read: the folders of the image, and the folders of its PATH, which
-// may be elsewhere on a workstation.
+// readable returns the folders and files that a program may read: the folders of the image, and what its PATH needs,
+// which may be elsewhere on a workstation.
 func readable(env []string) (dirs, files []string) {
 	dirs = append(dirs, installed...)
 	for _, variable := range env {
@@ -71,8 +71,8 @@ func readable(env []string) (dirs, files []string) {
 	return dirs, files
 }
 
-// ConfineFiles has this process, and the program that it becomes, write below home and read installed files, as far as
-// there is Landlock. It needs no_new_privs.
+// ConfineFiles lets this process, and the program that it becomes, write only below home and read only installed
+// files. It does nothing without Landlock, and needs no_new_privs.
 func (f Found) ConfineFiles(home string, env []string) error {
 	if f.ABI == 0 {
 		return nil
@@ -82,7 +82,7 @@ func (f Found) ConfineFiles(home string, env []string) error {
 	if f.ABI > 1 {
 		own = own.WithRefer()
 	}
-	config := landlock.V7.BestEffort() // the files, signals and abstract sockets of the versions until 7
+	config := landlock.V7.BestEffort() // files, signals and abstract sockets, as of version 7
 	err := config.Restrict(own, landlock.RODirs(dirs...).IgnoreIfMissing(), landlock.ROFiles(files...).IgnoreIfMissing(),
 		landlock.RWFiles(devices...).IgnoreIfMissing())
 	if err != nil {
@@ -92,8 +92,8 @@ func (f Found) ConfineFiles(home string, env []string) error {
 }
 
 // ConfineProcess keeps this process, and the program that it becomes, from the memory, the environments and, as far as
-// the kernel can, the signals of processes that it has not started, and from TCP but for connections that it is given.
-// Files stay as they are.
+// the kernel can, the signals of processes that it has not started, and from TCP except for connections that it is
+// given. It does not change rights to files.
 func (f Found) ConfineProcess() error {
 	var err error
 	switch {

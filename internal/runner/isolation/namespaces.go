@@ -19,25 +19,26 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// ownNamespaces are the namespaces of a process apart: of users, since the others need privileges, of processes, of
-// mounts, and of System V objects.
+// ownNamespaces are the namespaces of a process that is kept apart: of processes, of mounts, of System V objects, and
+// of users, since the others need privileges.
 const ownNamespaces = unix.CLONE_NEWUSER | unix.CLONE_NEWPID | unix.CLONE_NEWNS | unix.CLONE_NEWIPC
 
-// Separate has a process that is about to start have namespaces of its own. It is process 1 of its own descendants, and
-// has no number for any other process. It calls Enter before it becomes a program.
+// Separate gives a process that is about to start its own namespaces. The process is process 1 of its descendants, and
+// has no pid for any other process. It must call Enter before it becomes a program.
 func Separate(attributes *syscall.SysProcAttr) {
 	uid, gid := os.Getuid(), os.Getgid()
 	attributes.Cloneflags |= ownNamespaces
 	attributes.UidMappings = []syscall.SysProcIDMap{{ContainerID: uid, HostID: uid, Size: 1}}
 	attributes.GidMappings = []syscall.SysProcIDMap{{ContainerID: gid, HostID: gid, Size: 1}}
 	attributes.AmbientCaps = []uintptr{unix.CAP_SYS_ADMIN, unix.CAP_SYS_CHROOT, unix.CAP_SETPCAP, unix.CAP_DAC_OVERRIDE}
-	// A process that starts with Pdeathsig kills itself if the number of its parent has changed, which here it has.
+	// A process that starts with Pdeathsig kills itself if the pid of its parent has changed, as it has in a new
+	// namespace.
 	attributes.Pdeathsig = 0
 }
 
-// Enter has this process, and the program that it becomes, see in /proc its own descendants alone. A program of a
-// policy writes below home and reads the installed files, as with ConfineFiles: nothing else has a name. No privilege
-// is left.
+// Enter makes this process, and the program that it becomes, see only its own descendants in /proc. A program of a
+// policy can write only below home and read only installed files, as with ConfineFiles: no other file has a name.
+// Enter drops all privileges.
 func Enter(ofPolicy bool, home string, env []string) error {
 	err := errors.Join(
 		unix.Prctl(unix.PR_SET_PDEATHSIG, uintptr(unix.SIGKILL), 0, 0, 0),
@@ -62,15 +63,15 @@ func mountProcesses(path string) error {
 	return unix.Mount("proc", path, "proc", unix.MS_NOSUID|unix.MS_NODEV|unix.MS_NOEXEC, "")
 }
 
-// rootPath is the path where a root is made: each container has it, and no root needs its content.
+// rootPath is the path at which a root is made: it exists in each container, and no root needs its content.
 const rootPath = "/proc"
 
 // root is a directory in memory that is becoming the root of a program.
 type root struct {
-	known []string // the paths that it has, with all that is below them
+	known []string // the paths that it has, with everything below them
 }
 
-// enterRoot makes a root with the installed files, read-only, and home, and enters it.
+// enterRoot makes a root of home and of the installed files, which are read-only, and enters it.
 func enterRoot(home string, env []string) error {
 	r := &root{known: []string{"/proc"}}
 	if err := unix.Mount("tmpfs", rootPath, "tmpfs", unix.MS_NOSUID|unix.MS_NODEV, "mode=0755"); err != nil {
@@ -102,7 +103,7 @@ func enterRoot(home string, env []string) error {
 	return unix.Chdir(home)
 }
 
-// shown returns the paths that a program may read, with the targets of links among them: a folder comes before its
+// shown returns the paths that a program may read, and the targets of the links among them. A folder comes before its
 // content.
 func shown(env []string) []string {
 	dirs, files := readable(env)
@@ -204,16 +205,17 @@ func protect(home string) error {
 	return nil
 }
 
-// unescape returns a path of mountinfo as it is.
+// unescape returns a path of mountinfo without its escapes.
 func unescape(path string) string {
 	return strings.NewReplacer(`\040`, " ", `\011`, "\t", `\012`, "\n", `\134`, `\`).Replace(path)
 }
 
-// dropCapabilities drops the capabilities that the namespaces gave this process. A program of root would have it again.
+// dropCapabilities drops the capabilities that the namespaces gave this process. It empties the bounding set too,
+// since a program of root would otherwise have them again.
 func dropCapabilities() error {
 	for capability := uintptr(0); ; capability++ {
 		err := unix.Prctl(unix.PR_CAPBSET_DROP, capability, 0, 0, 0)
-		if errors.Is(err, unix.EINVAL) { // there is none of this number
+		if errors.Is(err, unix.EINVAL) { // there is no capability of this number
 			break
 		}
 		if err != nil {

@@ -15,8 +15,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// notifies reports whether a kernel of a release lets the runner connect in the place of a program. It needs
-// notifications, file descriptors that are added by their answers (5.9), and the memory of programs of the same user.
+// notifies reports whether a kernel of a release lets the runner connect for a program. The runner needs seccomp
+// notifications, the ioctl that adds a file descriptor to the program (Linux 5.9), and access to the memory of
+// programs of the same user.
 func notifies(release string) bool {
 	action := uint32(unix.SECCOMP_RET_USER_NOTIF)
 	_, _, errno := unix.Syscall(unix.SYS_SECCOMP, unix.SECCOMP_GET_ACTION_AVAIL, 0, uintptr(unsafe.Pointer(&action)))
@@ -41,9 +42,9 @@ func isAtLeast(release string, major, minor int) bool {
 	return err1 == nil && err2 == nil && (first > major || first == major && second >= minor)
 }
 
-// unreachable are the calls by which a program could reach others past its connections, with the errors that it gets:
-// io_uring, which connects past a filter, ports of its own, and the memory and the files of processes that have no
-// filter yet.
+// unreachable are the system calls by which a program could reach others without the runner, with the errors that the
+// program gets. They are io_uring, which bypasses a filter; listening at a port; and access to the memory and the
+// files of processes that have no filter yet.
 var unreachable = []struct {
 	errno unix.Errno
 	calls []uint32
@@ -61,20 +62,21 @@ const socketType = 0xf
 // argument is the offset of the low half of an argument.
 func argument(n uint32) uint32 { return offsetFirst + 8*n }
 
-// ofCall are instructions that are followed for one call, and those behind them for all others.
+// ofCall returns instructions that apply body to one system call, and skip it for all others.
 func ofCall(call uint32, body ...unix.SockFilter) []unix.SockFilter {
 	return append([]unix.SockFilter{load(offsetCall), jump(unix.BPF_JEQ, call, 0, uint8(len(body)))}, body...)
 }
 
-// optionsOfRoutes are options of a socket that send its packets elsewhere: a source route, the device, and protocols
-// above it.
+// optionsOfRoutes are options of a socket that send its packets elsewhere: a source route, a device, and protocols on
+// top of TCP.
 var optionsOfRoutes = []struct{ level, option uint32 }{
 	{unix.SOL_IP, unix.IP_OPTIONS}, {unix.SOL_SOCKET, unix.SO_BINDTODEVICE}, {unix.SOL_SOCKET, unix.SO_BINDTOIFINDEX},
 	{unix.SOL_TCP, unix.TCP_ULP},
 }
 
-// networkFilter returns the filter of programs for which the runner connects. A program has sockets of TCP and pairs of
-// streams. A datagram, or a first packet that has data already, names its receiver where a filter cannot see it.
+// networkFilter returns the filter of programs for which the runner connects. Such a program has only TCP sockets and
+// socket pairs. A datagram, or a first packet that carries data, names its receiver in memory that a filter cannot
+// see.
 func networkFilter(architecture uint32) []unix.SockFilter {
 	program := ofArchitecture(architecture)
 	for _, group := range unreachable {
@@ -113,8 +115,8 @@ func networkFilter(architecture uint32) []unix.SockFilter {
 	return append(program, allow)
 }
 
-// ConfineNetwork has the present thread, and the program that it becomes, connect through the one who has the listener
-// that it sends to a Unix socket. The thread has no_new_privs.
+// ConfineNetwork makes the current thread, and the program that it becomes, connect through the process that holds the
+// listener. It sends the listener over a Unix socket. The thread must have no_new_privs.
 func ConfineNetwork(socket int) error {
 	listener, err := install(networkFilter, unix.SECCOMP_FILTER_FLAG_NEW_LISTENER)
 	if err != nil {

@@ -13,21 +13,21 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// forbidden are the system calls that no program of a policy makes, with the errors that it gets.
+// forbidden are the system calls that a program of a policy may not make, with the errors that it gets.
 var forbidden = []struct {
 	errno unix.Errno
 	calls []uint32
 }{
 	// No socket of any family: a Unix socket would reach the runner, and all others the network of the pod. A pair of
-	// sockets reaches nobody.
+	// sockets reaches no other process.
 	{unix.EACCES, []uint32{unix.SYS_SOCKET}},
-	// io_uring opens sockets past this filter. The arguments of clone3 cannot be seen: without it, clone is called.
-	// Memory of memfd_create is counted for no process. Interpreters do without all of them.
+	// io_uring opens sockets past this filter. A filter cannot see the arguments of clone3; libraries fall back to clone.
+	// Memory of memfd_create counts for no process. Interpreters need none of these calls.
 	{unix.ENOSYS, []uint32{
 		unix.SYS_IO_URING_SETUP, unix.SYS_IO_URING_ENTER, unix.SYS_IO_URING_REGISTER, unix.SYS_CLONE3,
 		unix.SYS_MEMFD_CREATE, unix.SYS_MEMFD_SECRET,
 	}},
-	// Other processes of the same user, and objects of the kernel that outlive a process.
+	// Access to other processes of the same user, and objects of the kernel that outlive a process.
 	{unix.EPERM, []uint32{
 		unix.SYS_PTRACE, unix.SYS_PROCESS_VM_READV, unix.SYS_PROCESS_VM_WRITEV, unix.SYS_PIDFD_GETFD, unix.SYS_KCMP,
 		unix.SYS_SHMGET, unix.SYS_MSGGET, unix.SYS_SEMGET, unix.SYS_MQ_OPEN,
@@ -39,10 +39,10 @@ var forbidden = []struct {
 	}},
 }
 
-// architectures are the names that the kernel has for those that this program is built for.
+// architectures are the kernel's names for the architectures that this program is built for.
 var architectures = map[string]uint32{"amd64": unix.AUDIT_ARCH_X86_64, "arm64": unix.AUDIT_ARCH_AARCH64}
 
-// Where the filter finds the call and its argument: the fields of struct seccomp_data.
+// The offsets of fields in struct seccomp_data, in which the filter finds the system call and its arguments.
 const (
 	offsetCall         = 0
 	offsetArchitecture = 4
@@ -80,8 +80,8 @@ func ofArchitecture(architecture uint32) []unix.SockFilter {
 	}
 }
 
-// limitsOfOthers lets a program set only its own limits: with the runner's limits, which has the same user, it could
-// leave the runner no file to open, or no time.
+// limitsOfOthers lets a program set only its own limits. The runner has the same user: by setting the runner's limits,
+// a program could leave it no files to open, or no processor time.
 func limitsOfOthers() []unix.SockFilter {
 	return ofCall(unix.SYS_PRLIMIT64,
 		load(argument(0)), jump(unix.BPF_JEQ, 0, 4, 0),
@@ -95,8 +95,8 @@ func ownFilter(architecture uint32) []unix.SockFilter {
 	return append(append(ofArchitecture(architecture), limitsOfOthers()...), result(unix.SECCOMP_RET_ALLOW))
 }
 
-// ForbidLimits has the present thread, and the program that it becomes, do without the one system call by which it
-// could keep the runner from its work. The thread has no_new_privs.
+// ForbidLimits forbids the current thread, and the program that it becomes, to set the limits of other processes, by
+// which it could keep the runner from working. The thread must have no_new_privs.
 func ForbidLimits() error {
 	if _, known := architectures[runtime.GOARCH]; !known {
 		return nil
@@ -119,14 +119,14 @@ func filter(architecture uint32) []unix.SockFilter {
 		result(unix.SECCOMP_RET_ALLOW))
 }
 
-// ForbidCalls has the present thread, and the program that it becomes, do without the system calls that are forbidden.
-// The thread has no_new_privs.
+// ForbidCalls denies the current thread, and the program that it becomes, the forbidden system calls. The thread must
+// have no_new_privs.
 func ForbidCalls() error {
 	_, err := install(filter, 0)
 	return err
 }
 
-// install has the present thread follow a filter. It returns the result of the system call: a file descriptor if the
+// install applies a filter to the current thread. It returns the result of the system call: a file descriptor if the
 // flags ask for one.
 func install(filterOf func(uint32) []unix.SockFilter, flags uintptr) (int, error) {
 	architecture, known := architectures[runtime.GOARCH]

@@ -22,12 +22,12 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/runner/isolation"
 )
 
-// Child is a process that was started.
+// Child is a started process.
 type Child struct {
 	PID int
-	// In and Out are its protocol, and Err has its other output.
+	// In and Out carry the protocol, and Err carries the other output of the process.
 	In, Out, Err *os.File
-	// Connections is where its calls of connect are answered, for a process with a confined network; nil for others.
+	// Connections is the listener for the calls of connect of a process with a confined network; nil for other processes.
 	Connections *os.File
 	// Done is closed when the process has ended. Then the fields below are set.
 	Done      chan struct{}
@@ -46,10 +46,10 @@ func (c *Child) HasEnded() bool {
 	}
 }
 
-// Children are the processes that this process has started. It reaps every child, also those that it has inherited, and
-// kills the latter. Nothing else in the process may wait for children.
+// Children are the processes that this process has started. It reaps every child, including inherited children, which
+// Sweep kills. Nothing else in the process may wait for children.
 type Children struct {
-	mu     sync.Mutex // held from a fork until the child is in alive: no other child may be in its place
+	mu     sync.Mutex // held from a fork until the child is in alive, so that the child is not reaped before
 	alive  map[int]*Child
 	starts chan start
 	signal chan os.Signal
@@ -61,7 +61,7 @@ type start struct {
 	err        chan error
 }
 
-// NewChildren begins to reap. It never ends.
+// NewChildren begins to reap children. It never stops.
 func NewChildren() *Children {
 	c := &Children{alive: map[int]*Child{}, starts: make(chan start), signal: make(chan os.Signal, 1)}
 	signal.Notify(c.signal, unix.SIGCHLD)
@@ -117,8 +117,9 @@ func (c *Children) forkAlways() {
 // fork starts this program with LaunchArgument.
 func fork(attributes *syscall.ProcAttr) (int, error) {
 	if attributes.Sys.Cloneflags != 0 {
-		// The files that say who the users of namespaces are belong to this user only in a process that is dumpable. The
-		// programs that run now have namespaces of their own as well: they have no number for this process.
+		// The files uid_map and gid_map of a process belong to its user only if the process is dumpable, and the child
+		// inherits that. The programs that run meanwhile cannot use it: in their own namespaces they have no pid for this
+		// process.
 		if err := unix.Prctl(unix.PR_SET_DUMPABLE, 1, 0, 0, 0); err != nil {
 			return 0, err
 		}
@@ -183,8 +184,8 @@ func (c *Children) Start(what Launch) (*Child, error) {
 	return child, nil
 }
 
-// CanStartApart reports why processes cannot have namespaces of their own; nil if they can. It starts one in a
-// directory.
+// CanStartApart returns why processes cannot have namespaces of their own; nil if they can. It starts a process in a
+// directory to find out.
 func (c *Children) CanStartApart(dir string) error {
 	const plenty = 1 << 40
 	child, err := c.Start(Launch{
@@ -194,7 +195,7 @@ func (c *Children) CanStartApart(dir string) error {
 	if err != nil {
 		return err
 	}
-	<-child.Done // at once: nothing says what to run
+	<-child.Done // it ends at once, since nothing says what to run
 	child.Close()
 	return nil
 }
@@ -202,8 +203,8 @@ func (c *Children) CanStartApart(dir string) error {
 // Close closes the pipes of a child.
 func (c *Child) Close() { closeAll([]*os.File{c.In, c.Out, c.Err, c.Connections}) }
 
-// openSocket returns the ends of the socket over which a launch sends where its calls of connect are answered. There is
-// none for a process with the network of its container.
+// openSocket returns the ends of the socket over which a launch sends the listener for its calls of connect. They are
+// nil for a process that uses the network of its container.
 func openSocket(what Launch) ([2]*os.File, error) {
 	if what.Network == nil {
 		return [2]*os.File{}, nil
@@ -252,7 +253,7 @@ func (c *Children) Kill(child *Child) {
 	if c.alive[child.PID] != child { // the pid may be another process by now
 		return
 	}
-	table, err := ReadTable() // before the kill: then they are no longer below the child
+	table, err := ReadTable() // before the kill: afterwards the descendants are no longer below the child
 	_ = unix.Kill(-child.PID, unix.SIGKILL)
 	_ = unix.Kill(child.PID, unix.SIGKILL)
 	if err == nil {
@@ -274,8 +275,8 @@ func (c *Children) killTree(table Table, root int) {
 	}
 }
 
-// The bounds of a sweep: how many rounds may find new processes before all are killed at once, and how many may wait
-// for processes that were killed.
+// The bounds of a sweep: how many rounds may find new processes before all processes are killed at once, and how many
+// rounds may wait for killed processes to end.
 const (
 	newRounds  = 30
 	waitRounds = 500
@@ -328,7 +329,7 @@ func (c *Children) sweep() (Table, []Process, error) {
 	return table, strays, nil
 }
 
-// Identity is a process and no later one with its pid.
+// Identity identifies a process, and no later process with the same pid.
 type Identity struct {
 	PID     int
 	Started uint64
@@ -337,8 +338,8 @@ type Identity struct {
 // Identity returns the identity of a process.
 func (p Process) Identity() Identity { return Identity{PID: p.PID, Started: p.Started} }
 
-// KillBelow kills the descendants of a child but for those that are kept, until there are none. It returns how many it
-// has killed, and an error if there are still some.
+// KillBelow kills the descendants of a child, except for the kept ones, until there are no others. It returns how many
+// it has killed, and an error if some are left.
 func (c *Children) KillBelow(child *Child, kept map[Identity]bool) (int, error) {
 	killed := map[Identity]bool{}
 	for waited, found := 0, 0; waited < waitRounds && found < newRounds; waited++ {

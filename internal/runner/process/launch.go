@@ -57,10 +57,10 @@ const (
 // which has to kill them.
 const niceness = 19
 
-// Launched is the main function of the runner's program with LaunchArgument. It returns only if the command cannot be
-// run.
+// Launched is the main function of the runner's program when it is started with LaunchArgument. It returns only if the
+// command cannot be run.
 func Launched() {
-	debug.SetGCPercent(-1) // a collection would need memory when there is none any more
+	debug.SetGCPercent(-1) // a collection would need memory after the limit of memory is set
 	runtime.LockOSThread() // niceness and no_new_privs belong to the thread that becomes the program
 	unix.CloseOnExec(launchStatus)
 	status := os.NewFile(launchStatus, "status")
@@ -141,7 +141,7 @@ func confine(what Launch) error {
 			return err
 		}
 	}
-	if what.Sandbox != nil { // it reaches all threads by a signal
+	if what.Sandbox != nil { // before restoreSignals: Go applies it to all threads with a signal
 		if err := what.Sandbox.ConfineFiles(what.Dir, what.Env); err != nil {
 			return err
 		}

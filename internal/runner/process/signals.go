@@ -27,11 +27,11 @@ const (
 // others.
 var kept = map[unix.Signal]bool{
 	unix.SIGCHLD: true, unix.SIGTERM: true, unix.SIGURG: true, unix.SIGKILL: true, unix.SIGSTOP: true,
-	32: true, 33: true, // a thread library's; Go calls a function on all threads by them
+	32: true, 33: true, // of a thread library, which Go uses to call a function on all threads
 }
 
-// setAction sets the action for a signal behind the back of Go's runtime, which would end this process for a SIGSEGV
-// that a program has sent with sigqueue, since that looks like a fault of its own.
+// setAction sets the action for a signal behind the back of Go's runtime. If a program sends a SIGSEGV with sigqueue,
+// the runtime would take it for a fault of this process, and end the process.
 func setAction(signal unix.Signal, action uintptr) error {
 	kernelAction := struct{ handler, flags, restorer, mask uintptr }{handler: action}
 	_, _, errno := syscall.RawSyscall6(syscall.SYS_RT_SIGACTION, uintptr(signal), uintptr(unsafe.Pointer(&kernelAction)),
@@ -68,12 +68,12 @@ func restoreSignals() error {
 }
 
 // spareThreads is how many threads the runner has from the start. Go makes threads when it needs them, and ends the
-// process when it cannot: a program that has taken all processes of the container would end the runner so.
+// process when it cannot make one: a program that uses up all processes of the container would thus end the runner.
 const spareThreads = 24
 
 // Harden protects this process from the processes that it is going to start, which have its user. They cannot read its
-// memory, its environment or its files in /proc, and no signal ends it but SIGKILL and SIGSTOP, which the kernel does
-// not deliver to process 1 from within its container. SIGTERM is left to the caller.
+// memory, its environment or its files in /proc. No signal ends or stops it except for SIGKILL and SIGSTOP, which the
+// kernel does not deliver to process 1 from within its container. SIGTERM is left to the caller.
 func Harden() error {
 	for _, step := range []struct{ option, value uintptr }{
 		{unix.PR_SET_DUMPABLE, 0},
@@ -83,7 +83,7 @@ func Harden() error {
 			return fmt.Errorf("protecting the runner: %w", err)
 		}
 	}
-	// With cgo there is no such call; each process that is started has the flag anyway.
+	// The call fails in a program with cgo. Each started process sets the flag for itself anyway.
 	_, _, errno := syscall.AllThreadsSyscall6(unix.SYS_PRCTL, unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0, 0)
 	if errno != 0 && !errors.Is(errno, unix.ENOTSUP) {
 		return fmt.Errorf("protecting the runner: %w", errno)
@@ -96,7 +96,7 @@ func Harden() error {
 	return ignoreSignals()
 }
 
-// makeThreads has n threads exist at once. Go keeps them for later.
+// makeThreads makes n threads exist at once. Go keeps them for later use.
 func makeThreads(n int) {
 	var all, done sync.WaitGroup
 	all.Add(n)

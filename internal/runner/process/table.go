@@ -16,15 +16,15 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// clockTick is the unit of times in /proc. It is the same on all architectures that Linux runs Go programs on.
+// clockTick is the unit of times in /proc. It is the same on all architectures on which Go supports Linux.
 const clockTick = 10 * time.Millisecond
 
 // Process is one row of the table of processes.
 type Process struct {
 	PID, Parent, Group int
-	// Zombie is set for a process that has ended, and whose parent has not asked for its status.
+	// Zombie is set if the process has ended and its parent has not read its status.
 	Zombie bool
-	// Started is when it started, in clock ticks since the machine was booted. A pid with another value is another
+	// Started is when it started, in clock ticks since the machine was booted. The same pid with another value is another
 	// process.
 	Started uint64
 	// CPU is the processor time of the process and of its children that have ended.
@@ -33,7 +33,7 @@ type Process struct {
 	Resident int64
 }
 
-// Table is the processes at one time.
+// Table has the processes that existed at one time.
 type Table struct {
 	processes map[int]Process
 	children  map[int][]int
@@ -132,7 +132,7 @@ func (t Table) Tree(root int) []Process {
 	return tree
 }
 
-// Below reports whether a process is a descendant of another. A process that is not in the table counts as one.
+// Below reports whether pid is a descendant of root. A process that is not in the table counts as a descendant.
 func (t Table) Below(pid, root int) bool {
 	for range len(t.processes) + 1 {
 		p, ok := t.processes[pid]

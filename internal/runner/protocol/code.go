@@ -3,7 +3,7 @@
 
 package protocol
 
-// Code is the code of a failure. A reader decides by it, and never by the text of a message.
+// Code is the code of a failure. Readers decide by the code, never by the text of a message.
 type Code string
 
 // Codes of a line that cannot be read.
@@ -14,7 +14,7 @@ const (
 	CodeUnknownType Code = "unknown_type"
 )
 
-// Codes of a message that is wrong where it stands.
+// Codes of a message that is not valid when it arrives.
 const (
 	CodeUnsupportedVersion Code = "unsupported_version"
 	CodeUnauthorized       Code = "unauthorized" // the token of a hello is not the runner's
@@ -23,7 +23,7 @@ const (
 	CodeUnknownID          Code = "unknown_id" // an answer without a question, or a second answer
 	CodeUnknownProgram     Code = "unknown_program"
 	CodeUnknownSession     Code = "unknown_session"
-	CodeUnknownStream      Code = "unknown_stream" // nobody has offered it, or it has ended
+	CodeUnknownStream      Code = "unknown_stream" // there was no such offer, or it has ended
 	CodeSessionBusy        Code = "session_busy"   // a session has one request at a time
 	CodeTooManyQuestions   Code = "too_many_questions"
 	CodeNotReading         Code = "not_reading" // a program does not read its input
@@ -35,7 +35,7 @@ const (
 const (
 	CodeStartFailed  Code = "start_failed"  // the command cannot be run
 	CodeStartTimeout Code = "start_timeout" // not ready in time
-	CodeIsolation    Code = "isolation"     // there is less of it than the program needs
+	CodeIsolation    Code = "isolation"     // weaker than the program needs
 	CodeDied         Code = "died"          // it ended by itself; Exit or Signal says how
 	CodeLimit        Code = "limit"         // Evidence.Limit names the limit
 	CodeProtocol     Code = "protocol"      // Evidence.Breach names the rule
@@ -80,7 +80,7 @@ type Error struct {
 	Question *Error `json:"question,omitempty"`
 }
 
-// Line is a line of a file of the user's.
+// Line is a line of one of the user's files.
 type Line struct {
 	File   string `json:"file"`
 	Number int    `json:"number"`
@@ -122,7 +122,7 @@ func cut(text string) string {
 	return text[:end]
 }
 
-// EndsProcess reports whether an error says that a process ended, and not that its code has answered.
+// EndsProcess reports whether an error means that a process ended, rather than that its code answered with an error.
 func (e *Error) EndsProcess() bool {
 	switch e.Code {
 	case CodeStartTimeout, CodeDied, CodeLimit, CodeProtocol, CodeSessionLost:

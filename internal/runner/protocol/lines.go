@@ -20,8 +20,8 @@ type Lines struct {
 	Depth int `json:"depth"`
 }
 
-// DefaultLines are the bounds of a caller's lines, and HelloLines the bounds of the hello of a caller that has not
-// shown its token.
+// DefaultLines are the bounds of a caller's lines. HelloLines are the bounds of the hello of a caller over TCP, whose
+// token has not been checked.
 var (
 	DefaultLines = Lines{Bytes: 16 << 20, Depth: 64}
 	HelloLines   = Lines{Bytes: 16 << 10, Depth: 64}
@@ -46,8 +46,8 @@ func (r *Reader) Bound(bounds Lines) { r.bounds = bounds }
 // Rest returns the rest of the stream after the messages that were read.
 func (r *Reader) Rest() io.Reader { return r.in }
 
-// Read returns the next message. An error is io.EOF at the end, an *Error for a line that cannot be read, or the error
-// of the stream. After any error but an unknown type the rest of the stream means nothing.
+// Read returns the next message. The error is io.EOF at the end of the stream, an *Error for a line that cannot be
+// read, or the error of the stream. After any error but an unknown type the rest of the stream means nothing.
 func (r *Reader) Read() (*Message, error) {
 	line, err := r.next()
 	if err != nil {
@@ -80,7 +80,7 @@ func (r *Reader) next() ([]byte, error) {
 	}
 }
 
-// Decode returns the message of a line. An error is an *Error.
+// Decode returns the message of a line. Its error is always an *Error.
 func Decode(line []byte, bounds Lines, types map[Type]bool) (*Message, error) {
 	if !utf8.Valid(line) {
 		return nil, &Error{Code: CodeBadLine, Message: "A line is not UTF-8."}
@@ -102,8 +102,8 @@ func Decode(line []byte, bounds Lines, types map[Type]bool) (*Message, error) {
 	return message, nil
 }
 
-// deeper reports whether arrays and objects are nested deeper than the bound. It looks at brackets outside of texts
-// alone.
+// deeper reports whether arrays and objects are nested deeper than the bound. It looks only at brackets outside of
+// texts.
 func deeper(line []byte, bound int) bool {
 	depth, inText := 0, false
 	for i := 0; i < len(line); i++ {

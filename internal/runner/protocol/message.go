@@ -8,10 +8,10 @@ package protocol
 
 import "encoding/json"
 
-// Version is the one version between a runner and a program.
+// Version is the only version of the protocol between a runner and a program.
 const Version = 1
 
-// CallerVersion is the newest version between a caller and a runner. Version 1 has no gateways.
+// CallerVersion is the newest version of the protocol between a caller and a runner. Version 1 has no gateways.
 const CallerVersion = 2
 
 // MaxSeed is the largest seed: every language reads an integer up to it exactly.
@@ -43,7 +43,7 @@ const (
 	TypeError  Type = "error"  // the request of this id has failed
 )
 
-// The types that each direction has. Every other type is refused by its name.
+// The types that each direction has. Every other type is refused with CodeUnknownType.
 var (
 	FromCaller  = set(TypeHello, TypeStart, TypeStop, TypeOpen, TypeCall, TypeClose, TypeCancel, TypeAnswer)
 	ToCaller    = set(TypeHello, TypeStarted, TypeStopped, TypeAsk, TypeConnected, TypeResult, TypeError)
@@ -59,20 +59,21 @@ func set(types ...Type) map[Type]bool {
 	return all
 }
 
-// Message is one line. Which fields it has follows from its type; fields that a reader does not know are ignored.
+// Message is one line. Its type decides which fields it has. Readers ignore fields that they do not know.
 type Message struct {
 	Type Type `json:"type"`
-	// ID is chosen by whoever asks, from 1, and never used twice on a connection. The answer has it.
+	// ID is a number from 1 that the sender of a request chooses, and never uses twice on a connection. The answer has
+	// the ID of its request.
 	ID int64 `json:"id,omitempty"`
 
-	// Versions are those that the sender of a hello speaks; Version is the one that the other end has chosen.
+	// Versions are the versions that the sender of a hello speaks; Version is the version that the other end has chosen.
 	Versions []int  `json:"versions,omitempty"`
 	Version  int    `json:"version,omitempty"`
 	Bounds   *Lines `json:"bounds,omitempty"`
 	// Token is the token of a caller over TCP, in its hello.
 	Token string `json:"token,omitempty"`
-	// Stream is the key of a connection of a program, in a message that offers it and in the hello that takes it. After
-	// the runner's hello the stream carries the bytes of the program's connection.
+	// Stream is the key of a program's connection: in a message that offers the connection, and in the hello that takes
+	// it. After the runner's hello the stream carries the bytes of the program's connection.
 	Stream string `json:"stream,omitempty"`
 	// Runner is the version of the runner's program, in its hello, and Isolation is how it can confine programs.
 	Runner    string     `json:"runner,omitempty"`
@@ -83,14 +84,13 @@ type Message struct {
 	Spec    *Spec  `json:"spec,omitempty"`
 	// Config is for the program, in its hello.
 	Config json.RawMessage `json:"config,omitempty"`
-	// Cancels says, in a ready, that the program answers a cancel while it works. A program that does not is killed
-	// instead.
+	// Cancels says, in a ready, that the program answers a cancel while it works. A program without it is killed instead.
 	Cancels bool `json:"cancels,omitempty"`
-	// Concurrency is, in a ready, how many calls the program takes at once, if that is less than its spec says.
+	// Concurrency is, in a ready, how many calls the process takes at once, if it takes fewer than its spec says.
 	Concurrency int `json:"concurrency,omitempty"`
 
-	// Forks says, in a ready, that each call of the program is a fork of a process that it has started: the pages that
-	// they share count once.
+	// Forks says, in a ready, that each call of the program is a fork of a process that the program has started: pages
+	// that the forks share count once.
 	Forks bool `json:"forks,omitempty"`
 
 	// Session names a session of a program.
@@ -142,9 +142,9 @@ type Spec struct {
 	Plain bool `json:"plain,omitempty"`
 }
 
-// Limits bound a program. A limit of 0 has the default.
+// Limits bound a program. A limit of 0 means the default.
 type Limits struct {
-	// StartSeconds is from the start of a process to its ready. Defaults to 60.
+	// StartSeconds is the time from the start of a process to its ready. Defaults to 60.
 	StartSeconds float64 `json:"startSeconds,omitempty"`
 	// CallSeconds is the time of an open, a call or a close. The clock stands while a question is open. Defaults to 60.
 	CallSeconds float64 `json:"callSeconds,omitempty"`
@@ -154,11 +154,11 @@ type Limits struct {
 	MemoryBytes int64 `json:"memoryBytes,omitempty"`
 	// AddressSpaceBytes is the address space of each process. Defaults to four times MemoryBytes.
 	AddressSpaceBytes int64 `json:"addressSpaceBytes,omitempty"`
-	// Processes is how many processes a tree has, with the first and with zombies. Defaults to 64.
+	// Processes is how many processes a tree has, including the first process and zombies. Defaults to 64.
 	Processes int `json:"processes,omitempty"`
 	// OutputBytes limits the output of a process tree while it has a call or a session. Defaults to 1 MiB.
 	OutputBytes int64 `json:"outputBytes,omitempty"`
-	// OpenFiles is for each process. Defaults to 256.
+	// OpenFiles is how many files each process has open. Defaults to 256.
 	OpenFiles int64 `json:"openFiles,omitempty"`
 	// FileBytes is the size of a file. Defaults to 64 MiB.
 	FileBytes int64 `json:"fileBytes,omitempty"`
@@ -172,7 +172,7 @@ type Limits struct {
 	Questions int `json:"questions,omitempty"`
 }
 
-// Evidence has observations about the end of a request.
+// Evidence has observations about a request that has ended.
 type Evidence struct {
 	// Seconds is the time of the request without its questions, CPUSeconds the processor time of its process tree.
 	Seconds    float64 `json:"seconds"`

@@ -15,21 +15,22 @@ import (
 // Sandbox is how the processes of a program are confined. Each call and each session has a process of its own, whose
 // home directory is also its scratch directory.
 type Sandbox struct {
-	// Minimum is the least that there has to be; otherwise the program is not started. Defaults to Process.
+	// Minimum is the lowest level of isolation at which the program is started. Defaults to Process.
 	Minimum isolation.Level `json:"minimum,omitempty"`
 }
 
-// Network confines the network of a program's processes. They have sockets of TCP, whose connections the runner makes.
+// Network confines the network of a program's processes. They have only TCP sockets, whose connections the runner
+// makes.
 type Network struct {
 	// Connect are the addresses that they may connect to: an IPv4 address and a port each.
 	Connect []string `json:"connect,omitempty"`
-	// Gateway permits the gateways of the calls that a process has as well.
+	// Gateway also permits connections to the gateways of the calls that a process has.
 	Gateway bool `json:"gateway,omitempty"`
-	// Closed says that the container reaches no other machine, for example by a NetworkPolicy. A kernel of its own then
-	// keeps the programs in it, also one that cannot have the runner connect in their place.
+	// Closed says that the container reaches no other machine, for example by a NetworkPolicy. If such a container has a
+	// kernel of its own, this is enough to confine its programs, even if the kernel does not let the runner connect for
+	// them.
 	Closed bool `json:"closed,omitempty"`
-	// Minimum is the least isolation that there has to be; otherwise the program is not started. Process accepts any
-	// isolation.
+	// Minimum is the lowest level of isolation at which the program is started. Process accepts any isolation.
 	Minimum isolation.Level `json:"minimum,omitempty"`
 }
 
@@ -49,11 +50,11 @@ func (n Network) Addresses() ([]netip.AddrPort, error) {
 // Isolation is the isolation that a runner offers, in its hello.
 type Isolation struct {
 	Level isolation.Level `json:"level"`
-	// Landlock is the version of Landlock that the kernel has; 0 for none.
+	// Landlock is the version of Landlock that the kernel has; 0 if it has none.
 	Landlock int `json:"landlock,omitempty"`
 }
 
-// MethodRun is the one method of a program that is plain.
+// MethodRun is the only method of a plain program.
 const MethodRun = "run"
 
 // Run has the files, input and arguments of a process of a plain program.
@@ -74,7 +75,7 @@ type Outcome struct {
 	Limit string `json:"limit,omitempty"`
 }
 
-// maxPlainOutput limits the output of a plain program: JSON may take six bytes for one.
+// maxPlainOutput limits the output of a plain program: JSON may need six bytes for one byte of output.
 const maxPlainOutput = 2 << 20
 
 // validateSandbox returns an error for a program that cannot be confined as its spec says.

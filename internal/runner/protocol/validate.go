@@ -20,10 +20,10 @@ const (
 	maxName        = 128
 )
 
-// CallerVersions are the versions between a caller and a runner that this program speaks.
+// CallerVersions returns the versions of the protocol between a caller and a runner that this program speaks.
 func CallerVersions() []int { return []int{Version, CallerVersion} }
 
-// Negotiate returns the newest version that a caller and a runner both speak, or 0.
+// Negotiate returns the newest of a caller's versions that the runner speaks too, or 0 if there is none.
 func Negotiate(versions []int) int {
 	newest := 0
 	for _, version := range CallerVersions() {
@@ -41,7 +41,7 @@ func bad(field, format string, args ...any) *Error {
 // MaxStreams is how many connections a call has to its gateway at once.
 const MaxStreams = 256
 
-// leastPlaceholder is so long that no text has it by chance.
+// leastPlaceholder is the least length of a placeholder: no text contains one of this length by chance.
 const leastPlaceholder = 16
 
 func isPlaceholder(text string) bool {
@@ -53,7 +53,7 @@ func isPlaceholder(text string) bool {
 	return len(text) >= leastPlaceholder && len(text) <= maxName
 }
 
-// WithDefaults returns the limits with the default of each that is 0, but for CPUSeconds.
+// WithDefaults returns the limits with the default in place of each 0, except for CPUSeconds.
 func (l Limits) WithDefaults() Limits {
 	l.StartSeconds = cmp.Or(l.StartSeconds, 60)
 	l.CallSeconds = cmp.Or(l.CallSeconds, 60)
@@ -100,7 +100,7 @@ func (s Spec) Validate() (Spec, *Error) {
 	return s, nil
 }
 
-// validateProcess refuses commands and variables with which no process can be started.
+// validateProcess returns an error for a command or variables with which no process can be started.
 func validateProcess(command []string, env map[string]string) *Error {
 	for name, value := range env {
 		if name == "" || strings.ContainsAny(name, "=\x00") || strings.Contains(value, "\x00") {
@@ -173,7 +173,8 @@ func ValidateRequest(m *Message) *Error {
 	return validateGateway(m)
 }
 
-// validateGateway returns an error for a request that can have no gateway, or an invalid text in its place.
+// validateGateway returns an error for a request that has a gateway and must not have one, or that has an invalid
+// placeholder for it.
 func validateGateway(m *Message) *Error {
 	switch {
 	case m.Gateway == "":

@@ -10,11 +10,11 @@ import (
 	"net"
 )
 
-// ErrCut reports that the connection below TLS has ended, and the other end has not said that it ends.
+// ErrCut reports that the connection below TLS has ended without the alert close_notify of the other end.
 var ErrCut = fmt.Errorf("the connection was cut: %w", io.EOF)
 
-// Whole is a connection for TLS to be above. TLS itself takes the end of a connection between two records for the alert
-// close_notify; with Whole such an end is ErrCut.
+// Whole is a TCP connection to use below TLS. TLS itself does not distinguish the end of the TCP connection between
+// two records from the alert close_notify; with Whole such an end is ErrCut.
 type Whole struct{ *net.TCPConn }
 
 // Read implements net.Conn.
@@ -26,7 +26,7 @@ func (w Whole) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// IsOrderly reports whether the error of a read says that the other end has ended a connection by TLS.
+// IsOrderly reports whether the error of a read means that the other end has ended the connection with close_notify.
 func IsOrderly(err error) bool { return errors.Is(err, io.EOF) && !errors.Is(err, ErrCut) }
 
 // WholeListener is a listener of TCP whose connections are Whole.

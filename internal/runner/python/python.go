@@ -1,8 +1,8 @@
 // Copyright 2026 The tinker-operator authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package python has the program that runs users' Python functions below the runner. It is one file that needs Python
-// 3.9 and nothing else, so that it runs in any image with Python.
+// Package python has the program with which the runner runs users' Python functions. The program is one file that
+// needs nothing but Python 3.9, so that it runs in any image with Python.
 package python
 
 import (
@@ -27,11 +27,13 @@ const (
 
 // Function is a user's function.
 type Function struct {
-	// Code is its text. Without a text it is in Module, which the image has.
+	// Code is its source text. If Code is empty, the function is in Module, a module of the image.
 	Code, Module string
-	// Name is its name. Defaults to reward, rewards or episode, whichever there is, or the class Environment.
+	// Name is its name. Defaults to Entry, or without Entry to reward, rewards, episode or agent, whichever there is. An
+	// episode may also be the class Environment.
 	Name string
-	// Entry is the method that it is called for, if its name does not tell it: reward, rewards or episode.
+	// Entry is the method that calls the function: reward, rewards, episode or agent. Defaults to the function's name if
+	// that is one of these, and else to reward; a class is an episode.
 	Entry string
 }
 

@@ -21,9 +21,8 @@ type Size struct {
 // maxDepth is how deep Measure looks. A directory that is deeper counts as more files than any limit permits.
 const maxDepth = 64
 
-// Measure adds up the sizes of directories of the base. It stops where a sum is above its limit. Files that were
-// removed while they are open are not counted: their size is bounded by the limits of open files and of the size of a
-// file.
+// Measure adds up the sizes of directories of the base. It stops as soon as a sum is above its limit. It does not
+// count files that were removed and are still open: the limits of open files and of the size of a file bound them.
 func (b *Base) Measure(names []string, limit Size) (Size, error) {
 	m := measure{limit: limit}
 	for _, name := range names {

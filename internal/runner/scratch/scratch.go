@@ -17,7 +17,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Base is the directory that has all others. Its methods are safe for concurrent use.
+// Base is the directory that contains all scratch directories. Its methods are safe for concurrent use.
 type Base struct {
 	path string
 	dir  *os.File
@@ -26,7 +26,7 @@ type Base struct {
 
 const openDirectory = unix.O_RDONLY | unix.O_DIRECTORY | unix.O_NOFOLLOW | unix.O_CLOEXEC
 
-// Open makes the base, if there is none, and wipes the directories that an earlier runner has left in it.
+// Open makes the base, if it does not exist, and wipes the directories that an earlier runner has left in it.
 func Open(path string) (*Base, error) {
 	path, err := filepath.Abs(path)
 	if err != nil {
@@ -50,7 +50,7 @@ func Open(path string) (*Base, error) {
 // Path returns the path of a directory of the base.
 func (b *Base) Path(name string) string { return filepath.Join(b.path, name) }
 
-// Make makes a directory with a name that no other has had, and returns the name.
+// Make makes a directory with a name that no other directory of the base has had, and returns the name.
 func (b *Base) Make() (string, error) {
 	for {
 		name := strconv.FormatInt(b.made.Add(1), 10)
@@ -93,11 +93,11 @@ func (b *Base) Write(name string, files map[string]string) error {
 
 func (b *Base) fd() int { return int(b.dir.Fd()) }
 
-// passes is how often a directory is read until it stays empty. Who fills it that often is still alive, and must be
-// killed first.
+// passes is how often a wipe empties a directory that does not stay empty. A program that still fills it is alive, and
+// must be killed first.
 const passes = 20
 
-// Wipe removes a directory of the base with all that is in it. It is no error if there is none.
+// Wipe removes a directory of the base and everything in it. It is not an error if the directory does not exist.
 func (b *Base) Wipe(name string) error {
 	queue := []string{name}
 	for len(queue) > 0 {
@@ -139,9 +139,9 @@ func (b *Base) Clear(name string) error {
 	}
 }
 
-// empty unlinks the files in a directory of the base, and moves directories that are not empty into the base. So a wipe
-// has one directory open at a time, however deep the tree is. It returns the names of the directories that it has
-// moved.
+// empty unlinks the files in a directory of the base, and moves directories that are not empty into the base. A wipe
+// therefore has one directory open at a time, however deep the tree is. It returns the names of the directories that
+// it has moved.
 func (b *Base) empty(name string) ([]string, error) {
 	dir, err := openIn(b.fd(), name)
 	if err != nil {
@@ -184,7 +184,7 @@ func (b *Base) remove(dir int, entry string) (string, error) {
 	if err = unix.Unlinkat(dir, entry, unix.AT_REMOVEDIR); err == nil || errors.Is(err, unix.ENOENT) {
 		return "", nil
 	}
-	if err = permit(dir, entry); err != nil { // to move a directory it must be writable
+	if err = permit(dir, entry); err != nil { // a directory must be writable to be moved
 		return "", err
 	}
 	for {
@@ -197,7 +197,7 @@ func (b *Base) remove(dir int, entry string) (string, error) {
 	}
 }
 
-// openIn opens a directory below another, also one whose permissions its owner has taken away.
+// openIn opens a directory below another, even if its owner has removed its permissions.
 func openIn(dir int, name string) (*os.File, error) {
 	fd, err := openNoLink(dir, name)
 	if errors.Is(err, unix.EACCES) {
@@ -211,8 +211,8 @@ func openIn(dir int, name string) (*os.File, error) {
 	return os.NewFile(uintptr(fd), name), nil
 }
 
-// openNoLink opens a directory that is no link. It needs two steps: gVisor follows a link in spite of O_NOFOLLOW where
-// there is O_DIRECTORY and no O_PATH.
+// openNoLink opens a directory that is not a link. It needs two steps: with O_DIRECTORY and without O_PATH, gVisor
+// follows a link in spite of O_NOFOLLOW.
 func openNoLink(dir int, name string) (int, error) {
 	fd, err := unix.Openat(dir, name, openDirectory|unix.O_PATH, 0)
 	if err != nil {
@@ -222,8 +222,8 @@ func openNoLink(dir int, name string) (int, error) {
 	return unix.Openat(fd, ".", openDirectory, 0)
 }
 
-// permit sets all permissions of a directory's owner. A chmod by name would follow a link that a program puts in its
-// place.
+// permit gives the owner of a directory all permissions. A chmod by name would follow a link that a program puts in
+// the place of the directory.
 func permit(dir int, name string) error {
 	fd, err := unix.Openat(dir, name, unix.O_PATH|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
 	if err != nil {

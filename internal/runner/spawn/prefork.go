@@ -13,10 +13,10 @@ import (
 // pythonName matches the file names of Python interpreters. Only commands of these interpreters can be forked.
 var pythonName = regexp.MustCompile(`^python[0-9.]*$`)
 
-// pythonFlags are the flags of an interpreter that a forked process need not repeat.
+// pythonFlags are the flags of an interpreter that a command may have to be forked: forks inherit their effect.
 var pythonFlags = []string{"-u", "-B"}
 
-// preforked is the configuration of prefork.py: a script, a module or a text with its arguments.
+// preforked is the configuration of prefork.py: a script, a module or inline code, with its arguments.
 type preforked struct {
 	Command   []string `json:"command"`
 	Script    string   `json:"script,omitempty"`
@@ -31,8 +31,9 @@ type preforked struct {
 	flags []string
 }
 
-// readPython returns the configuration that forks a command. It reports false unless the command is python FILE,
-// python -m MODULE or python -c CODE. FILE must be an absolute path, since a command begins in an empty directory.
+// readPython returns the configuration of prefork.py for a command. It reports false unless the command is python
+// FILE, python -m MODULE or python -c CODE. FILE must be an absolute path, since a command begins in an empty
+// directory.
 func readPython(c Config) (preforked, bool) {
 	p := preforked{Command: c.Command, Variables: append([]string{}, c.Variables...), Exclude: []string{},
 		Arguments: []string{}}

@@ -26,15 +26,15 @@ import (
 //go:embed prefork.py
 var preforkText string
 
-// The bounds of imports before the first call: the default of Config.ImportSeconds, and how many rounds may find modules
-// that no fork may have. All processes of a program import at once.
+// The bounds of imports before the first call: the default of Config.ImportSeconds, and how many rounds may find
+// modules that forks cannot share. All processes of a program import at the same time.
 const (
 	importSeconds = 40
 	preforkRounds = 3
 )
 
-// forks is a process that has imported the modules of a command, and forks for each call. It has the confinement and
-// the limits of this process, and so have its forks.
+// forks is a process that has imported the modules of a command, and forks for each call. It inherits the confinement
+// and the limits of this process, and so do its forks.
 type forks struct {
 	process *exec.Cmd
 	control *net.UnixConn
@@ -48,8 +48,8 @@ func protect() error {
 	return nil
 }
 
-// prefork starts the process for a command in Python. It returns nil for any other command, and where an import
-// cannot be shared.
+// prefork starts the process for a command in Python. It returns nil for any other command, and for imports that
+// cannot be shared; Start.Afresh then says why.
 func prefork(c Config) (*forks, Start) {
 	start := Start{Entry: Method}
 	config, isPython := readPython(c)
@@ -165,11 +165,11 @@ func controlSockets() (*net.UnixConn, *os.File, error) {
 	return conn.(*net.UnixConn), theirs, nil //nolint:forcetypeassert // It is a pair of Unix sockets.
 }
 
-// errNoFork says that nothing of a call has begun.
+// errNoFork means that no part of the call has begun.
 var errNoFork = errors.New("the process that forks has ended")
 
-// run forks for a call, and returns its exit code. An error other than errNoFork says that the process that forks has
-// ended before the call.
+// run forks for a call, and returns its exit code. An error other than errNoFork means that the call may have begun,
+// and that its end is unknown.
 func (f *forks) run(dir string, env []string, output, errs io.Writer) (int, error) {
 	files, err := openFiles()
 	if err != nil {
@@ -210,8 +210,8 @@ func (f *forks) run(dir string, env []string, output, errs io.Writer) (int, erro
 	return strconv.Atoi(string(answer[:n]))
 }
 
-// callFiles are the files of a call: standard input, output and error, and the request, as the fork has them, and the
-// other ends.
+// callFiles are the files of a call. theirs are the ends of the fork: standard input, output and error, and the
+// request. The other fields are the ends of this process.
 type callFiles struct {
 	theirs                []*os.File
 	output, errs, request *os.File
@@ -233,7 +233,7 @@ func openFiles() (*callFiles, error) {
 		if ours == &files.request {
 			read, write = write, read
 		}
-		if err := unix.SetNonblock(int(write.Fd()), false); err != nil { // as a program has its files
+		if err := unix.SetNonblock(int(write.Fd()), false); err != nil { // as programs expect of their files
 			read.Close()
 			write.Close()
 			files.close()

@@ -10,7 +10,7 @@ import (
 	"io"
 )
 
-// forks is a process that forks for each call. There is none here.
+// forks would be a process that forks for each call; it needs Linux.
 type forks struct{}
 
 func protect() error { return nil }

@@ -23,7 +23,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/runner/protocol"
 )
 
-// Argument is the argument with which the runner's program is this program.
+// Argument is the argument that makes the runner's program run this one.
 const Argument = "spawn-commands"
 
 // Method is the one method of the program.
@@ -32,7 +32,8 @@ const Method = "run"
 // Command is the command line of this program below a runner.
 func Command() []string { return []string{"/proc/self/exe", Argument} }
 
-// mostOutput bounds the end of a command's output, or of a file that it writes, that is kept.
+// mostOutput is how many bytes are kept of the end of a command's output, and of the beginning of a file that it
+// writes.
 const mostOutput = 1 << 20
 
 // outputPatience is how long the output of a command that has ended may stay open.
@@ -41,8 +42,8 @@ const outputPatience = 500 * time.Millisecond
 // Config is the configuration in the hello of the program.
 type Config struct {
 	Command []string `json:"command"`
-	// Variables are the names of the variables that calls have of their own. A module that reads one of them as it is
-	// imported is imported by each call.
+	// Variables are the names of the environment variables that differ between calls. A module that reads one of them
+	// while it is imported is imported by each call.
 	Variables []string `json:"variables,omitempty"`
 	// ImportSeconds is how long the imports of a command in Python may take before the first call, less than the limit
 	// of the program's start. Defaults to 40.
@@ -51,10 +52,11 @@ type Config struct {
 
 // Params are the parameters of a call.
 type Params struct {
-	// Env are variables that the command has beside the program's variables. $(DIR) in a value is the directory of the
-	// call.
+	// Env has variables of the command in addition to the program's variables. $(DIR) in a value stands for the directory
+	// of the call.
 	Env map[string]string `json:"env"`
-	// Files are written into the directory before the command begins. Read are files that the result has.
+	// Files are written into the directory before the command begins. Read has the names of the files that the result
+	// includes.
 	Files map[string]string `json:"files"`
 	Read  []string          `json:"read"`
 }
@@ -98,7 +100,7 @@ func Main(in io.Reader, out io.Writer) int {
 type program struct {
 	out    *json.Encoder
 	config Config
-	// forks starts the command; nil for a command that is started afresh for each call.
+	// forks starts the command; nil if the command is started afresh for each call.
 	forks *forks
 }
 
@@ -166,7 +168,7 @@ func (p *program) call(m protocol.Message) (json.RawMessage, error) {
 	return json.Marshal(result)
 }
 
-// errLost says that a call cannot be told how it has ended. This program ends then, and all of the call with it.
+// errLost means that it is unknown how a call has ended. This program then ends, and everything of the call with it.
 var errLost = errors.New("the process that forks has ended during a call")
 
 // run runs the command in a directory, and returns its exit code.
@@ -198,7 +200,7 @@ func (p *program) run(dir string, own map[string]string, output, errs io.Writer)
 	return cmd.ProcessState.ExitCode(), nil
 }
 
-// areKnown reports whether a call has only those variables of its own for which imports were checked.
+// areKnown reports whether imports were checked for all variables of a call.
 func (p *program) areKnown(own map[string]string) bool {
 	for name := range own {
 		if !slices.Contains(p.config.Variables, name) {
@@ -208,7 +210,7 @@ func (p *program) areKnown(own map[string]string) bool {
 	return true
 }
 
-// readFile returns the text of a regular file that a command has left. A link is none.
+// readFile returns the text of a regular file that a command has left. It does not read a link.
 func readFile(name string) (string, bool) {
 	info, err := os.Lstat(name)
 	if err != nil || !info.Mode().IsRegular() {
