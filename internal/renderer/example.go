@@ -4,10 +4,10 @@
 package renderer
 
 // Example is a whole conversation in the ids that a model is trained on, as one sequence. It says which ids belong to
-// which message, and nothing of weights.
+// which message, but has no weights.
 //
-// A format writes an earlier reply as history, for example without its reasoning. So if Prompt writes history in
-// another way than the last reply, only the last reply of an example follows the same tokens as when the model samples.
+// A format writes an earlier reply as history, for example without its reasoning. If Prompt writes history differently
+// from the last reply, then only the last reply of an example follows the same tokens as when the model samples.
 type Example struct {
 	IDs []int32
 	// Written are the messages in the order of the ids, including messages of the format's own.

@@ -40,7 +40,7 @@ func ReasoningTokens(r Renderer, sampled []int32) int {
 	return count
 }
 
-// splitStop returns a reply without its stop, and a stop that ends it.
+// splitStop returns a reply without its stop, and its stop, or any stop if it has none.
 func splitStop(r Renderer, sampled []int32) (body, stop []int32) {
 	stops := r.Stop().Tokens
 	if last := len(sampled) - 1; last >= 0 && slices.Contains(stops, sampled[last]) {
@@ -49,7 +49,7 @@ func splitStop(r Renderer, sampled []int32) (body, stop []int32) {
 	return sampled, stops[:min(1, len(stops))]
 }
 
-// partsOf returns the parts of a reply, and none of one that cannot be read.
+// partsOf returns the parts of a reply; nil if the reply cannot be read.
 func partsOf(r Renderer, body, stop []int32) []chat.Part {
 	parsed, err := r.Parse(slices.Concat(body, stop))
 	if err != nil {
@@ -58,7 +58,7 @@ func partsOf(r Renderer, body, stop []int32) []chat.Part {
 	return parsed.Message.AllParts()
 }
 
-// textBehind is the length of the text after the given number of blocks of reasoning.
+// textBehind returns the length of the text between the given number of blocks of reasoning and the next block.
 func textBehind(parts []chat.Part, blocks int) int {
 	size := 0
 	for _, part := range parts {
@@ -72,8 +72,8 @@ func textBehind(parts []chat.Part, blocks int) int {
 	return size
 }
 
-// hasReasoning reports whether there are at least the given number of blocks of reasoning, and the last of that number
-// has the text.
+// hasReasoning reports whether there are at least the given number of blocks of reasoning, and the last of these
+// begins with the text.
 func hasReasoning(parts []chat.Part, blocks int, text string) bool {
 	for _, part := range parts {
 		if part.Thinking {

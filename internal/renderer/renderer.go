@@ -5,8 +5,8 @@
 // was taught to read, and sampled ids back into messages and tool calls. It knows neither environments nor Tinker.
 //
 // A conversation that continues should extend the sampled tokens, token by token: then all its turns train as one
-// sequence. Text that is rendered again need not give the ids that were sampled. So a message carries its ids, and a
-// renderer whose format keeps history unchanged puts them into the next prompt. Formats that rewrite history, for
+// sequence. Text that is rendered again does not always give the sampled ids. Therefore a message carries its ids, and
+// a renderer whose format keeps history unchanged puts them into the next prompt. Formats that rewrite history, for
 // example by dropping the reasoning of earlier turns, also do so here.
 //
 // The packages below: families has the formats of model families and builds a renderer by its name, format has the
@@ -26,20 +26,21 @@ import (
 // Conversation is the conversation that a model is asked to continue.
 type Conversation struct {
 	Messages []chat.Message
-	// Tools may be called. With nil, the prompt does not mention tools; an empty list may still be mentioned.
+	// Tools are the tools that the reply may call. If Tools is nil, the prompt does not mention tools; an empty list may
+	// be mentioned.
 	Tools []chat.Tool
 	// Prefill is text that the reply is made to begin with. The caller is trusted: names of special tokens in it
 	// are those tokens.
 	Prefill string
-	// Rendered is the conversation's last prompt, which Prompt replaces. With it, Prompt tokenises only the text after it.
-	// It may be nil.
+	// Rendered is the conversation's last prompt; nil if there is none. Prompt replaces its content, and tokenises only
+	// text that the last prompt does not have.
 	Rendered *Rendered
 }
 
 // Rendered is a prompt in the pieces of text that were tokenised apart. It is not safe for concurrent use. The zero
 // value stands for a conversation without a prompt.
 type Rendered struct {
-	// IDs are the prompt's. A caller who has the same ids in another slice may put that here.
+	// IDs are the ids of the prompt. A caller that has the same ids in another slice may set IDs to that slice.
 	IDs    []int32
 	Pieces []Piece
 }
@@ -65,7 +66,7 @@ func (r *Rendered) Find(text [sha256.Size]byte, index int) (ids []int32, ok bool
 	return r.IDs[r.Pieces[index].Begin:r.Pieces[index].End], true
 }
 
-// Stop ends a reply. Only one of the fields is set, as the API accepts no mixture.
+// Stop is how a reply ends. Only one of the fields is set, since the API accepts no mixture.
 type Stop struct {
 	Strings []string
 	Tokens  []int32
@@ -98,7 +99,7 @@ type Parsed struct {
 	Problem string
 }
 
-// UnparsedCall is text that begins like a call of a tool and is not a valid one.
+// UnparsedCall is text that begins like a call of a tool but is not a valid call.
 type UnparsedCall struct {
 	Text    string
 	Problem string

@@ -3,7 +3,7 @@
 
 package renderer
 
-// Texts is a Renderer that gives away its tokenizer, for prompts that are not conversations.
+// Texts is a Renderer that exposes its tokenizer, for prompts that are not conversations.
 type Texts interface {
 	// Encode returns the ids of ordinary text. Names of special tokens in it are ordinary text.
 	Encode(text string) []int32
@@ -11,7 +11,7 @@ type Texts interface {
 	Decode(ids []int32) (string, error)
 }
 
-// TextsOf returns the tokenizer of a renderer, or of the renderer that it wraps; nil for none.
+// TextsOf returns the tokenizer of a renderer, or of a renderer that it wraps; nil if there is none.
 func TextsOf(r Renderer) Texts {
 	for r != nil {
 		if texts, ok := r.(Texts); ok {

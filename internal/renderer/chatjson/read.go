@@ -70,7 +70,7 @@ type functionTool struct {
 	Function json.RawMessage `json:"function"`
 }
 
-// Read reads a conversation. An error names the field.
+// Read reads a conversation. Its errors name the field.
 func Read(data []byte) (renderer.Conversation, error) {
 	var c conversation
 	if err := strict(data, &c); err != nil {

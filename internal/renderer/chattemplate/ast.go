@@ -63,7 +63,7 @@ type (
 		body     []node
 		uses     map[string]bool
 	}
-	// callNode is call with its body, and generation, where call is nil.
+	// callNode is call with its body. For generation, call is nil.
 	callNode struct {
 		call   *callExpr
 		caller *macroNode
@@ -144,6 +144,6 @@ type (
 		line int
 	}
 	testExpr filterExpr
-	// captured is the text of a block, which the filters of its tag take.
+	// captured is the text of a block, to which the filters of its tag apply.
 	captured struct{}
 )

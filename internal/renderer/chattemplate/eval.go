@@ -5,7 +5,7 @@ package chattemplate
 
 import "fmt"
 
-// evaluator runs the statements of a template. Failures are panics with *Error that Render recovers.
+// evaluator runs the statements of a template. It panics with an *Error on failure, and Render recovers.
 type evaluator struct {
 	options Options
 	steps   int
@@ -15,7 +15,7 @@ type evaluator struct {
 	out     *buffer
 }
 
-// scope holds names of a block. Reading goes outwards; writing stays.
+// scope has the names of a block. Names are looked up in outer scopes too, and set only in this one.
 type scope struct {
 	names  map[string]any
 	parent *scope
@@ -43,7 +43,7 @@ func (e *evaluator) spend(steps int) {
 	}
 }
 
-// bytes counts the making of a text.
+// bytes counts the steps of making a text of n bytes, and fails if n is too large.
 func (e *evaluator) bytes(n int) {
 	if n > e.options.MaxOutput {
 		panic(&Error{Kind: Exhausted, Message: fmt.Sprintf("a text is longer than %d bytes", e.options.MaxOutput)})
@@ -51,7 +51,7 @@ func (e *evaluator) bytes(n int) {
 	e.spend(n / 32)
 }
 
-// room fails if a buffer is larger than a text can be, and counts that it grows.
+// room counts a step for the growth of a buffer, and fails if the buffer is larger than a text can be.
 func (e *evaluator) room(b *buffer) {
 	e.spend(1)
 	if b.text.Len() > e.options.MaxOutput {
@@ -105,7 +105,7 @@ func (e *evaluator) run(body []node, s *scope) control {
 	return goOn
 }
 
-// deepestExpression bounds how expressions nest when they run, through long chains of operators and through macros.
+// deepestExpression bounds how deeply expressions nest when they run, including long chains of operators and macros.
 const deepestExpression = 10_000
 
 func (e *evaluator) eval(x expr, s *scope) any {
@@ -238,7 +238,7 @@ func (n *callNode) exec(e *evaluator, s *scope) control {
 	return goOn
 }
 
-// macro makes the function that a macro is.
+// macro returns the function of a macro.
 func (e *evaluator) macro(n *macroNode, s *scope) *function {
 	return &function{name: n.name, call: func(e *evaluator, a args) (out any) {
 		inner := s.inner()

@@ -29,7 +29,7 @@ func (p *parser) expression() expr {
 	return out
 }
 
-// withoutCond reads an expression that ends before if.
+// withoutCond reads an expression without an inline if.
 func (p *parser) withoutCond() expr {
 	p.enter()
 	defer p.leave()
@@ -132,7 +132,7 @@ func (p *parser) unary(filters bool) expr {
 	return out
 }
 
-// words are the names that are constants.
+// words are the names that stand for constants.
 var words = map[string]any{"true": true, "True": true, "false": false, "False": false, "none": nil, "None": nil}
 
 func (p *parser) primary() expr {
@@ -267,7 +267,7 @@ func (p *parser) assignable(target expr) {
 	}
 }
 
-// assigned reads a name that is defined.
+// assigned reads a name that a statement defines.
 func (p *parser) assigned() string {
 	if _, ok := words[p.tok.text]; ok {
 		p.fail("a constant cannot be assigned to")
@@ -408,7 +408,7 @@ func (p *parser) filtersAndTests(out expr) expr {
 	}
 }
 
-// known notes a filter or test that does not exist.
+// known notes a filter or test that does not exist. ok says that it exists.
 func (p *parser) known(name token, ok bool) {
 	if !ok && !p.soft {
 		p.unknown = append(p.unknown, name)

@@ -15,7 +15,7 @@ import (
 // filter computes value|name(a).
 type filter func(e *evaluator, value any, a args) any
 
-// filters are the filters by their names. init fills it, because some filters call others.
+// filters are the filters by name. init fills the map, because some filters call others.
 var filters map[string]filter
 
 func init() {
@@ -41,7 +41,7 @@ func method(name string) filter {
 	}
 }
 
-// isUnset reports whether a parameter was not given, or is none.
+// isUnset reports whether a parameter was not given or is none.
 func isUnset(v any) bool {
 	_, ok := v.(unset)
 	return ok || v == nil
@@ -223,7 +223,7 @@ func parseInt(text string, base int) *big.Int {
 	return n
 }
 
-// prefixed takes a prefix that names the base away.
+// prefixed removes a prefix that names the base.
 func prefixed(digits string, base int) (string, int) {
 	for prefix, of := range map[string]int{"0x": 16, "0o": 8, "0b": 2} {
 		if strings.HasPrefix(digits, prefix) && (base == of || base == 0) {

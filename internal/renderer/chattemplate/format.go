@@ -14,7 +14,7 @@ import (
 // verb is one conversion of the % operator.
 var verb = regexp.MustCompile(`^%(?:\(([^()]*)\))?([-+ 0#]*)(\*|[0-9]*)(?:\.(\*|[0-9]*))?[hlL]?(.)`)
 
-// supply returns the values of a format in their order.
+// supply supplies the values for a format, in their order.
 type supply struct {
 	values any
 	tuple  *list // values, if they are a tuple
@@ -33,7 +33,7 @@ func (s *supply) next(e *evaluator) any {
 	return nil
 }
 
-// end fails where values are left.
+// end fails if values are left.
 func (s *supply) end(e *evaluator) {
 	_, isText := s.values.(str)
 	left := s.taken == 0 && (isText || !isSequence(s.values))

@@ -48,7 +48,7 @@ func toJSON(e *evaluator, v any, a args) any {
 	return w.out.str()
 }
 
-// given is the truth of a parameter that defaults to false.
+// given returns the truth of a parameter that defaults to false.
 func given(e *evaluator, v any) bool {
 	_, none := v.(unset)
 	return !none && e.truth(v)

@@ -46,7 +46,7 @@ type lexer struct {
 	lineStart bool
 }
 
-// newlines are the line ends that become one character.
+// newlines replaces all line ends with a newline.
 var newlines = strings.NewReplacer("\r\n", "\n", "\r", "\n")
 
 func newLexer(source string) *lexer {
@@ -162,7 +162,7 @@ var (
 	operators   = regexp.MustCompile(`^(?://|\*\*|==|!=|>=|<=|[-+/*%~\[\](){}><=.:|,;])`)
 )
 
-// raw reads text that is no template up to its endraw.
+// raw reads text that is not a template, up to its endraw.
 func (l *lexer) raw() {
 	m := rawEnd.FindStringSubmatchIndex(l.rest())
 	if m == nil {
@@ -210,7 +210,8 @@ func (l *lexer) expression(end *regexp.Regexp, kind tokenKind, tag int) {
 // match finds the token at the current byte.
 func (l *lexer) match() (tokenKind, string) {
 	rest := l.rest()
-	// The first byte decides which expression is tried, because each try costs as much as the rest is long.
+	// The first byte decides which expression is tried, because each try takes time proportional to the rest of the
+	// source.
 	if rest[0] >= '0' && rest[0] <= '9' {
 		rest := rest[:len(rest)-len(strings.TrimLeftFunc(rest, inNumber))]
 		if text := floats.FindString(rest); text != "" && l.source[l.at-1] != '.' {

@@ -5,13 +5,13 @@ package chattemplate
 
 import "math/big"
 
-// loop is the variable of that name in a for.
+// loop is the variable loop of a for.
 type loop struct {
 	items    []any // the items that were taken from source
 	at       int
 	source   func() (any, bool)
 	ended    bool
-	size     int // the length that the iterable says, or -1
+	size     int // the length that the iterable reports, or -1
 	depth    int
 	previous []any
 	again    func(over any, depth int) any
@@ -36,7 +36,7 @@ func (l *loop) fill(e *evaluator, count int) bool {
 	return len(l.items) >= count
 }
 
-// length is the number of items, for which all are taken.
+// length returns the number of items. It takes all items if the iterable does not report a length.
 func (l *loop) length(e *evaluator) int {
 	if l.size < 0 {
 		for l.fill(e, len(l.items)+1) {
@@ -106,7 +106,7 @@ func (n *forNode) loop(e *evaluator, s *scope, over any, depth int) control {
 	return goOn
 }
 
-// loopAttributes are the numbers and truths that loop knows.
+// loopAttributes are the attributes of loop that are numbers or booleans.
 var loopAttributes = map[string]func(e *evaluator, l *loop) any{
 	"index":     func(_ *evaluator, l *loop) any { return integer(l.at + 1) },
 	"index0":    func(_ *evaluator, l *loop) any { return integer(l.at) },

@@ -9,8 +9,8 @@ import (
 	"strings"
 )
 
-// mutating are the methods that the immutable sandbox hides. The attribute is undefined, and so is an item of its name
-// that a template reads with a dot.
+// mutating are the methods that the immutable sandbox hides. Such an attribute is undefined, as is an item of the same
+// name that a template reads with a dot.
 var mutating = map[string]string{
 	"dict": " clear pop popitem setdefault update ",
 	"list": " append clear pop reverse insert sort extend remove ",
@@ -61,7 +61,7 @@ func (e *evaluator) spanAttribute(v *span, name string) (any, bool) {
 	return integer(n), ok
 }
 
-// bound is a method together with its value, if it exists.
+// bound returns a method bound to its value, if there is such a method.
 func bound[V any, M ~func(e *evaluator, of V, a args) any](of V, name string, method M) (any, bool) {
 	if method == nil {
 		return nil, false

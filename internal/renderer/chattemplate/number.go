@@ -10,7 +10,7 @@ import (
 	"strings"
 )
 
-// asInt returns the integer that an integer or a truth value is, or nil.
+// asInt returns the value of an integer or a boolean; nil for any other value.
 func asInt(v any) *big.Int {
 	switch v := v.(type) {
 	case *big.Int:
@@ -36,7 +36,7 @@ func (e *evaluator) asFloat(v any) float64 {
 	return f
 }
 
-// toBig returns a float that is whole as an integer, or nil.
+// toBig returns the integer that equals a float, or nil if there is none.
 func toBig(f float64) *big.Int {
 	if math.IsInf(f, 0) || math.IsNaN(f) || f != math.Trunc(f) {
 		return nil
@@ -209,7 +209,7 @@ func floatText(f float64) string {
 	return text
 }
 
-// order compares two numbers: -1, 0, 1, or 2 if one is not a number of the line.
+// order compares two numbers. It returns -1, 0 or 1, or 2 if one of them is nan.
 func order(left, right any) int {
 	a, b := asInt(left), asInt(right)
 	if a != nil && b != nil {
@@ -222,7 +222,7 @@ func order(left, right any) int {
 	return x.Cmp(y)
 }
 
-// wide returns a number without loss, or nil for nan.
+// wide returns a number without loss of precision, or nil for nan.
 func wide(v any) *big.Float {
 	if f, ok := v.(float64); ok {
 		if math.IsNaN(f) {

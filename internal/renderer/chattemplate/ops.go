@@ -90,7 +90,7 @@ func (e *evaluator) add(left, right any) any {
 	return nil
 }
 
-// repeat is a string or a list times n.
+// repeat returns a string or a list times n.
 func (e *evaluator) repeat(v any, n *big.Int) any {
 	size, _ := length(v)
 	if text, ok := v.(str); ok {
@@ -226,7 +226,7 @@ func (e *evaluator) equalDicts(a, b *dict, depth int) bool {
 	return true
 }
 
-// equalViews compares keys and items as the sets that they are. Views of values equal only themselves.
+// equalViews compares views of keys and of items as sets. A view of values equals only itself.
 func (e *evaluator) equalViews(a, b *view, depth int) bool {
 	if a.kind == "values" || b.kind == "values" || a.kind != b.kind || a.of.len() != b.of.len() {
 		return false

@@ -14,14 +14,14 @@ type parser struct {
 	tok     token
 	at      int
 	depth   int
-	loops   int  // for tags around, where loop cannot be assigned
+	loops   int  // the for tags around; within one, loop cannot be assigned
 	inLoop  bool // break and continue are allowed
 	soft    bool // an unknown filter or test fails only when it runs
 	unknown []token
 	loads   []map[string]bool
 }
 
-// deepest bounds how expressions and blocks nest.
+// deepest bounds how deeply expressions and blocks nest.
 const deepest = 150
 
 func (p *parser) next() token {
@@ -131,7 +131,7 @@ func (p *parser) body(end string) []node {
 	return out
 }
 
-// withSoft reads with unknown filters as errors, or softly, without.
+// withSoft reads with soft set to a value: whether unknown filters and tests fail only when they run.
 func (p *parser) withSoft(soft bool, read func()) {
 	before := p.soft
 	p.soft = soft
@@ -238,7 +238,8 @@ func (p *parser) forTag() node {
 	return out
 }
 
-// popLoads returns the names that were read since the last one was pushed, and adds them to those around.
+// popLoads pops the innermost set of names that were read, adds the names to the set around it, and returns the popped
+// set.
 func (p *parser) popLoads() map[string]bool {
 	last := len(p.loads) - 1
 	names := p.loads[last]

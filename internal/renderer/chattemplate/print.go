@@ -10,7 +10,8 @@ import (
 	"unicode"
 )
 
-// str is str() of Python. Text that the value does not hold as a string has the origin that the package comment says.
+// str is str() of Python. Text that the value does not hold as a string has the origin that the package comment
+// describes.
 func (e *evaluator) str(v any) str {
 	switch v := v.(type) {
 	case str:
@@ -23,7 +24,7 @@ func (e *evaluator) str(v any) str {
 	return e.repr(v)
 }
 
-// word prints a value that is no container.
+// word prints a value that is not a container.
 func (e *evaluator) word(v any) string {
 	switch v := v.(type) {
 	case nil:

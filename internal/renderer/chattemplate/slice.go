@@ -5,7 +5,7 @@ package chattemplate
 
 import "math/big"
 
-// bound returns a bound of a slice as Python limits it to the length.
+// bound returns a bound of a slice, limited to the length as in Python.
 func (e *evaluator) bound(v any, usual, low, high, size int) int {
 	if v == nil {
 		return usual
@@ -26,7 +26,7 @@ func (e *evaluator) bound(v any, usual, low, high, size int) int {
 	return int(n.Int64())
 }
 
-// slice is of[start:stop:step].
+// slice returns of[start:stop:step].
 func (e *evaluator) slice(of, start, stop, step any) any {
 	e.defined(of)
 	by := 1

@@ -8,7 +8,8 @@ import (
 	"unicode/utf8"
 )
 
-// str is a string of the template with the origin of each byte. Where origins is empty, the whole text has origin.
+// str is a string of the template with the origin of each byte. If origins is empty, the whole text has the origin
+// origin.
 type str struct {
 	text    string
 	origins string
@@ -42,7 +43,7 @@ func (s str) plain() str {
 	return s
 }
 
-// like returns t as markup where s is.
+// like returns t, as markup if s is markup.
 func (s str) like(t str) str {
 	t.markup = s.markup
 	return t

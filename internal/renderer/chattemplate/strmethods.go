@@ -12,7 +12,7 @@ import (
 
 type strMethod func(e *evaluator, s str, a args) any
 
-// strMethods are the methods of str. init fills it, because format reaches attributes of values.
+// strMethods are the methods of str. init fills the map, because format reaches attributes of values.
 var strMethods map[string]strMethod
 
 func init() {
@@ -149,7 +149,7 @@ func all(f func(r rune) bool) strMethod {
 	})
 }
 
-// onlyCase reports whether there are cased characters, and none that is bad.
+// onlyCase reports whether a string has cased characters and no bad ones.
 func onlyCase(s str, bad func(r rune) bool) bool {
 	return strings.IndexFunc(s.text, isCased) >= 0 && strings.IndexFunc(s.text, bad) < 0
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/renderer/pyjson"
 )
 
-// limit reads an argument that is a number of times. A negative number means all.
+// limit reads an argument that limits how often to split or replace. A negative number means no limit.
 func (e *evaluator) limit(v any) int {
 	n := e.small(v)
 	if n < 0 {
@@ -188,7 +188,7 @@ func splitLines(e *evaluator, s str, a args) any {
 	return out
 }
 
-// lines splits at the ends of lines that Python knows.
+// lines splits at the line boundaries of Python.
 func (s str) lines(keep bool) []str {
 	var out []str
 	begin := 0

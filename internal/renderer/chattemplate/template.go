@@ -20,7 +20,7 @@ const (
 )
 
 // Fixed is text that the caller gives and that counts as the template's, such as the name of a role: templates build
-// special tokens with it (<|user|>). Never make one of text that a message, a tool or another tenant wrote.
+// special tokens with it (<|user|>). Never convert text of a message, a tool or another tenant to Fixed.
 type Fixed string
 
 // Span is a piece of the output with one origin.
@@ -45,11 +45,11 @@ func (o Output) Text() string {
 type Kind int
 
 const (
-	// Failed is an operation that Python or jinja2 refuses: a wrong type, an undefined value, a missing argument.
+	// Failed means that Python or jinja2 would refuse an operation: a wrong type, an undefined value, a missing argument.
 	Failed Kind = iota
-	// Raised is a call of raise_exception: the template refuses the conversation.
+	// Raised means that the template called raise_exception: it refuses the conversation.
 	Raised
-	// Exhausted is a bound of Options that was reached.
+	// Exhausted means that a bound was reached, such as those of Options.
 	Exhausted
 )
 
@@ -82,7 +82,7 @@ func (e *SyntaxError) Error() string {
 	return fmt.Sprintf("parsing chat template: line %d, column %d: %s", e.Line, e.Column, e.Message)
 }
 
-// Options bound a rendering. A zero bound takes its default.
+// Options are the options of a rendering. A bound of 0 means the default.
 type Options struct {
 	// Date is the date that strftime_now formats.
 	Date time.Time
@@ -94,7 +94,7 @@ type Options struct {
 	MaxOutput int
 }
 
-// Template is a parsed template. It can render from several goroutines at once.
+// Template is a parsed template. It is safe for concurrent use.
 type Template struct{ body []node }
 
 // Parse reads a template. It returns a *SyntaxError for a template that jinja2 refuses to compile.

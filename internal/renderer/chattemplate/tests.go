@@ -10,7 +10,7 @@ import (
 // test computes value is name(a).
 type test func(e *evaluator, value any, a args) bool
 
-// tests are the tests by their names. init fills it, because filter and test look into the tables.
+// tests are the tests by name. init fills the map, because the tests filter and test look names up in the tables.
 var tests map[string]test
 
 func init() {
@@ -52,7 +52,7 @@ func is(holds func(v any) bool) test {
 	}
 }
 
-// named is a test of a name.
+// named is a test of whether a name exists.
 func named(holds func(name string) bool) test {
 	return func(e *evaluator, v any, a args) bool {
 		a.bind(e, "test", 0)

@@ -60,7 +60,7 @@ func newDict() *dict { return &dict{index: map[string]int{}} }
 
 func (d *dict) len() int { return len(d.keys) }
 
-// get returns the value of a key; usable is false if a key cannot be hashed.
+// get returns the value of a key. usable is false if the key cannot be hashed.
 func (d *dict) get(e *evaluator, key any) (value any, found, usable bool) {
 	hash, usable := e.hash(key, 0)
 	if !usable {
@@ -99,7 +99,7 @@ func (d *dict) name(key string) (any, bool) {
 	return d.values[i], true
 }
 
-// hash returns a text that equal keys share.
+// hash returns a text that is equal for equal keys. It returns false if the key cannot be hashed.
 func (e *evaluator) hash(key any, depth int) (string, bool) {
 	e.deep(depth)
 	switch k := key.(type) {

@@ -18,7 +18,8 @@ type CallReader struct {
 	Read func(text string) format.Reply
 }
 
-// CallReaders are the dialects of calls that the formats of this package read, the stricter before the more general.
+// CallReaders returns the readers of the dialects of calls that the formats of this package read, stricter dialects
+// before more general ones.
 func CallReaders() []CallReader {
 	return []CallReader{
 		{"HermesJSON", func(text string) format.Reply { return readTagged(text, nil) }},

@@ -15,7 +15,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/renderer/pyjson"
 )
 
-// DeepSeek-V3 has these tokens. The bars are U+FF5C, the gaps U+2581.
+// The tokens of DeepSeek-V3. The bars are U+FF5C, and the gaps U+2581.
 const (
 	deepseekBegin     = "<｜begin▁of▁sentence｜>"
 	deepseekEnd       = "<｜end▁of▁sentence｜>"
@@ -192,7 +192,7 @@ func textWithoutReasoning(m chat.Message) string {
 	return withoutBlocks(m.Content, format.ThinkOpen, format.ThinkClose, func(before string) string { return before })
 }
 
-// withoutBlocks removes all blocks from a text, which it trims before each of them.
+// withoutBlocks removes all blocks from a text. trim trims the text before each block.
 func withoutBlocks(text, opening, closing string, trim func(before string) string) string {
 	var out strings.Builder
 	at := 0

@@ -15,7 +15,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/renderer/pyjson"
 )
 
-// DeepSeek-V4.1 has these tokens beside the tokens of V3.1.
+// The tokens of DeepSeek-V4.1 in addition to the tokens of V3.1.
 const (
 	deepseekSystem = "<｜System｜>"
 	// dsml marks the tags of calls. It is a token in the vocabularies that have it.
@@ -74,7 +74,7 @@ func (d *deepseek41) Arrange(conversation renderer.Conversation) ([]chat.Message
 func isUserTurn(m chat.Message) bool { return m.Role == chat.RoleUser || m.Role == chat.RoleTool }
 
 // sortUserTurns sorts the results of tools in each turn of the user into the order of the calls. A result without a
-// known call counts as the result of the first.
+// known call counts as the result of the first call.
 func sortUserTurns(messages []chat.Message) []chat.Message {
 	messages = slices.Clone(messages)
 	order := map[string]int{}
@@ -138,13 +138,13 @@ func (d *deepseek41) reasons(at format.Place) bool {
 	return d.effort > 0 && at.Index > d.dropsThrough(at.Messages)
 }
 
-// effortLine is the line that a prompt begins with, below the token of the system.
+// effortLine returns the line with which a prompt begins, after the token of the system.
 func (d *deepseek41) effortLine() string {
 	return "Reasoning Effort: " + strconv.Itoa(d.effort) +
 		" (range 1-100, the higher the value, the more thorough the reasoning)\n\n"
 }
 
-// opening writes the text before the first message, unless this is the system's.
+// opening writes the text before the first message, unless it is the system's message.
 func (d *deepseek41) opening(out *format.Writer, at format.Place) {
 	if at.Index == 0 && d.effort > 0 {
 		out.Token(deepseekSystem).Text(d.effortLine())
@@ -266,8 +266,8 @@ func writeDSML(out *format.Writer, calls []chat.ToolCall) {
 	out.Text("</").Tag(dsml).Text(" calls>")
 }
 
-// dsmlArguments reads the arguments of a call, which may be written as a text that has them. Anything but an object is
-// one argument.
+// dsmlArguments reads the arguments of a call: a JSON object, or a JSON string that contains one. Anything else
+// becomes a single argument.
 func dsmlArguments(text string) *pyjson.Object {
 	value, err := pyjson.Parse(text)
 	if inner, isText := value.(string); err == nil && isText {
@@ -281,7 +281,7 @@ func dsmlArguments(text string) *pyjson.Object {
 	return &pyjson.Object{Fields: []pyjson.Field{{Name: "arguments", Value: text}}}
 }
 
-// The declaration of tools has the tools between these texts, as the models were trained with it.
+// The texts around the tools in the declaration of tools, with which the models were trained.
 const (
 	deepseek41Tools = "\n\n## Tools\n\n" +
 		"You have access to a set of tools to help answer the user's question. You can invoke " +

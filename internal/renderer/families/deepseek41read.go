@@ -12,7 +12,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/renderer/pyjson"
 )
 
-// A reply of DeepSeek-V4.1 ends with at most one block of calls.
+// The tags of calls. A reply of DeepSeek-V4.1 ends with at most one block of calls.
 const (
 	dsmlCallsOpen   = "<" + dsml + " calls>"
 	dsmlCallsClose  = "</" + dsml + " calls>"

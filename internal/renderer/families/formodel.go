@@ -9,7 +9,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/tokenizer"
 )
 
-// ForModel returns the renderer of a model whose tokenizer is built in. An error is a *models.UnknownError or a
+// ForModel returns the renderer of a model whose tokenizer is built in. Its error is a *models.UnknownError or a
 // *tokenizer.UnknownModelError.
 func ForModel(name string) (renderer.Renderer, error) {
 	model, err := models.Lookup(name)

@@ -15,7 +15,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/renderer/toolcall"
 )
 
-// GLM-5.3 has these tokens.
+// The tokens of GLM-5.3.
 const (
 	glmSystem      = "<|system|>"
 	glmUser        = "<|user|>"
@@ -41,7 +41,7 @@ var (
 //
 // No token ends a message. The assistant ends its reply with the token that begins the next message: <|user|> after an
 // answer, <|observation|> after calls. A sampled reply keeps this token if the next message begins with it. Otherwise,
-// also after <|endoftext|>, the token of the next message takes its place.
+// including after <|endoftext|>, the token of the next message replaces it.
 type glm struct{ format.Profile }
 
 func newGLM(effort string) builder {
@@ -314,7 +314,7 @@ func markup(out *format.Writer, text string, tags []string) {
 	}
 }
 
-// The declaration of tools has the tools between these texts, as the models were trained with it.
+// The texts around the tools in the declaration of tools, with which the models were trained.
 const (
 	glmTools = "\n# Tools\n\nYou may call one or more functions to assist with the user query.\n\n" +
 		"You are provided with function signatures within <tools></tools> XML tags:\n<tools>\n"

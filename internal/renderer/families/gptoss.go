@@ -19,7 +19,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/tokenizer"
 )
 
-// gpt-oss has these tokens and channels.
+// The tokens and channels of gpt-oss.
 const (
 	harmonyStart     = "<|start|>"
 	harmonyEnd       = "<|end|>"

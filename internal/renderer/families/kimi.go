@@ -18,7 +18,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/renderer/tsdecl"
 )
 
-// Kimi K2 has these tokens.
+// The tokens of Kimi K2.
 const (
 	kimiSystem    = "<|im_system|>"
 	kimiUser      = "<|im_user|>"

@@ -15,7 +15,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/renderer/toolcall"
 )
 
-// nemotronVariant has the settings that the variants differ in.
+// nemotronVariant has the settings in which the variants differ.
 type nemotronVariant struct {
 	history format.History
 	// ultra is the format of Nemotron 3 Ultra and 3.5, which writes no line break around </think>.

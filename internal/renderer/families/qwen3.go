@@ -35,7 +35,7 @@ type qwen3 struct {
 	noThinking bool
 }
 
-// qwen3Variant has the settings that the variants differ in.
+// qwen3Variant has the settings in which the variants differ.
 type qwen3Variant struct {
 	framed, strips, noThinking bool
 	suffix                     string

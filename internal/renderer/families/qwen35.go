@@ -14,7 +14,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/renderer/toolcall"
 )
 
-// qwen35Variant has the settings that the variants of Qwen3.5 and Qwen3.8 differ in.
+// qwen35Variant has the settings in which the variants of Qwen3.5 and Qwen3.8 differ.
 type qwen35Variant struct {
 	history format.History
 	// keeps means that the reasoning of earlier turns stays.
@@ -24,7 +24,7 @@ type qwen35Variant struct {
 	// framed means that an empty block precedes every turn without reasoning, not only those after the user's last
 	// message. Then only reasoning in a part of its own counts.
 	framed bool
-	// effort is the sentence on it in the system message. Only Qwen3.8 has it.
+	// effort is the sentence about the effort in the system message. Only Qwen3.8 has one.
 	effort string
 	// scalar writes an argument that is neither text nor a container.
 	scalar func(value any) string
@@ -90,7 +90,7 @@ func trimmed(m chat.Message) chat.Message {
 	return m.WithParts(parts)
 }
 
-// trim strips parts in an order, up to the first that has text.
+// trim strips parts in an order, up to the first part that still has text.
 func trim(parts []chat.Part, order func(func(int, chat.Part) bool), strip func(string) string) {
 	for i := range order {
 		if parts[i].Thinking {

@@ -55,7 +55,8 @@ func (d *dialect) Write(out *format.Writer, at format.Place) error {
 	return nil
 }
 
-// continues reports whether a tool's result shares a message with its neighbour, if that is a tool's result.
+// continues reports whether a message is a tool's result that shares a message with its neighbour. neighbour says that
+// the neighbour is a tool's result.
 func (d *dialect) continues(m chat.Message, neighbour bool) bool {
 	return d.grouped && m.Role == chat.RoleTool && neighbour
 }
@@ -102,13 +103,13 @@ func (d *dialect) output(m chat.Message, at format.Place) (string, error) {
 	return text + calls, err
 }
 
-// stripsHistory drops the reasoning of all but the last message. The models' own templates drop it only
+// stripsHistory drops the reasoning of all messages except the last one. The models' own templates drop reasoning only
 // before the user's last message.
 func stripsHistory(at format.Place) bool { return !at.IsLast() }
 
 func stripsNothing(format.Place) bool { return false }
 
-// qwen3VLVariant has the settings that the variants differ in.
+// qwen3VLVariant has the settings in which the variants differ.
 type qwen3VLVariant struct{ framed bool }
 
 // newQwen3VL builds Qwen3-VL's format. It differs from Qwen3's: reasoning has no line breaks around it, and there is no

@@ -25,14 +25,14 @@ type Options struct {
 	// tokenizer_config.json. Only role_colon and role_colon_end use them; "" means that there is no such token.
 	Begin, End string
 	// Match selects how the text of messages is read. With the zero value, which runs always use, names of special tokens
-	// are text.
+	// in messages are text.
 	Match tokenizer.Match
 }
 
 // builder builds a format for a tokenizer.
 type builder func(tokens tokenizer.Tokenizer, options Options) (format.Family, error)
 
-// withTokens returns the builder of a format that needs nothing of a tokenizer but these tokens.
+// withTokens returns the builder of a format that needs only these tokens of a tokenizer.
 func withTokens(names []string, build func(*format.Vocabulary) format.Family) builder {
 	return func(tokens tokenizer.Tokenizer, options Options) (format.Family, error) {
 		v, err := format.NewVocabulary(tokens, options.Match, names...)
@@ -54,9 +54,9 @@ const (
 
 // variants are the renderers by name. Their histories say which sampled ids stay in the next prompt:
 //
-//   - Kept is for formats that write a reply as it was sampled, and for those that preserve reasoning. The reference
-//     writes a turn without reasoning otherwise than it was sampled (with an empty block in other tokens, or none);
-//     here its ids stay, so each turn extends the last.
+//   - Kept is for formats that write a reply as it was sampled, and for formats that preserve reasoning. The reference
+//     writes a turn without reasoning differently from the sampled turn (with an empty block in other tokens, or
+//     none); here its ids stay, so that each turn extends the last.
 //   - ReasoningDropped is for Qwen3 and Qwen3-VL. They open no block in the prompt, so a reply without reasoning stays
 //     in history as it was sampled. A reply with reasoning loses it at the user's next message. Within a turn, between
 //     calls of tools, the models' own templates keep the reasoning (the reference drops it), so it stays.
@@ -145,7 +145,7 @@ var (
 // Names returns the names of all renderers, sorted.
 func Names() []string { return slices.Sorted(maps.Keys(variants)) }
 
-// UnknownError reports that no renderer has a name.
+// UnknownError reports that there is no renderer of a name.
 type UnknownError struct {
 	Name string
 	// Known are the names of all renderers, sorted.
@@ -157,8 +157,8 @@ func (e *UnknownError) Error() string {
 	return fmt.Sprintf("no renderer has the name %q; take one of %s", e.Name, strings.Join(e.Known, ", "))
 }
 
-// New returns the renderer of a name for a tokenizer. An error is an *UnknownError, or names the missing part of the
-// tokenizer or the options.
+// New returns the renderer of a name for a tokenizer. Its error is an *UnknownError, or names what the tokenizer or
+// the options lack.
 func New(name string, tokens tokenizer.Tokenizer, options Options) (renderer.Renderer, error) {
 	build, ok := variants[name]
 	if !ok {

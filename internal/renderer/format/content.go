@@ -76,8 +76,8 @@ func SplitSystem(messages []chat.Message) (system string, rest []chat.Message, e
 	return TextOf(messages[0].AllParts()), messages[1:], nil
 }
 
-// Declare returns the messages of a conversation with the first ones, for the system's text and the tools, in place of
-// the system message. Without a list of tools the messages are as they were.
+// Declare replaces the system message of a conversation by the messages that first returns for the system's text and
+// the tools. If the conversation has no list of tools, Declare returns its messages unchanged.
 func Declare(c renderer.Conversation, first func(system string, tools []chat.Tool) ([]chat.Message,
 	error)) ([]chat.Message, error) {
 	if c.Tools == nil {

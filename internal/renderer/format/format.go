@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package format has the common parts of the formats of model families: how a conversation becomes a prompt, which
-// sampled ids stay in it, how a reply is taken apart, and how tools are declared. Package families composes it.
+// sampled ids stay in it, how a reply is taken apart, and how tools are declared. Package families builds on it.
 //
 // A prompt consists of pieces that are tokenised apart, as the reference does it: the tokens that frame a message are
 // written by their ids, and the content of a message is text, even if it spells the name of a special token.
@@ -58,7 +58,7 @@ type Profile struct {
 type History uint8
 
 const (
-	// Rewritten means that every earlier reply is written otherwise than it was sampled.
+	// Rewritten means that every earlier reply is written differently from the sampled reply.
 	Rewritten History = iota
 	// CurrentTurn means that the replies of the current turn, which began at Place.TurnStart, stay.
 	CurrentTurn
@@ -156,7 +156,7 @@ type familyRenderer struct{ family Family }
 // New returns the renderer of a family.
 func New(f Family) renderer.Renderer { return &familyRenderer{family: f} }
 
-// FamilyOf returns the family of a renderer that New has made, and otherwise nil.
+// FamilyOf returns the family of a renderer that New has made; nil for any other renderer.
 func FamilyOf(r renderer.Renderer) Family {
 	if made, ok := r.(*familyRenderer); ok {
 		return made.family

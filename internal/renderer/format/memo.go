@@ -12,8 +12,8 @@ import (
 // conversations that a worker has in progress.
 const mostRemembered = 4 << 20
 
-// memo caches the ids of texts that are in use. It has two generations: a text that is used is in the young one, and
-// when that one is full, the old one is dropped and the young one becomes the old one.
+// memo caches the ids of texts that are in use. It has two generations: a used text moves to the young one. When the
+// young generation is full, it becomes the old one, and the old one is dropped.
 type memo struct {
 	mu         sync.Mutex
 	young, old map[string][]int32

@@ -17,8 +17,8 @@ import (
 )
 
 // Parts of a message are found by writing the conversation a second time, with marks around the text of each part.
-// Formats trim, frame, reorder and drop parts in ways of their own, and carry the marks with the text. The pieces of
-// text without their marks must be equal to the conversation's, or the parts count as not found.
+// Formats trim, frame, reorder and drop parts in their own ways, and carry the marks along with the text. If the
+// pieces without their marks differ from the pieces of the conversation, the parts count as not found.
 
 // markOpen and markClose enclose the number of a part before its text; markClose also stands after its text. They are
 // noncharacters, which no interchanged text contains.
@@ -129,7 +129,7 @@ func withMarks(text string, number int) (lead, marked, trail string) {
 	return lead, markOpen + strconv.Itoa(number) + markClose + core + markClose, trail
 }
 
-// isSpace reports whether a format may trim a character: it is space to Unicode or to Python.
+// isSpace reports whether a format may trim a character: whether it is white space in Unicode or in Python.
 func isSpace(r rune) bool { return unicode.IsSpace(r) || r >= 0x1c && r <= 0x1f }
 
 // markCut is the place at which a part begins or ends in a text.
@@ -138,7 +138,8 @@ type markCut struct {
 	closes       bool
 }
 
-// unmark removes the marks of a text and returns their places. A mark without its pair stays, so that the text differs.
+// unmark removes the marks of a text and returns their places. A mark without its counterpart stays, so that the text
+// differs.
 func unmark(text string) (string, []markCut) {
 	var out strings.Builder
 	var cuts []markCut

@@ -16,7 +16,7 @@ import (
 // Reply has the parts of a sampled reply.
 type Reply struct {
 	Text string
-	// Parts are nil for a reply that is only text.
+	// Parts are the parts of the reply; nil if the reply is only text.
 	Parts    []chat.Part
 	Calls    []chat.ToolCall
 	Unparsed []renderer.UnparsedCall
@@ -108,7 +108,7 @@ func (f *Finder) From(at int) (Span, bool) {
 type CallTags struct{ Opening, Separator, Closing string }
 
 // Parse reads the calls of a section. The arguments of a call must be JSON, of any type. The function read returns the
-// call that stands before the separator, or false if that is not a valid one.
+// call without its arguments from the text before the separator, or false if that text is not valid.
 func (c CallTags) Parse(section string, read func(head string) (chat.ToolCall,
 	bool)) (calls []chat.ToolCall, unparsed []renderer.UnparsedCall) {
 	for at := 0; ; {
@@ -166,7 +166,7 @@ func AppendPart(parts []chat.Part, text string, thinking bool) []chat.Part {
 	return append(parts, chat.Part{Text: text, Thinking: thinking})
 }
 
-// longestDetail is the number of characters that are kept of a call that is not closed.
+// longestDetail is how many characters of an unclosed call are kept.
 const longestDetail = 16384
 
 // Unterminated returns the last block of a text that is opened and never closed.

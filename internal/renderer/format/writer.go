@@ -12,7 +12,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/tokenizer"
 )
 
-// Vocabulary is a tokenizer, together with the tokens that a format frames messages with.
+// Vocabulary is a tokenizer together with the tokens with which a format frames messages.
 type Vocabulary struct {
 	Tokens tokenizer.Tokenizer
 	// match selects how the text of messages is read.
@@ -49,14 +49,14 @@ func (v *Vocabulary) ID(name string) int32 {
 // text that is tokenised as one string can merge across the places where its parts meet.
 type Writer struct {
 	vocabulary *Vocabulary
-	// last is the conversation's last prompt, or nil. Then pieces stays empty.
+	// last is the conversation's last prompt. If it is nil, pieces stays empty.
 	last   *renderer.Rendered
 	pieces []renderer.Piece
 	IDs    []int32
 	run    []byte
 	// Output is the index in IDs at which the content of the last message begins, after its header.
 	Output int
-	// end is the index in IDs at which the content of the last message ends, if something follows that is no part of the
+	// end is the index in IDs at which the content of the last message ends, if something follows that is not part of the
 	// message; otherwise it is 0.
 	end int
 	// head is the number of bytes of the piece that belong to the header of the message, if its content is tokenised
@@ -66,8 +66,8 @@ type Writer struct {
 	texts *[]writtenText
 }
 
-// NewWriter returns a writer of a conversation with that last prompt, or nil. It has written the beginning of every
-// conversation.
+// NewWriter returns a writer of a conversation that has written Profile.Begin. last is the conversation's last prompt,
+// or nil.
 func NewWriter(p *Profile, last *renderer.Rendered) *Writer {
 	out := &Writer{vocabulary: p.Vocabulary, last: last}
 	if last != nil {
@@ -97,7 +97,7 @@ func (c *Writer) Tag(name string) *Writer {
 }
 
 // Head begins a piece with the end of the header of a message. The content that follows is tokenised together with
-// it. A token of both belongs to the header.
+// it. A token that covers parts of both belongs to the header.
 func (c *Writer) Head(text string) *Writer {
 	c.Cut()
 	c.head = len(text)

@@ -39,8 +39,8 @@ type Renderer struct {
 	digest string
 }
 
-// ForModel returns the renderer of a model. An error is an *Error, unless the tokenizer's file cannot be read, which
-// somebody may repair, or ctx ended.
+// ForModel returns the renderer of a model. Its error is an *Error, unless ctx has ended or the tokenizer's file
+// cannot be read, which may be repaired.
 func ForModel(ctx context.Context, files *fetch.Fetcher, model contract.Model) (*Renderer, error) {
 	// A model that is not in the table specifies its renderer and tokenizer, and has no tokens that begin and end
 	// texts. A renderer that needs them fails.
@@ -73,7 +73,7 @@ func ForModel(ctx context.Context, files *fetch.Fetcher, model contract.Model) (
 	}, nil
 }
 
-// special returns the id of a special token; nil if the model has none of the name.
+// special returns the id of a special token; nil if the model has no such token.
 func special(tokens tokenizer.Tokenizer, name string) []int32 {
 	if id, ok := tokens.Special(name); ok && name != "" {
 		return []int32{id}

@@ -21,7 +21,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/tokenizer/fetch"
 )
 
-// The files of a repository that have a template and the names of special tokens.
+// The files of a repository with the template and with the names of special tokens.
 const (
 	templateFile = "chat_template.jinja"
 	configFile   = "tokenizer_config.json"
@@ -69,7 +69,7 @@ func forTemplate(ctx context.Context, files *fetch.Fetcher, model contract.Model
 	}, nil
 }
 
-// ReadTemplate returns the template of a model with its text and the names of its special tokens. An error is a
+// ReadTemplate returns the template of a model with its text and the names of its special tokens. Its error is a
 // *TemplateError, unless files cannot be read.
 func ReadTemplate(ctx context.Context, files *fetch.Fetcher, model contract.Model,
 	known models.Model) (contract.Template, error) {

@@ -1,8 +1,8 @@
 // Copyright 2026 The tinker-operator authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package pyjson reads and writes JSON, converts values to text and trims white space as Python does, the language of
-// the reference. Models were trained on tool calls in that spelling, and another spelling of a value would be other
+// Package pyjson reads and writes JSON, converts values to text and trims white space as Python, the language of the
+// reference, does. Models were trained on tool calls in that spelling, and another spelling of a value would be other
 // tokens.
 //
 // Values are nil, bool, Integer, float64, string, []any and *Object. A string may have lone surrogates, as JSON can

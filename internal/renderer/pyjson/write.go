@@ -203,8 +203,8 @@ func word(value any, none, yes, no string) string {
 	}
 }
 
-// number writes a float as repr() does: the fewest digits that give it back, with an exponent below 1e-4
-// and from 1e16 on.
+// number writes a float as repr() does: with the fewest digits that read back as the same number, and with an exponent
+// below 1e-4 and from 1e16 on.
 func number(v float64, none, infinite string) string {
 	switch {
 	case math.IsNaN(v):

@@ -12,8 +12,8 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/renderer"
 )
 
-// Example implements renderer.Renderer. It finds no parts of messages, and refuses a conversation whose beginning the
-// template writes in another way once more messages follow.
+// Example implements renderer.Renderer. It finds no parts of messages. It refuses a conversation whose beginning the
+// template writes differently once more messages follow.
 func (r *Renderer) Example(conversation renderer.Conversation, parts bool) (renderer.Example, error) {
 	if parts {
 		return renderer.Example{}, fmt.Errorf("finding parts of messages in what a chat template writes: %w",
@@ -57,8 +57,8 @@ func (r *Renderer) Example(conversation renderer.Conversation, parts bool) (rend
 	return example, nil
 }
 
-// placeOf returns the place of a message's content, with the mark of its end, and the end of the message. The messages
-// before end at a place.
+// placeOf returns the place of a message's content, including the mark of its end, and the end of the message. The
+// messages before it end at before.
 func (r *Renderer) placeOf(conversation renderer.Conversation, whole written, i, before int) (place renderer.Extent,
 	end int, err error) {
 	messages := conversation.Messages
@@ -93,7 +93,7 @@ func (r *Renderer) placeOf(conversation renderer.Conversation, whole written, i,
 	return place, end, nil
 }
 
-// idAt returns the index of the id that a place of a text begins with or is in.
+// idAt returns the index of the id at a place of a text: the id that begins there or covers it.
 func (r *Renderer) idAt(whole written, ids []int32, at int) int {
 	part := r.config.Tokens.AppendEncodeWhere(nil, whole.text[:at], whole.fromTemplate)
 	n := 0

@@ -16,7 +16,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/renderer/pyjson"
 )
 
-// The texts of the conversations that a template is tried with.
+// The texts of the conversations with which a template is tried.
 const (
 	triedQuestion = "tried question"
 	triedAnswer   = "tried answer"
@@ -31,14 +31,14 @@ var (
 	triedCall = chat.ToolCall{ID: triedID, Name: triedFunction, Arguments: `{"city": "Rome", "days": 2}`}
 )
 
-// reasoningFields are the fields of a message that templates take reasoning from.
+// reasoningFields are the fields of a message from which templates take reasoning.
 var reasoningFields = []string{"reasoning_content", "thinking", "reasoning"}
 
 // reasoningTags are the tags between which models reason.
 var reasoningTags = [][2]string{{"<think>", "</think>"}, {"[THINK]", "[/THINK]"}, {"<seed:think>", "</seed:think>"},
 	{"<|START_THINKING|>", "<|END_THINKING|>"}, {"<thought>", "</thought>"}}
 
-// learn tries the template with made conversations.
+// learn learns the traits of the template by rendering made-up conversations.
 func (r *Renderer) learn() error {
 	question, err := r.question()
 	if err != nil {
@@ -140,7 +140,7 @@ func (r *Renderer) tokensOf(out written) (places []renderer.Extent) {
 	return places
 }
 
-// learnReasoning finds the field that reasoning is taken from, and the tags around it.
+// learnReasoning finds the field from which the template takes reasoning, and the tags around the reasoning.
 func (r *Renderer) learnReasoning(question []chat.Message) {
 	for _, field := range reasoningFields {
 		out, err := r.run(append(r.fields(question), assistant(fieldContent, triedAnswer, field, triedThought)), nil, false)
@@ -212,7 +212,7 @@ func (r *Renderer) learnTools(question []chat.Message) {
 	}
 }
 
-// learnCalls reports whether the dialect of calls is known.
+// learnCalls learns the dialect of calls, and reports whether it is known.
 func (r *Renderer) learnCalls(asked renderer.Conversation, call chat.ToolCall) bool {
 	closed, err := r.write(asked, false)
 	if err != nil {
@@ -262,7 +262,7 @@ func isTried(call chat.ToolCall) bool {
 	return err == nil && call.Name == triedFunction && pyjson.JSON(got) == pyjson.JSON(want)
 }
 
-// commonPrefix returns the number of bytes that two texts begin with alike.
+// commonPrefix returns the length in bytes of the common prefix of two texts.
 func commonPrefix(a, b string) int {
 	n := 0
 	for n < len(a) && n < len(b) && a[n] == b[n] {

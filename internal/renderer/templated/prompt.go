@@ -109,7 +109,7 @@ func (r *Renderer) continued(conversation renderer.Conversation, next written,
 }
 
 // behindReply returns the ids that follow a reply: its stop, unless that was sampled, and the ids after it in the whole
-// conversation. It is not ok if the reply ended as if another kind of message followed.
+// conversation. ok is false if the reply ended as if another kind of message followed.
 func (r *Renderer) behindReply(sampled []int32, opened, replied, next written) (ids []int32, ok bool) {
 	tail, stop, isNext, ok := r.behindStop(opened, replied, next)
 	stopped := slices.ContainsFunc(sampled, r.profile.IsStop)
@@ -136,7 +136,7 @@ func (r *Renderer) before(conversation renderer.Conversation, last *renderer.Ren
 }
 
 // behindStop returns the ids after the stop of the last reply in the whole conversation. isNext means that the template
-// writes the stop only once another message follows. It is not ok if a mark follows that is no known stop.
+// writes the stop only once another message follows. ok is false if a mark follows that is not a known stop.
 func (r *Renderer) behindStop(opened, replied, next written) (ids []int32, stop int32, isNext, ok bool) {
 	from := commonPrefix(opened.text, replied.text)
 	place, found := renderer.Extent{}, false
@@ -157,7 +157,7 @@ func (r *Renderer) behindStop(opened, replied, next written) (ids []int32, stop 
 	if !found { // The template writes no stop at all.
 		return r.config.Tokens.AppendEncodeWhere(nil, next.text[end:], shifted(next, end)), stop, false, !r.marks
 	}
-	// The stop is encoded as well, since a tokenizer may treat the beginning of a text in another way.
+	// The stop is encoded as well, since a tokenizer may treat the beginning of a text differently.
 	ids = r.config.Tokens.AppendEncodeWhere(nil, next.text[place.Begin:], shifted(next, place.Begin))
 	if len(ids) == 0 {
 		return nil, 0, false, false
@@ -165,7 +165,7 @@ func (r *Renderer) behindStop(opened, replied, next written) (ids []int32, stop 
 	return ids[1:], ids[0], isNext, true
 }
 
-// shifted returns which places of a text that begins within another are the template's.
+// shifted returns the fromTemplate function of the part of a text that begins at by.
 func shifted(out written, by int) func(start, end int) bool {
 	return func(start, end int) bool { return out.fromTemplate(by+start, by+end) }
 }

@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package templated renders conversations by the chat template of a model, for models whose format package families
-// does not have. This package learns the rules of a format from the template's output for a few made conversations: the
-// token that ends a reply, where reasoning goes, whether tools are declared, and the dialect of calls.
+// does not have. This package learns the rules of a format from the template's output for a few made-up conversations:
+// the token that ends a reply, where reasoning goes, whether tools are declared, and the dialect of calls.
 //
 // Only characters that the template wrote become special tokens. Text of messages and tools is text.
 package templated
@@ -22,7 +22,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/tokenizer"
 )
 
-// MaxTemplate is the length of the longest template in bytes. The longest that is known has 30,000.
+// MaxTemplate is the maximum length of a template in bytes. The longest known template has 30,000 bytes.
 const MaxTemplate = 256 << 10
 
 // Config configures a renderer.
@@ -41,9 +41,9 @@ type Renderer struct {
 	template *chattemplate.Template
 	profile  format.Profile
 	traits   Traits
-	// calls reads calls of tools. It is nil if the template's own calls are in no known dialect.
+	// calls reads calls of tools. It is nil if the dialect of the template's calls is not known.
 	calls *families.CallReader
-	// marks means that replies are ended by the mark of the next message, which differs with its role.
+	// marks means that the mark of the next message, which depends on its role, ends a reply.
 	marks bool
 	// foreign are stops that do not end a reply in history: the model's end of text.
 	foreign []int32
@@ -55,9 +55,9 @@ var _ renderer.Renderer = (*Renderer)(nil)
 type Traits struct {
 	// Ends are the names of the tokens that end a reply. The first one ends an answer.
 	Ends []string
-	// ReasoningField is the field of a message that the template takes reasoning from; "" for the text of the message.
+	// ReasoningField is the field of a message from which the template takes reasoning; "" for the text of the message.
 	ReasoningField string
-	// Reasoning are the tags that reasoning stands between; "" if the template has none.
+	// Reasoning are the tags around reasoning; "" if the template has none.
 	Reasoning [2]string
 	// DeclaresTools means that the template writes the tools of a conversation.
 	DeclaresTools bool

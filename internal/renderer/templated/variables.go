@@ -14,7 +14,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/renderer/pyjson"
 )
 
-// The variables and fields that transformers gives a template.
+// Names of variables and fields that transformers gives a template.
 const (
 	fieldContent = "content"
 	endOfText    = "eos_token"
@@ -23,10 +23,10 @@ const (
 // known are the roles whose names count as the template's text: some templates build special tokens with them.
 var known = []string{chat.RoleSystem, chat.RoleUser, chat.RoleAssistant, chat.RoleTool}
 
-// written is a text with the places that the template wrote.
+// written is the output of a template for a conversation.
 type written struct {
 	text string
-	// data are the places of the texts of messages and tools, in their order.
+	// data are the places that come from messages and tools, in the order of the text. The template wrote all others.
 	data []renderer.Extent
 }
 
@@ -50,7 +50,7 @@ func (e *unsupported) Error() string { return e.err.Error() }
 // Unwrap returns the causes.
 func (e *unsupported) Unwrap() []error { return []error{e.err, renderer.ErrUnsupported} }
 
-// write renders a conversation. An error is an ErrUnsupported: another try would end alike.
+// write renders a conversation. An error is an ErrUnsupported: another try would fail in the same way.
 func (r *Renderer) write(conversation renderer.Conversation, opensReply bool) (written, error) {
 	messages := make([]any, len(conversation.Messages))
 	for i, m := range conversation.Messages {

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package toolcall has calls of tools as text between tags: how they are declared, written and read. It has the calls
-// of Qwen and Nemotron, and any other format may carry them as text.
+// of Qwen and Nemotron, which any other format can also carry as text.
 package toolcall
 
 import (
@@ -23,8 +23,8 @@ const (
 	ResultClose = "</tool_response>"
 )
 
-// Reader reads the text between the tags of a call that is not JSON. It is given the problem of the JSON, and returns
-// the problem of the call, or "".
+// Reader reads the text between the tags of a call that is not JSON. problem is the problem of the JSON. A Reader
+// returns the problem of the call, or "".
 type Reader func(inner, problem string) (chat.ToolCall, string)
 
 // Read reads calls, including their tags. The function other reads a call that is not JSON; nil reads none. Read

@@ -19,8 +19,8 @@ const (
 	ValueClose = "</arg_value>"
 )
 
-// Keyed is the Reader of calls with keys and values between tags. A value that is JSON is read as JSON, any other as
-// text.
+// Keyed is the Reader of calls with keys and values between tags. A value that is valid JSON is read as JSON, and any
+// other value as text.
 func Keyed(inner, _ string) (call chat.ToolCall, problem string) {
 	inner = pyjson.Strip(inner)
 	end := strings.IndexFunc(inner, func(r rune) bool { return !isNamePart(r) })

@@ -63,7 +63,7 @@ func ArgumentText(value any, scalar func(any) string) string {
 
 const malformedXML = "Malformed Qwen3.5 tool call XML"
 
-// XML is the Reader of calls that WriteXML writes. Text without <function= has the problem of the JSON.
+// XML is the Reader of calls that WriteXML writes. For a text without <function=, it returns the problem of the JSON.
 func XML(inner, problem string) (chat.ToolCall, string) {
 	if !strings.Contains(inner, "<function=") {
 		return chat.ToolCall{}, problem
@@ -71,7 +71,8 @@ func XML(inner, problem string) (chat.ToolCall, string) {
 	return xmlCall(inner)
 }
 
-// xmlCall reads the text between the tags of a call. A value that is JSON is read as JSON, any other as text.
+// xmlCall reads the text between the tags of a call. A value that is valid JSON is read as JSON, and any other value
+// as text.
 func xmlCall(inner string) (call chat.ToolCall, problem string) {
 	rest, ok := strings.CutPrefix(pyjson.StripLeft(inner), "<function=")
 	if !ok {

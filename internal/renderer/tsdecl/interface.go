@@ -103,7 +103,7 @@ func comment(text, indent string) string {
 	return strings.Join(lines, "\n")
 }
 
-// limited are the fields that are written as limits, by type.
+// limited are the fields of a schema that are written as limits, by type.
 var limited = map[string][]string{
 	"string": {"maxLength", "minLength", "pattern"}, "number": {"maximum", "minimum"}, "integer": {"maximum", "minimum"},
 	"array": {"maxItems", "minItems"},
@@ -183,7 +183,7 @@ func (s *scope) anyOf(schema *pyjson.Object) (shape, error) {
 	return described(schema, "", shape{write: write}), nil
 }
 
-// several writes the types of a list of types.
+// several are the texts of the types in a list of types.
 var several = map[string]string{"string": "string", "number": "number", "integer": "number", "boolean": "boolean",
 	"null":   "null",
 	"object": "{}", "array": "Array<any>"}

@@ -1,7 +1,7 @@
 // Copyright 2026 The tinker-operator authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package tsdecl declares tools in the two dialects of TypeScript of chat formats: the dialect of gpt-oss (Type) and
+// Package tsdecl declares tools in two dialects of TypeScript that chat formats use: the dialect of gpt-oss (Type) and
 // the dialect of Kimi K2.5 (Interface). They have little in common except the language.
 package tsdecl
 
@@ -20,7 +20,7 @@ func Type(name, description string, parameters *pyjson.Object) string {
 	return "// " + description + "\n" + text
 }
 
-// parameterBlock writes each parameter on a line. Without parameters it writes ().
+// parameterBlock writes each parameter on a line, or () if there are no parameters.
 func parameterBlock(schema *pyjson.Object) string {
 	properties := fields(schema, "properties")
 	if schema.Word("type") != "object" || len(properties) == 0 {
@@ -96,7 +96,7 @@ func typeOf(schema *pyjson.Object) string {
 	return base
 }
 
-// single writes a schema of one type. plain means that it is an enumeration, which lists null itself.
+// single writes a schema of one type. plain means that the schema is an enumeration, which lists null itself.
 func single(schema *pyjson.Object) (base string, plain bool) {
 	kind := schema.Word("type")
 	switch kind {
