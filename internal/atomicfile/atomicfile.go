@@ -14,12 +14,12 @@ import (
 	"path/filepath"
 )
 
-// Extension ends the names of files that are not finished. A process that was killed may leave some behind,
-// in the folder of the file that they were to become.
+// Extension is the end of the names of unfinished files. A process that is killed may leave such files behind, in the
+// folder of the file that it was writing.
 const Extension = ".tmp"
 
-// Write replaces the named file with the concatenated parts. Readers see the old file or the new one; after
-// a power failure the file may be neither.
+// Write replaces the named file with the concatenated parts. Readers see the old file or the new file; after a power
+// failure the file may be neither.
 func Write(name string, mode fs.FileMode, parts ...[]byte) error {
 	file, err := replace(name, mode, write(parts), func(*os.File) error { return nil })
 	if err != nil {
@@ -28,8 +28,8 @@ func Write(name string, mode fs.FileMode, parts ...[]byte) error {
 	return file.Close()
 }
 
-// WriteDurable does what Write does, and returns once the file and its name are on the disk: after a power
-// failure, too, the file is the old one or the new one.
+// WriteDurable does what Write does, and returns once the file and its name are on the disk. Even after a power
+// failure, the file is the old file or the new file.
 func WriteDurable(name string, mode fs.FileMode, parts ...[]byte) error {
 	file, err := ReplaceDurable(name, mode, parts...)
 	if err != nil {
@@ -38,8 +38,7 @@ func WriteDurable(name string, mode fs.FileMode, parts ...[]byte) error {
 	return file.Close()
 }
 
-// CopyDurable is WriteDurable for the bytes of r, which check then accepts or not. After an error the file is the old
-// one.
+// CopyDurable is WriteDurable for the bytes of r. It replaces the file only if check accepts the copied bytes.
 func CopyDurable(name string, mode fs.FileMode, r io.Reader, check func(io.ReaderAt, int64) error) error {
 	fill := func(file *os.File) error {
 		size, err := io.Copy(file, r)
@@ -69,7 +68,7 @@ func ReplaceDurableBy(name string, mode fs.FileMode, r io.Reader) (*os.File, err
 	return replaceDurable((*os.File).Sync, name, mode, fill)
 }
 
-// replaceDurable flushes the file before it gets its name, and the name afterwards.
+// replaceDurable flushes the file before renaming it, and the folder afterwards.
 func replaceDurable(sync syncer, name string, mode fs.FileMode, fill func(*os.File) error) (*os.File, error) {
 	file, err := replace(name, mode, fill, sync)
 	if err != nil {
@@ -93,7 +92,7 @@ func write(parts [][]byte) func(*os.File) error {
 	}
 }
 
-// syncer flushes an open file, or the names in an open folder, to the disk.
+// syncer flushes an open file, or the entries of an open folder, to the disk.
 type syncer func(*os.File) error
 
 func replace(name string, mode fs.FileMode, fill func(*os.File) error, sync syncer) (*os.File, error) {

@@ -1,8 +1,7 @@
 // Copyright 2026 The tinker-operator authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package chat holds the messages of a conversation and the tools in it, as environments and renderers exchange
-// them.
+// Package chat has the messages and the tools of a conversation, as environments and renderers exchange them.
 package chat
 
 import "encoding/json"
@@ -16,15 +15,15 @@ const (
 )
 
 // Message is one message of a conversation. An environment reads and writes Role, Content, Calls, CallID and Name;
-// renderers use the other fields, too.
+// renderers also use the other fields.
 type Message struct {
 	// Role is one of the four roles. Some formats accept others.
 	Role    string
 	Content string
-	// Thinking is the reasoning that an assistant's message begins with.
+	// Thinking is the reasoning at the beginning of an assistant's message.
 	Thinking string
-	// Parts hold the message piece by piece, where reasoning and text alternate or stand in another order. When
-	// they are not nil, they are the message, and Content and Thinking are ignored.
+	// Parts hold the message piece by piece, if reasoning and text alternate or have another order. If Parts is not nil,
+	// it is the message, and Content and Thinking are ignored.
 	Parts []Part
 	// Calls are the assistant's calls of tools.
 	Calls []ToolCall
@@ -32,11 +31,11 @@ type Message struct {
 	CallID string
 	// Name is the name of the tool whose result a tool's message is. Some formats write it.
 	Name string
-	// Reply numbers the policy's replies of a trajectory, from 1: the message is that reply. It is 0 for every other
-	// message.
+	// Reply is the number of the policy's reply in its trajectory, from 1, if the message is such a reply. It is 0 for
+	// every other message.
 	Reply int
 	// Sampled are the ids that the policy sampled for this message, stop token included; nil for a message
-	// that was not sampled. They answer a prompt without a prefill.
+	// that was not sampled. They answer a prompt that has no prefill.
 	Sampled []int32
 }
 
@@ -50,7 +49,7 @@ type Part struct {
 type Tool struct {
 	Name        string
 	Description string
-	// Parameters is a JSON schema; it is empty for a tool without parameters. The order of its names is kept.
+	// Parameters is a JSON schema; empty if the tool has no parameters. The order of its names is kept.
 	Parameters json.RawMessage
 }
 

@@ -1,12 +1,12 @@
 // Copyright 2026 The tinker-operator authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package finite tells numbers that JSON can carry from NaN and the infinities.
+// Package finite distinguishes numbers that JSON can represent from NaN and the infinities.
 package finite
 
 import "math"
 
-// Is says that a value is neither NaN nor infinite.
+// Is reports whether a value is neither NaN nor infinite.
 func Is(v float64) bool { return !math.IsNaN(v) && !math.IsInf(v, 0) }
 
 // Only returns the values that are finite.

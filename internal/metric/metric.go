@@ -11,16 +11,17 @@ import (
 
 // Description describes a metric, or all metrics whose names differ in a placeholder.
 type Description struct {
-	// Name is the name in the files. Words in capitals are placeholders: ENV, ROLE, PART, NAME, REASON, SPLIT and K.
+	// Name is the name in the files. Words in capitals are placeholders: ENV, ROLE, PART, NAME, REASON, SPLIT, REDUCTION
+	// and K.
 	Name string
 	// Unit is the unit, such as "nats" or "tokens"; a share is from 0 to 1.
 	Unit string
-	// Meaning defines the metric. Good and Bad say how it looks in a healthy and in a sick run; both may be empty.
+	// Meaning defines the metric. Good and Bad say how it looks in a healthy run and in a failing run; both may be empty.
 	Meaning, Good, Bad string
 }
 
-// placeholders are the words of a name that stand for others, with their patterns. NAME and REDUCTION are names that
-// an environment or an endpoint chooses.
+// placeholders are the words of a name that stand for other words, with their patterns. NAME and REDUCTION are names
+// that an environment or an endpoint chooses.
 var placeholders = strings.NewReplacer(
 	"ENV", `[^/]+`, "ROLE", `[^/]+`, "PART", `.+`, "REASON", `[^/]+`, "SPLIT", `[^/]+`, "REDUCTION", `[a-z_]+`,
 	"NAME", `.+`, "K", `[0-9]+`,
@@ -43,8 +44,8 @@ const (
 	environment = "env/"
 )
 
-// Describe returns the first description that fits a metric, and false for a metric that no run has. An evaluation has
-// the metrics of environments behind "test/".
+// Describe returns the first description that matches a metric. It returns false for a metric that no run has. An
+// evaluation has the metrics of environments with the prefix "test/".
 func Describe(name string) (Description, bool) {
 	if within, ok := strings.CutSuffix(name, suffixLow); ok {
 		return bound(within, "Lower end of the 95% confidence interval")
@@ -63,7 +64,7 @@ func Describe(name string) (Description, bool) {
 	return Description{}, false
 }
 
-// bound describes an end of the interval of a metric of an evaluation.
+// bound describes an end of the confidence interval of a metric of an evaluation.
 func bound(name, end string) (Description, bool) {
 	d, ok := Describe(name)
 	if !ok || !strings.HasPrefix(name, evaluation) {

@@ -15,7 +15,7 @@ const (
 	yourUnit = "as you define it"
 )
 
-// Descriptions describes all metrics. A name that fits several has the first.
+// Descriptions describes all metrics. If several descriptions match a name, the first counts.
 var Descriptions = slices.Concat(ofRewards, ofGroups, ofEpisodes, ofEvaluations, ofUpdates, ofBatches, ofTime,
 	ofYourOwn)
 

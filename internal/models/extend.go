@@ -12,11 +12,11 @@ import (
 	"sync/atomic"
 )
 
-// further are the rows that extend the table.
+// further has the rows that extend the table.
 var further atomic.Pointer[[]Model]
 
-// Extend adds rows to the table of this process, in the form of models.json. They go before rows of the same names. A
-// row may name a tokenizer of the embedded table.
+// Extend adds rows to the table of this process, in the form of models.json. They take precedence over rows of the
+// same names. A row may name a tokenizer of the embedded table.
 func Extend(data []byte) error {
 	var d document
 	decoder := json.NewDecoder(bytes.NewReader(data))
@@ -58,8 +58,8 @@ func Extend(data []byte) error {
 	return nil
 }
 
-// IsEmbedded reports whether every program of the operator knows a model, and not only the process whose table was
-// extended.
+// IsEmbedded reports whether no row that extends the table of this process is for a model. Other programs of the
+// operator do not know such rows.
 func IsEmbedded(name string) bool {
 	base, _, _ := strings.Cut(name, ":")
 	rows := further.Load()

@@ -1,8 +1,8 @@
 // Copyright 2026 The tinker-operator authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package models is the table of the known models: which renderers have their format and where their tokenizer is. The
-// table is models.json. A run that specifies renderer and tokenizer itself needs no row in it.
+// Package models has the table of the known models: which renderers have their format, and where their tokenizer is.
+// The table is models.json. A run that specifies renderer and tokenizer itself needs no row in it.
 package models
 
 import (
@@ -22,11 +22,11 @@ type Model struct {
 	Name string
 	// Family is the family of models that share a format.
 	Family string
-	// Retired is the day since which hosted Tinker no longer serves the model, as YEAR-MONTH-DAY; "" for a model that it
-	// serves or never served. Other servers may serve it.
+	// Retired is the day on which hosted Tinker stopped serving the model, as YEAR-MONTH-DAY; "" if it serves the model
+	// or never served it. Other servers may serve the model.
 	Retired string
-	// Untested names the part of the format that nobody has compared with another program, as a sentence without its
-	// end; "" if everything was compared.
+	// Untested names the part of the format that was not compared with another program, as a sentence without its end; ""
+	// if everything was compared.
 	Untested string
 	// Renderers have the format of the model. The first is the default.
 	Renderers []string
@@ -44,7 +44,8 @@ type Tokenizer struct {
 	File string `json:"file"`
 	// Ranks is the family of a rank file. It determines the pattern and the special tokens.
 	Ranks string `json:"ranks"`
-	// SHA256 is the digest of the published file, in hexadecimal digits. It is empty if it is not known for certain.
+	// SHA256 is the digest of the published file, in hexadecimal digits. It is empty if the digest is not known for
+	// certain.
 	SHA256 string `json:"sha256"`
 	// Begin and End are the tokens that begin and end a text. They are "" if the model has no such tokens.
 	Begin string `json:"begin"`
@@ -97,7 +98,7 @@ var all = sync.OnceValue(func() []Model {
 	return out
 })
 
-// All returns the models in the order of the table, those that extend it first.
+// All returns the models in the order of the table. The rows that extend the table come first.
 func All() []Model {
 	rows := further.Load()
 	if rows == nil {
@@ -127,8 +128,8 @@ func (e *UnknownError) Error() string {
 // Nearest returns the known model whose name is nearest; "" if none is near.
 func (e *UnknownError) Nearest() string { return nearest.Name(e.Model, e.Known) }
 
-// Lookup returns the row of a model. A colon in the name begins a variant of the same model, which Lookup ignores. An
-// error is an *UnknownError.
+// Lookup returns the row of a model. It ignores a colon and the name of a variant after it. Its error is an
+// *UnknownError.
 func Lookup(name string) (Model, error) {
 	base, _, _ := strings.Cut(name, ":")
 	unknown := &UnknownError{Model: name}
@@ -141,15 +142,16 @@ func Lookup(name string) (Model, error) {
 	return Model{}, unknown
 }
 
-// UntestedTemplate returns why the template of a model that hosted Tinker serves, and the table lacks, was not compared
-// with another program. It returns false for unknown models.
+// UntestedTemplate returns why the template of a model was not compared with another program. It knows models of
+// hosted Tinker that have no renderer in the table, and returns false for all others.
 func UntestedTemplate(name string) (reason string, ok bool) {
 	base, _, _ := strings.Cut(name, ":")
 	reason, ok = read().UntestedTemplates[base]
 	return reason, ok
 }
 
-// SameTokenizer reports whether two models are known to have one tokenizer: as they are one model, or by the table.
+// SameTokenizer reports whether two models are known to have the same tokenizer: because they are the same model, or
+// because the table says so.
 func SameTokenizer(a, b string) bool {
 	if a == b {
 		return true

@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// hiddenSizes are the widths of the models to which the rule of LearningRate applies, as their config.json has them.
+// hiddenSizes are the widths of the models to which the rule of LearningRate applies, from their config.json.
 var hiddenSizes = map[string]float64{
 	"meta-llama/Llama-3.1-8B":            4096,
 	"meta-llama/Llama-3.1-8B-Instruct":   4096,
@@ -37,8 +37,9 @@ var hiddenSizes = map[string]float64{
 }
 
 // LearningRate returns the learning rate that tinker-cookbook gives for supervised training of a LoRA adapter of a
-// model: get_lr of its hyperparam_utils.py, which was fitted to models of the Llama and Qwen families. It does not
-// depend on the rank, and was not fitted to reinforcement learning. It is false for models of other families.
+// model: get_lr of its hyperparam_utils.py, which was fitted to models of the Llama and Qwen families. The rate does
+// not depend on the rank, and was not fitted to reinforcement learning. LearningRate returns false for all other
+// models.
 func LearningRate(model string) (rate float64, ok bool) {
 	size, ok := hiddenSizes[model]
 	if !ok {

@@ -5,10 +5,10 @@ package models
 
 import "slices"
 
-// DeclaresTools reports whether the format of a renderer declares tools and has calls of them.
+// DeclaresTools reports whether the format of a renderer can declare tools and has calls of tools.
 func DeclaresTools(renderer string) bool { return !slices.Contains(read().WithoutTools, renderer) }
 
-// Renderers returns the sorted names of all renderers, also of those that no model of the table has.
+// Renderers returns the sorted names of all renderers, including the renderers that no model of the table has.
 func Renderers() []string {
 	names := slices.Clone(read().OtherRenderers)
 	for _, m := range all() {

@@ -1,13 +1,13 @@
 // Copyright 2026 The tinker-operator authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package nearest finds the known name that somebody probably meant.
+// Package nearest finds the known name that an unknown name probably stands for.
 package nearest
 
 import "strings"
 
-// Name returns the candidate whose name differs least from a name, letter case aside; empty where even that differs in
-// more than a quarter of its letters.
+// Name returns the candidate that differs least from a name, ignoring case; "" if every candidate differs in more than
+// a quarter of the letters of the name.
 func Name(name string, candidates []string) string {
 	best, least := "", len(name)/4+1
 	for _, candidate := range candidates {
@@ -18,7 +18,7 @@ func Name(name string, candidates []string) string {
 	return best
 }
 
-// distance is how many letters have to be inserted, deleted or replaced to make one text of the other.
+// distance returns how many letters must be inserted, deleted or replaced to turn one text into the other.
 func distance(a, b string) int {
 	row := make([]int, len(b)+1)
 	for j := range row {

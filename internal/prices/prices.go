@@ -22,7 +22,7 @@ import (
 //go:embed prices.json
 var embedded []byte
 
-// table has the prices of models by their names.
+// table has the prices of models by name.
 type table struct {
 	date   string
 	prices map[string]spending.Price
@@ -39,8 +39,8 @@ var current = func() *atomic.Pointer[table] {
 	return &p
 }()
 
-// entry is a row of the published table. Prices are texts such as "$1.87", for a million tokens. A row has more fields,
-// such as the context.
+// entry is a row of the published table. Prices are texts such as "$1.87", for a million tokens. A row has more
+// fields, which are not read.
 type entry struct {
 	Model         string `json:"tinker_id"`
 	Prefill       amount `json:"prefill"`
@@ -66,8 +66,8 @@ func (a *amount) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// parse reads a table: the published list, or an object of its date and the list. It leaves out a row that lacks a
-// price, whose tokens would cost nothing.
+// parse reads a table: the published list, or an object with the date and the list. It leaves out rows that lack a
+// price, since their tokens would count as free.
 func parse(data []byte) (table, error) {
 	var dated struct {
 		Date   string            `json:"date"`
@@ -93,7 +93,7 @@ func parse(data []byte) (table, error) {
 	return out, nil
 }
 
-// parseRows reads a table that has a price.
+// parseRows reads a table that must have at least one price.
 func parseRows(data []byte) (table, error) {
 	parsed, err := parse(data)
 	if err == nil && len(parsed.prices) == 0 {
@@ -127,7 +127,7 @@ func Extend(data []byte) error {
 	return nil
 }
 
-// Date is the day of the prices, as YEAR-MONTH-DAY.
+// Date returns the day of the prices, as YEAR-MONTH-DAY.
 func Date() string { return current.Load().date }
 
 // Of returns the price of a base model in dollars a million tokens, if it is known. Variants of a model

@@ -1,7 +1,7 @@
 // Copyright 2026 The tinker-operator authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package progress logs how much of a file has arrived, so that whoever waits sees that it continues and how long it
+// Package progress logs how much of a file has arrived, so that users see that a download continues and how long it
 // takes.
 package progress
 
@@ -12,22 +12,22 @@ import (
 	"time"
 )
 
-// period is the time between two lines of one download. What takes less has none.
+// period is the time between two lines of a download. A shorter download logs no line.
 const period = 5 * time.Second
 
 // Reader logs the progress of reading through it. It is used by one goroutine.
 type Reader struct {
 	io.Reader
 	logger *slog.Logger
-	// message is the message of each line, and what names the file.
+	// message is the message of each line, and what is the name of the file.
 	message, what string
 	// done of total bytes have arrived; total is negative if it is not known.
 	done, total int64
 	logged      time.Time
 }
 
-// NewReader returns a reader of a file that what names. done of total bytes have arrived before; total is negative if
-// it is not known. message is the message of the lines. If logger is nil, nothing is logged.
+// NewReader returns a reader of the file named what. done of total bytes have arrived before; total is negative if it
+// is not known. message is the message of the lines. If logger is nil, nothing is logged.
 func NewReader(r io.Reader, logger *slog.Logger, message, what string, done, total int64) *Reader {
 	return &Reader{Reader: r, logger: logger, message: message, what: what, done: done, total: total, logged: time.Now()}
 }
@@ -43,7 +43,7 @@ func (r *Reader) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// amount describes how many bytes of how many have arrived, as in 12.5 of 100.0 MB.
+// amount describes how many of the bytes have arrived, as in 12.5 of 100.0 MB.
 func amount(done, total int64) string {
 	const megabyte = 1e6
 	if total < 0 {

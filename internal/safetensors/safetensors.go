@@ -23,17 +23,17 @@ type Tensor struct {
 	Offsets [2]int64 `json:"data_offsets"`
 }
 
-// Size is the number of bytes of the tensor.
+// Size returns the number of bytes of the tensor.
 func (t Tensor) Size() int64 { return t.Offsets[1] - t.Offsets[0] }
 
 const (
-	// prefix is the number of bytes that have the length of the header.
+	// prefix is the number of bytes that hold the length of the header.
 	prefix = 8
-	// alignment is what the length of the header is a multiple of.
+	// alignment is a divisor of the length of a header that EncodeHeader writes.
 	alignment = 8
 	// maxHeader limits the header, as the library safetensors does.
 	maxHeader = 100_000_000
-	// metadata is the key of the header that describes the file and no tensor.
+	// metadata is the key of the header that describes the file instead of a tensor.
 	metadata = "__metadata__"
 )
 

@@ -14,7 +14,7 @@ import (
 // Limit is how long a server may take to connect and to answer, and how long the body of its answer may pause.
 const Limit = 30 * time.Second
 
-// Err says that a download was stopped because its server sent nothing. Another attempt may succeed.
+// Err reports that a download was stopped because its server sent nothing. Another attempt may succeed.
 var Err = errors.New("the server sends nothing for " + Limit.String())
 
 // Watch watches one request.
@@ -38,7 +38,7 @@ func (w *Watch) End() {
 	w.cancel(nil)
 }
 
-// Cause returns Err instead of an error that is its consequence.
+// Cause returns Err in place of an error that is a consequence of Err.
 func (w *Watch) Cause(err error) error {
 	if err != nil && !errors.Is(err, io.EOF) && errors.Is(context.Cause(w.ctx), Err) {
 		return Err
@@ -46,7 +46,7 @@ func (w *Watch) Cause(err error) error {
 	return err
 }
 
-// Body returns the body of an answer that has just arrived. Whatever it brings shows that the server sends. Its Close
+// Body returns the body of an answer that has just arrived. Each read that returns bytes restarts the limit. Its Close
 // ends the request.
 func (w *Watch) Body(body io.ReadCloser) io.ReadCloser {
 	w.timer.Reset(Limit)

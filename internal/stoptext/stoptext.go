@@ -1,8 +1,8 @@
 // Copyright 2026 The tinker-operator authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package stoptext cuts replies at texts that the endpoint was not given as stops: it takes either the stops of a
-// model's format, which are tokens, or texts.
+// Package stoptext cuts replies at texts that the endpoint did not receive as stops. A request to the endpoint has
+// either the stops of a model's format, which are tokens, or texts.
 package stoptext
 
 import (
@@ -13,9 +13,9 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/chat"
 )
 
-// Cut returns how many of the tokens say the first of the texts, as if the text had been a stop of the request: the
-// tokens up to there were sampled, and nothing that follows them decides where they end. It returns all tokens and an
-// empty text for none. says returns the text of tokens.
+// Cut returns how many of the tokens are needed to complete the first of the texts that occurs, and that text. The
+// result is the same as if the text had been a stop of the request, since later tokens do not affect it. If no text
+// occurs, Cut returns the number of all tokens and "". says returns the text of tokens.
 func Cut(tokens []int32, texts []string, says func([]int32) (string, error)) (end int, stop string, err error) {
 	whole, err := says(tokens)
 	if err != nil {
@@ -34,7 +34,8 @@ func Cut(tokens []int32, texts []string, says func([]int32) (string, error)) (en
 	return end, stop, err
 }
 
-// First returns the first of the texts that a text has, and where.
+// First returns which of the texts occurs first in a text, and its index; "" and the length of the text if none
+// occurs.
 func First(text string, texts []string) (found string, at int) {
 	at = len(text)
 	for _, each := range texts {

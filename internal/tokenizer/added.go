@@ -18,7 +18,7 @@ type added struct {
 // matcher finds added tokens: the longest of the tokens that begin first. It is a tree of bytes; the edges of a node
 // are adjacent.
 type matcher struct {
-	first [256]bool // It has the bytes that a token begins with.
+	first [256]bool // It has the bytes with which tokens begin.
 	nodes []node
 	edges []edge
 	// words says whether there are tokens that are not special.

@@ -56,8 +56,8 @@ func (b *builder) addAll(tokens []addedToken) error {
 	return nil
 }
 
-// placeAdded checks the id of an added token, which is its id in the vocabulary or the next free one. The reference
-// numbers added tokens itself, so it would use another id than any other in the file.
+// placeAdded checks the id of an added token, which must be its id in the vocabulary or the next free id. The
+// reference numbers added tokens itself, and would not use any other id in the file.
 func (b *builder) placeAdded(token addedToken) error {
 	switch {
 	case token.Content == "":

@@ -5,7 +5,7 @@ package tokenizer
 
 import "unicode/utf8"
 
-// alphabet maps the characters that byte-level tokenizer files write bytes with: bytes that are printable in Latin-1
+// alphabet maps the characters with which byte-level tokenizer files write bytes: bytes that are printable in Latin-1
 // are written as themselves, the others, in order, as the characters from U+0100 on. The value of a character is its
 // byte plus one, or 0 if it does not stand for a byte.
 var alphabet = newAlphabet()

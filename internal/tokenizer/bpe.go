@@ -41,7 +41,7 @@ type BPE struct {
 	// no such tokens.
 	raw, normalized *matcher
 	specials        map[string]int32
-	special         map[int32]bool // of added tokens that are special
+	special         map[int32]bool // the ids of special added tokens
 }
 
 var _ Tokenizer = (*BPE)(nil)
@@ -82,7 +82,7 @@ func (t *BPE) encodeNormalized(dst []int32, text string, match Match) []int32 {
 }
 
 // between appends the ids of added tokens and, with encode, of the text between them. It returns the text after the
-// last one. It skips a special token that is not to be recognised as a whole, as the reference does.
+// last one. If a special token is not to be recognised, it skips the whole token, as the reference does.
 func between(dst []int32, text string, m *matcher, match Match,
 	encode func([]int32, string) []int32) ([]int32, string) {
 	if m == nil || match == Plain || match == Literal && !m.words {

@@ -48,7 +48,7 @@ func within(field string, err error) error {
 	return &FieldError{Field: field + "." + e.Field, Problem: e.Problem}
 }
 
-// cursor reads the JSON of a tokenizer file, which is mostly two very long lists, without making a value of each
+// cursor reads the JSON of a tokenizer file, which is mostly two very long lists, without making a value for each
 // element. With it, Parse allocates 33 MB for the largest known file, of 28 MB, in two thirds of the time that
 // json.Decoder takes for the tokens alone, and in half the time of json.Unmarshal; these allocate 116 and 102 MB. It
 // also refuses half of a surrogate pair, which encoding/json replaces. It accepts some text that is not JSON, such as
@@ -200,8 +200,8 @@ func (c *cursor) escaped(start, i int) ([]byte, error) {
 	return nil, c.unexpected("the end of a string")
 }
 
-// unicode reads an escape of four hexadecimal digits from its u on, or two that are a surrogate pair. It stops at the
-// last digit.
+// unicode reads an escape of four hexadecimal digits from its u on, or two escapes that are a surrogate pair. It stops
+// at the last digit.
 func (c *cursor) unicode() error {
 	r, ok := c.hex(c.at + 1)
 	if !ok {

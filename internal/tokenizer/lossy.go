@@ -31,7 +31,7 @@ func lossy(text []byte) string {
 // The text does not begin with a whole character.
 func invalidPart(text []byte) int {
 	for size := min(len(text), utf8.UTFMax-1); size > 1; size-- {
-		// FullRune returns true also for bytes that can no longer become a character.
+		// FullRune also returns true for bytes that can no longer become a character.
 		if !utf8.FullRune(text[:size]) {
 			return size
 		}

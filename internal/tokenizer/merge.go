@@ -6,11 +6,11 @@ package tokenizer
 import "sync"
 
 // fewBytes is the length of a piece up to which merge searches all pairs for the next one. That takes quadratic time,
-// but little of it. Longer pieces need a heap.
+// which is short for such a piece. Longer pieces need a heap.
 const fewBytes = 64
 
-// merge appends the tokens of a piece. It begins with its bytes, and again and again merges the neighbours of the
-// lowest rank, the leftmost ones first.
+// merge appends the tokens of a piece. It begins with the bytes of the piece, and repeatedly merges the neighbours of
+// the lowest rank, the leftmost ones first.
 func (t *BPE) merge(dst []int32, piece string) []int32 {
 	if len(piece) > fewBytes {
 		return t.mergeMany(dst, piece)
@@ -61,7 +61,7 @@ func (l link) rank() uint32 { return uint32(l >> 32) }
 // heap of the possible merges.
 type chain struct {
 	ids        []int32
-	ranks      []uint32 // It has the rank of a token with the next, noRank for a token that was merged into another.
+	ranks      []uint32 // The rank of a token with the next token; noRank for a token that was merged into another.
 	next, prev []int32
 	heap       []uint64 // Each has a rank, then an index.
 }
@@ -116,7 +116,7 @@ func (c *chain) reset(n int) {
 	}
 }
 
-// offer sets the rank of a token with the next.
+// offer sets the rank of a token with the next token, and adds the pair to the heap if it can merge.
 func (c *chain) offer(at int, rank uint32) {
 	c.ranks[at] = rank
 	if rank == noRank {

@@ -25,7 +25,7 @@ func newBuilder(t *BPE) *builder {
 	return &builder{t: t, odd: map[string]int32{}}
 }
 
-// settled has the fields of a model that may only have values without an effect.
+// settled has the fields of a model whose values must have no effect.
 var settled = map[string]func([]byte) error{
 	"type":                      only(`"BPE"`),
 	"dropout":                   only(`null`, `0.0`, `0`),
@@ -129,8 +129,8 @@ func (b *builder) index(hidden map[int32]bool) error {
 	return nil
 }
 
-// readMerges reads the pairs of tokens that are merged, in the order of their ranks. A pair is a list of two, or a
-// string with a space between.
+// readMerges reads the pairs of tokens that are merged, in the order of their ranks. A pair is a list of two tokens,
+// or a string of two tokens with a space between them.
 func (b *builder) readMerges(value []byte) error {
 	c := &cursor{data: value}
 	merges := make([]merge, 0, bytes.Count(value, []byte{'"'})/4)

@@ -23,7 +23,7 @@ type pairs struct {
 
 const freeSlot = 1<<64 - 1
 
-// merge is a pair of tokens and the one that they become.
+// merge is a pair of tokens and the token that they become.
 type merge struct{ first, second, into int32 }
 
 func newPairs(entries, ranks int) *pairs {

@@ -35,7 +35,7 @@ func steps(value []byte, list string) ([]json.RawMessage, error) {
 	return parts, nil
 }
 
-// eachStep reads the steps of a part of the file. An error names the step.
+// eachStep reads the steps of a part of the file. Its errors name the step.
 func eachStep(value []byte, list string, read func(kind string, step []byte) error) error {
 	parts, err := steps(value, list)
 	if err != nil {
@@ -153,8 +153,8 @@ func readByteLevel(value []byte) (pattern string, err error) {
 	return "", nil
 }
 
-// readPostProcessor accepts post-processors that only add special tokens around a text on request. They are never
-// requested: renderers write them.
+// readPostProcessor accepts post-processors that only add special tokens around a text on request. Special tokens are
+// never requested here: renderers write them.
 func readPostProcessor(value []byte) error {
 	return eachStep(value, "processors", func(kind string, step []byte) error {
 		if kind != "ByteLevel" && kind != "TemplateProcessing" {

@@ -12,8 +12,8 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/tokenizer/general"
 )
 
-// Read reads a tokenizer.json. For the families that Parse knows, it returns the result of Parse; for others, a slower
-// tokenizer that does the same as the reference. Like Parse, it refuses everything unknown.
+// Read reads a tokenizer.json. For the families that Parse knows, it returns the result of Parse; for other families,
+// it returns a slower tokenizer that does the same as the reference. Like Parse, it refuses everything unknown.
 func Read(tokenizerJSON []byte) (Tokenizer, error) {
 	if t, err := parse(tokenizerJSON); err == nil {
 		return t, nil
@@ -67,7 +67,7 @@ func (g *General) IsSpecial(id int32) bool { return g.tokens.IsSpecial(id) }
 // generalReader builds the configuration of a general tokenizer.
 type generalReader struct {
 	config general.Config
-	// removes and normalizes say whether a normalizer may remove the start of a text, and whether there is one.
+	// removes says that a normalizer may remove the start of a text, and normalizes that there is a normalizer.
 	removes, normalizes bool
 	// first is the index of a Metaspace that writes its prefix at the start of a text only, or -1.
 	first int
@@ -121,7 +121,7 @@ func (g *generalReader) readNormalizers(value []byte) error {
 	return asProblem(general.CheckGrowth(g.config.Normalizers))
 }
 
-// asProblem returns an error as one of the file.
+// asProblem returns an error as a problem of the file.
 func asProblem(err error) error {
 	if err == nil {
 		return nil
@@ -143,7 +143,7 @@ func nested(value []byte, list string, depth int, read func(kind string, step []
 	})
 }
 
-// other are the models of the reference that are not supported.
+// other are the types of models of the reference that are not supported.
 var other = map[string]string{"Unigram": "", "WordPiece": "", "WordLevel": ""}
 
 func (g *generalReader) readModel(value []byte) error {
@@ -221,7 +221,7 @@ func (g *generalReader) readVocab(value []byte) error {
 	return err
 }
 
-// readMerges reads pairs, each a list of two, or a string with a space between.
+// readMerges reads pairs. A pair is a list of two tokens, or a string of two tokens with a space between them.
 func (g *generalReader) readMerges(value []byte) error {
 	c := &cursor{data: value}
 	return c.array(func(int) error {
@@ -340,8 +340,8 @@ func finder(tokens []added) general.Finder {
 	}
 }
 
-// checkFirst refuses a Metaspace that writes its prefix at the start of a text only where it would need to know which
-// characters of the original text remain there.
+// checkFirst refuses a Metaspace that writes its prefix only at the start of a text, if it would need to know which
+// characters of the original text are left there.
 func (g *generalReader) checkFirst() error {
 	switch {
 	case g.first < 0:

@@ -30,7 +30,7 @@ func (p patternField) read() (general.Pattern, error) {
 	return pattern, err
 }
 
-// decodeStep reads a step into a struct. All of the required fields must be there.
+// decodeStep reads a step into a struct. It refuses a step that lacks a required field.
 func decodeStep(value []byte, target any, required ...string) error {
 	if err := decode(value, target); err != nil {
 		return err
@@ -210,7 +210,7 @@ type metaspaceStep struct {
 	Type           string
 	Replacement    string
 	PrependScheme  *general.Prefix `json:"prepend_scheme"`
-	AddPrefixSpace *bool           `json:"add_prefix_space"` // It is older than prepend_scheme.
+	AddPrefixSpace *bool           `json:"add_prefix_space"` // The older form of prepend_scheme.
 	Split          *bool
 	StrRep         string `json:"str_rep"` // It repeats the replacement, and is not read.
 }

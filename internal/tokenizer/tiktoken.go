@@ -151,8 +151,8 @@ func (b *builder) readRank(line []byte) error {
 	return b.place(int32(id), start)
 }
 
-// indexSplits makes the table of pairs that the vocabulary implies: any two tokens that together are a third one are
-// merged, with the rank of that one.
+// indexSplits makes the table of pairs that the vocabulary implies: two tokens that together form a third token are
+// merged, with the rank of the third.
 func (b *builder) indexSplits() {
 	v := b.t.vocabulary
 	var merges []merge

@@ -1,9 +1,9 @@
 // Copyright 2026 The tinker-operator authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package tokenizer turns text into token ids and back, exactly as the model that is trained expects it. It knows
-// nothing of conversations, which are the renderer's. It fails closed: it refuses a tokenizer that it does not know
-// for certain, since ids that are nearly right train a model on other text.
+// Package tokenizer turns text into token ids and back, exactly as the model that is trained expects it. It does not
+// handle conversations, which are the task of renderers. It fails closed: it refuses a tokenizer that it does not know
+// for certain, since ids that are nearly right would train a model on other text.
 package tokenizer
 
 import (
@@ -20,8 +20,8 @@ type Tokenizer interface {
 	Encode(text string) []int32
 	// AppendEncode appends the ids of text in which some added tokens are recognised by their names.
 	AppendEncode(dst []int32, text string, match Match) []int32
-	// AppendEncodeWhere appends the ids of text in which names of special tokens are those tokens only where the function
-	// says so, by the place of the name in the text. Added tokens that are not special are recognised everywhere.
+	// AppendEncodeWhere appends the ids of text. It recognises a special token by its name only if the function special
+	// returns true for the place of the name in the text. Added tokens that are not special are recognised everywhere.
 	AppendEncodeWhere(dst []int32, text string, special func(start, end int) bool) []int32
 	// Decode returns the text of ids, with special tokens as their names. Bytes that are not UTF-8 become U+FFFD,
 	// one for each maximal invalid part. An id that the vocabulary lacks is an error.
@@ -49,7 +49,7 @@ func (e *UnknownModelError) Error() string {
 	return fmt.Sprintf("no tokenizer is known for model %q, only for %s", e.Model, strings.Join(e.Known, ", "))
 }
 
-// ForModel returns the built-in tokenizer of a model. An error is an *UnknownModelError.
+// ForModel returns the built-in tokenizer of a model. Its error is an *UnknownModelError.
 func ForModel(name string) (Tokenizer, error) {
 	build, ok := models[name]
 	if !ok {

@@ -14,8 +14,8 @@ const (
 // span is the place of a token's bytes in the vocabulary's text. It is empty for an id without a token.
 type span struct{ start, end uint32 }
 
-// vocabulary maps ids to the bytes of tokens, and bytes to ids. A lookup of a token of up to eight bytes, as most
-// pieces of text are, does not read its bytes in text.
+// vocabulary maps ids to the bytes of tokens, and bytes to ids. A lookup of a token of up to eight bytes, like most
+// pieces of text, does not read the bytes of the token in text.
 type vocabulary struct {
 	text  string
 	spans []span
@@ -150,8 +150,8 @@ func longHash(token string) uint64 {
 	return hi ^ lo
 }
 
-// shortKey returns up to eight bytes as a number, the first byte as the lowest. The parts that it reads may overlap;
-// there they agree.
+// shortKey returns up to eight bytes as a number, the first byte as the lowest. The parts that it reads may overlap,
+// and agree where they do.
 func shortKey(s string) uint64 {
 	switch n := uint(len(s)); {
 	case n >= 8:

@@ -6,7 +6,8 @@ package tokenizer
 import "unicode/utf8"
 
 // AppendEncodeWhere implements Tokenizer. Names of special tokens are found in text before it is normalised, or in
-// parts that normalization leaves as they are; in other parts they are found if the whole part may have special tokens.
+// parts that normalization leaves as they are; in other parts they are found if special returns true for the whole
+// part.
 func (t *BPE) AppendEncodeWhere(dst []int32, text string, special func(start, end int) bool) []int32 {
 	if !utf8.ValidString(text) {
 		return t.AppendEncode(dst, text, Literal) // Places in it are not places in the encoded text.
@@ -40,8 +41,8 @@ func (t *BPE) encodeWhere(dst []int32, text string, special func(start, end int)
 	})
 }
 
-// betweenWhere appends the ids of added tokens and, with encode, of the parts of text between them, whose places it
-// gives. It skips a special token that is not to be recognised as a whole, as between does.
+// betweenWhere appends the ids of added tokens and, with encode, of the parts of text between them; encode receives
+// the place of each part. If a special token is not to be recognised, it skips the whole token, as between does.
 func betweenWhere(dst []int32, text string, m *matcher, special func(start, end int) bool,
 	encode func(dst []int32, part string, at int) []int32) []int32 {
 	done := 0

@@ -1,7 +1,7 @@
 // Copyright 2026 The tinker-operator authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package version says which build this is. It imports nothing of the project.
+// Package version has the version of this build. It imports no other package of the project.
 package version
 
 import "runtime/debug"
@@ -9,7 +9,8 @@ import "runtime/debug"
 // version is set by the linker (-X) for released builds.
 var version = ""
 
-// String returns the released version, else the commit that was built, else "devel".
+// String returns the released version, or the commit of the build if it was not released, or "devel" if neither is
+// known.
 func String() string {
 	if version != "" {
 		return version

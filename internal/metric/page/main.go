@@ -55,10 +55,10 @@ func main() {
 	}
 }
 
-// told are the units that the meanings of metrics tell.
+// told are the units that the meanings of metrics mention.
 var told = []string{"count", "share", "tokens", "seconds", "tokens a second", "reward", "norm", "rate"}
 
-// unit returns a unit in parentheses, or nothing if the meaning tells the unit.
+// unit returns a unit in parentheses, or "" if the meaning of the metric mentions the unit.
 func unit(name string) string {
 	if slices.Contains(told, name) {
 		return ""

@@ -34,16 +34,16 @@ const (
 
 // Fetcher loads tokenizer files. It is safe for concurrent use, and several processes may share its cache.
 type Fetcher struct {
-	// Endpoint is the URL of the hub. If it is empty, it is DefaultEndpoint.
+	// Endpoint is the URL of the hub. Defaults to DefaultEndpoint.
 	Endpoint string
-	// Token is the token for repositories of the hub that are not public. It is "" if no token is given.
+	// Token is the token for repositories of the hub that are not public; "" if there is none.
 	Token string
-	// TokenFile is a file with a token that takes the place of Token. It is read for each download, since a changed
-	// Secret changes the file. It is "" if model.tokenizer.tokenSecretKeyRef is not given.
+	// TokenFile is the path of a file with a token, which replaces Token. The file is read for each download, since it
+	// changes with its Secret. TokenFile is "" if model.tokenizer.tokenSecretKeyRef is not set.
 	TokenFile string
-	// Cache is the folder that stores downloads by their digests. If it is "", nothing is stored.
+	// Cache is the folder that stores downloads by digest. If it is "", nothing is stored.
 	Cache string
-	// Client is used for downloads. If it is nil, it is http.DefaultClient.
+	// Client is used for downloads. Defaults to http.DefaultClient.
 	Client *http.Client
 	// Logger receives how much of a download has arrived; it may be nil.
 	Logger *slog.Logger
@@ -76,8 +76,8 @@ func (e *ParseError) Error() string {
 // Unwrap returns the cause.
 func (e *ParseError) Unwrap() error { return e.Err }
 
-// Load returns the tokenizer of a source and the SHA-256 of its file. The error is a *DigestError for a file of another
-// digest than the source's, and a *ParseError for one that is not a supported tokenizer.
+// Load returns the tokenizer of a source and the SHA-256 of its file. The error is a *DigestError if the file does not
+// have the digest of the source, and a *ParseError if the file is not a supported tokenizer.
 func (f *Fetcher) Load(ctx context.Context, source Source) (tokens tokenizer.Tokenizer, digest string, err error) {
 	data, digest, err := f.File(ctx, source)
 	if err != nil {
@@ -140,8 +140,9 @@ func bounded(r io.Reader) ([]byte, error) {
 	return data, err
 }
 
-// download returns the file of a source. A download that breaks off is continued, and, with a cache, by a later call
-// and by another process as well. A request that brings nothing ends it: callers say why, and try again.
+// download returns the file of a source. It continues a download that breaks off; with a cache, a later call or
+// another process can continue it too. A request that receives nothing ends the download: callers report why, and try
+// again.
 func (f *Fetcher) download(ctx context.Context, source Source) ([]byte, error) {
 	address, err := source.address(cmp.Or(f.Endpoint, DefaultEndpoint))
 	if err != nil {
@@ -158,7 +159,7 @@ func (f *Fetcher) download(ctx context.Context, source Source) ([]byte, error) {
 	return f.downloadFile(ctx, client, from)
 }
 
-// token returns the token for the hub; "" for none.
+// token returns the token for the hub; "" if there is none.
 func (f *Fetcher) token() (string, error) {
 	if f.TokenFile == "" {
 		return f.Token, nil
@@ -170,8 +171,8 @@ func (f *Fetcher) token() (string, error) {
 	return strings.TrimSpace(string(token)), err
 }
 
-// downloadFile reads a file through the cache. Without one, or while another process downloads the file there, it is
-// read into the memory.
+// downloadFile reads a file through the cache. Without a cache, or while another process downloads the file into the
+// cache, it reads the file into memory.
 func (f *Fetcher) downloadFile(ctx context.Context, client *download.Client, from download.Source) ([]byte, error) {
 	if f.Cache == "" {
 		return inMemory(ctx, client, from)
@@ -192,8 +193,8 @@ func (f *Fetcher) downloadFile(ctx context.Context, client *download.Client, fro
 	return data, errors.Join(err, download.Discard(name))
 }
 
-// owns takes a lock, and reports whether it is the lock of the named file: a process that has just finished removed
-// its file.
+// owns takes a lock, and reports whether the lock is still the lock of the named file: a process that has just
+// finished may have removed the file.
 func owns(lock *flock.Flock, name string) bool {
 	if locked, err := lock.TryLock(); err != nil || !locked {
 		return false
@@ -211,11 +212,11 @@ func inMemory(ctx context.Context, client *download.Client, from download.Source
 	if err != nil {
 		return nil, err
 	}
-	defer func() { _ = body.Close() }() // All that counts has been read.
+	defer func() { _ = body.Close() }() // Everything that matters has been read.
 	return io.ReadAll(body)
 }
 
-// advice returns the repair for an answer that refuses a file.
+// advice returns what to do if the hub refuses a file with a status.
 func (f *Fetcher) advice(status int, token bool) string {
 	const licence = " may not read the repository; its licence may have to be accepted at the hub first"
 	refused := status == http.StatusUnauthorized || status == http.StatusForbidden

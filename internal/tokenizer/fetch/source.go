@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package fetch loads tokenizer files: from a file, a URL, or a repository of a Hugging Face hub. It stores downloads
-// in a folder by their digest, so that a pod that knows the digest downloads a file once and never reads another file
-// than the one that the run began with.
+// in a folder by digest, so that a pod that knows the digest downloads a file once, and never reads a file other than
+// the one with which the run began.
 package fetch
 
 import (
@@ -23,9 +23,9 @@ type Source struct {
 	URL string
 	// Repository is a repository of the hub, as org/name.
 	Repository string
-	// Revision is a branch, a tag or a commit of the repository. If it is empty, it is main.
+	// Revision is a branch, a tag or a commit of the repository. Defaults to main.
 	Revision string
-	// File is the path in the repository. If it is empty, it is tokenizer.json.
+	// File is the path in the repository. Defaults to tokenizer.json.
 	File string
 	// Ranks is the family of a rank file (kimi_k2, o200k_base). It is empty for a tokenizer.json.
 	Ranks string

@@ -22,7 +22,7 @@ type cached struct {
 
 var seed = maphash.MakeSeed()
 
-// slot returns the place of a piece in the cache, or nil if the piece is too long for it.
+// slot returns the place of a piece in the cache, or nil if the piece is too long for the cache.
 func (t *Tokenizer) slot(text string) *atomic.Pointer[cached] {
 	if len(text) > maxCached {
 		return nil

@@ -28,7 +28,7 @@ func each(growth float64, rewrite func(i int, token string) string) Decoder {
 	}}
 }
 
-// BytesOf reads the alphabet of bytes. Bytes that are not UTF-8 become U+FFFD by lossy.
+// BytesOf reads the alphabet of bytes. lossy converts the bytes, which may not be UTF-8, to text.
 func BytesOf(lossy func([]byte) string) Decoder {
 	return Decoder{growth: 3, apply: func(tokens []string) []string {
 		var text []byte
@@ -47,8 +47,8 @@ func BytesOf(lossy func([]byte) string) Decoder {
 	}}
 }
 
-// SpacesOf reads the character that Metaspace writes for spaces. In the first token it is left out if a prefix is
-// written.
+// SpacesOf replaces the character that Metaspace writes for spaces by a space. In the first token, it removes the
+// character if Metaspace writes a prefix.
 func SpacesOf(replacement rune, prefix Prefix) Decoder {
 	return each(1, func(i int, token string) string {
 		space := " "
@@ -89,7 +89,8 @@ func ByteFallback() Decoder {
 	}}
 }
 
-// byteOf reads a token such as <0x0A>. Its digits may be small, and the first may be a plus, as in the reference.
+// byteOf reads a token such as <0x0A>. Its digits may be in lower case, and the first may be a plus, as in the
+// reference.
 func byteOf(token string) (byte, bool) {
 	if len(token) != len("<0x00>") || !strings.HasPrefix(token, "<0x") || token[5] != '>' {
 		return 0, false

@@ -1,9 +1,9 @@
 // Copyright 2026 The tinker-operator authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package general encodes and decodes as a tokenizer.json says whose steps package tokenizer has no program for: BPE of
-// characters or bytes, with any normalisers, splits and decoders that the reference (the package tokenizers) has for
-// it. It is slower than those programs, and means the same. Package tokenizer reads the files.
+// Package general encodes and decodes by the steps of a tokenizer.json for which package tokenizer has no program: BPE
+// of characters or bytes, with any normalisers, splits and decoders that the reference (the package tokenizers) has
+// for BPE. It is slower than those programs, and gives the same ids. Package tokenizer reads the files.
 //
 // The programs of package tokenizer read BPE with every byte in its vocabulary, NFC or no normaliser, a Split by a
 // pattern of package split (compared as text; Isolated, not inverted), ByteLevel, and added tokens without single_word,
@@ -39,7 +39,7 @@ const maxGrowth = 300
 // grower is a step that may make a text longer.
 type grower interface{ factor() float64 }
 
-// CheckGrowth fails for steps that together may make a text too long.
+// CheckGrowth returns an error if the steps together may make a text too long.
 func CheckGrowth[G grower](steps []G) error {
 	all := 1.0
 	for _, step := range steps {
@@ -66,7 +66,7 @@ type Added struct {
 	// Text is the decoded text of the token: its content, normalised if the token is matched in normalised text.
 	Text    string
 	Special bool
-	// SingleWord tokens are not found beside other characters of words.
+	// SingleWord tokens are not found directly beside other characters of a word.
 	SingleWord bool
 	// LStrip and RStrip tokens include the white space around them.
 	LStrip, RStrip bool
@@ -101,10 +101,10 @@ type Tokenizer struct {
 	cache [cacheSize]atomic.Pointer[cached]
 }
 
-// New makes a tokenizer, which takes over the vocabulary. The ids of tokens must differ, and the tokens that merges and
-// added tokens name must exist. Text never becomes a special token but by AppendEncode's own search for it: if the
-// vocabulary also has a special token, the model does not. The reference would write it for text that is the whole
-// piece.
+// New makes a tokenizer, which takes ownership of the vocabulary. The ids of tokens must differ, and the tokens that
+// merges and added tokens name must exist. Text becomes a special token only if AppendEncode itself finds the token:
+// New hides special tokens of the vocabulary from the model. The reference would write such a token for text that is
+// the whole piece.
 func New(config Config) *Tokenizer {
 	hidden := map[int32]string{}
 	for _, a := range config.Added {
@@ -142,7 +142,7 @@ func (t *Tokenizer) Special(name string) (id int32, ok bool) {
 }
 
 // IsSpecial reports whether an id belongs to a special added token, which text for people omits.
-// As in the reference, that is so only for a token that is decoded to its name.
+// As in the reference, only a token that is decoded to its name is special in this sense.
 func (t *Tokenizer) IsSpecial(id int32) bool { return t.special[id] }
 
 // Where says whether a special token is recognised, by its place in a text.
@@ -155,10 +155,10 @@ func Everywhere(int, int) bool { return true }
 func Nowhere(int, int) bool { return false }
 
 // AppendEncode appends the ids of text, which must be valid UTF-8. It recognises special added tokens at the places
-// that it is told, and other added tokens or not.
+// for which specials returns true, and all other added tokens if others is set.
 //
-// The place of a special token that is found in normalised text is known only if normalization has left that part of
-// the text as it was. Otherwise such a token is recognised only where the whole part would be.
+// The place of a special token in normalised text is known only if normalization has not changed the part of the text.
+// In a changed part, such a token is recognised only if specials returns true for the whole part.
 func (t *Tokenizer) AppendEncode(dst []int32, text string, specials Where, others bool) []int32 {
 	token := func(id int32) { dst = append(dst, id) }
 	t.between(text, t.config.FindRaw, specials, others, func(part string, at int) {
@@ -178,8 +178,8 @@ func (t *Tokenizer) AppendEncode(dst []int32, text string, specials Where, other
 	return dst
 }
 
-// between calls plain with the parts of text between added tokens and their places, and token with the id of each of
-// these.
+// between calls plain with each part of the text between added tokens and its place, and token with the id of each
+// added token.
 func (t *Tokenizer) between(text string, find Finder, specials Where, others bool, plain func(part string, at int),
 	token func(id int32)) {
 	done := 0

@@ -12,7 +12,7 @@ import (
 // noRank is the rank of a pair that is not merged.
 const noRank = math.MaxUint32
 
-// word is a piece while it is merged. Tokens are linked by the index of the first character that they have.
+// word is a piece while it is merged. Tokens are linked by the index of their first character.
 type word struct {
 	ids        []int32
 	ranks      []uint32
@@ -26,8 +26,8 @@ var words = sync.Pool{New: func() any { return new(word) }}
 // few is the number of tokens up to which merge searches all pairs for the next one.
 const few = 48
 
-// merge appends the merged tokens of the word: neighbours of the lowest rank are merged first, the leftmost ones before
-// others.
+// merge appends the merged tokens of the word. It merges neighbours of the lowest rank first, and among equal ranks
+// the leftmost ones.
 func (w *word) merge(dst []int32, pairs map[uint64]ranked) []int32 {
 	n := len(w.ids)
 	if n < 2 {
@@ -125,7 +125,7 @@ type entry struct {
 	at   int32
 }
 
-// queue has the pair of the lowest rank first, and of equal ones the leftmost.
+// queue has the pair of the lowest rank first, and among equal ranks the leftmost.
 type queue []entry
 
 func (q queue) Len() int { return len(q) }

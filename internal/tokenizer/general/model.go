@@ -11,7 +11,7 @@ import (
 // Model is BPE: the characters of a piece become tokens, and neighbours are merged again and again.
 type Model struct {
 	Vocabulary map[string]int32
-	// Merges are the pairs that are merged, the most urgent first.
+	// Merges are the pairs that are merged, in the order of their ranks.
 	Merges []Merge
 	// Unknown is the token of characters that the vocabulary lacks. If it is empty, they are left out, as in the
 	// reference.
@@ -20,7 +20,7 @@ type Model struct {
 	FuseUnknown bool
 	// ByteFallback writes an unknown character as the tokens <0x00> to <0xFF> of its bytes, if all of them exist.
 	ByteFallback bool
-	// WholeWins makes a piece that is a token that token, however it would merge.
+	// WholeWins means that a piece that is a token becomes that token, however it would merge.
 	WholeWins bool
 }
 

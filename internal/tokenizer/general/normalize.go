@@ -57,7 +57,7 @@ func Replace(p Pattern, content string) Normalizer {
 		apply: func(text string) string { return p.replace(text, content) }}
 }
 
-// Lowercase writes each character in lower case, whatever stands beside it.
+// Lowercase writes each character in lower case, regardless of its neighbours.
 func Lowercase() Normalizer {
 	return Normalizer{growth: 1.5, apply: func(text string) string {
 		index := lower()
@@ -110,7 +110,7 @@ type Pattern struct {
 // Literal is the pattern of a string.
 func Literal(text string) Pattern { return Pattern{text: text} }
 
-// Regex is the pattern of a regular expression. An error is a *regex.Error.
+// Regex returns the pattern of a regular expression. Its error is a *regex.Error.
 func Regex(pattern string) (Pattern, error) {
 	r, err := regex.Compile(pattern)
 	return Pattern{regex: r}, err
@@ -166,7 +166,7 @@ func (p Pattern) growth(content string) float64 {
 	}
 }
 
-// alphabet has the characters that byte-level vocabularies write bytes with.
+// alphabet has the characters with which byte-level vocabularies write bytes.
 var alphabet = func() (characters [256]string) {
 	next := rune(0x100)
 	for b := range characters {

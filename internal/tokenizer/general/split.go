@@ -11,14 +11,14 @@ import (
 // piece is a part of a text within which tokens are merged.
 type piece struct {
 	text string
-	// first means that it begins the text that is encoded. The first pre-tokenizer alone knows that.
+	// first means that the piece begins the encoded text. Only the first pre-tokenizer gets this.
 	first bool
 }
 
 // PreTokenizer cuts pieces into smaller ones, and may rewrite them.
 type PreTokenizer struct {
 	split func(dst []piece, p piece) []piece
-	// writesBytes means that pieces are then to be written in the alphabet of bytes.
+	// writesBytes means that the pieces have to be written in the alphabet of bytes afterwards.
 	writesBytes bool
 }
 
@@ -147,7 +147,7 @@ func splitAt(is func(rune) bool, behavior Behavior) PreTokenizer {
 	}}
 }
 
-// Digits cuts numbers from the rest, and each digit from the next if they are individual.
+// Digits separates numbers from other text, and digits from each other if individual is set.
 func Digits(individual bool) PreTokenizer {
 	if individual {
 		return splitAt(with(traitNumeric), Isolated)
@@ -208,7 +208,7 @@ func FixedLength(length int) PreTokenizer {
 	}}
 }
 
-// Prefix says which pieces Metaspace writes its character before.
+// Prefix says before which pieces Metaspace writes its character.
 type Prefix string
 
 // These are the schemes, by their names in files.
@@ -234,7 +234,7 @@ func Metaspace(replacement rune, prefix Prefix, split bool) PreTokenizer {
 	}}
 }
 
-// ByteLevel cuts words by a pattern, unless that is nil, and writes bytes in the alphabet.
+// ByteLevel cuts words by a pattern, unless the pattern is nil, and writes bytes in the alphabet.
 func ByteLevel(prefixSpace bool, pattern *Pattern) PreTokenizer {
 	return PreTokenizer{writesBytes: true, split: func(dst []piece, one piece) []piece {
 		if prefixSpace && !strings.HasPrefix(one.text, " ") {

@@ -58,7 +58,7 @@ func apart(text string, found Found) bool {
 	return size == 0 || !has(after, traitWord)
 }
 
-// lower has the lower case of the characters that have another one.
+// lower has the lower case of the characters that differ from it.
 var lower = sync.OnceValue(func() map[rune]string {
 	index := make(map[rune]string, len(lowercase))
 	for _, l := range lowercase {

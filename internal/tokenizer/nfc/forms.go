@@ -27,7 +27,7 @@ func Compatible(text string) string { return reformed(text, compatible(), true) 
 // CompatibleDecomposed returns text in form KD. The text must be valid UTF-8.
 func CompatibleDecomposed(text string) string { return reformed(text, compatible(), false) }
 
-// reformed decomposes text, first by the index if there is one, and composes it again if wanted.
+// reformed decomposes text, first by the index if it is not nil. If composed is set, it composes the text again.
 func reformed(text string, index map[rune]string, composed bool) string {
 	if !strings.ContainsFunc(text, func(r rune) bool { return r >= 0xa0 }) {
 		return text // No character of ASCII changes.
@@ -70,7 +70,7 @@ func starterEnd(text string) int {
 	return len(text)
 }
 
-// beginsWithMark reports whether the decomposition of a character begins with one that may be reordered.
+// beginsWithMark reports whether the decomposition of a character begins with a mark that may be reordered.
 func beginsWithMark(r rune) bool {
 	parts := properties.decomposition[r]
 	if parts == "" {

@@ -41,8 +41,8 @@ func String(text string) string {
 // Bytes that continue a character are also below it.
 const plainBelow = 0xcc
 
-// firstDoubt returns the index of the character before the first one that may change, as the two could compose. It
-// returns the length of a text that cannot change.
+// firstDoubt returns the index of the character before the first character that may change, since the two could
+// compose. If the text cannot change, it returns the length of the text.
 func firstDoubt(text string) int {
 	last := 0
 	for i := 0; i < len(text); {

@@ -63,5 +63,6 @@ func newTables() *tables {
 
 func (t *tables) doubt(r rune) { t.doubtful[r/64] |= 1 << (r % 64) }
 
-// of returns a value other than 0 for a character that text in form C does not have, or only after certain others.
+// of returns 1 for a character that text in form C does not have, or has only after certain other characters. It
+// returns 0 for all others.
 func (t *tables) of(r rune) uint64 { return t.doubtful[r/64] >> (r % 64) & 1 }

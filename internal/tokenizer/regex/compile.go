@@ -100,7 +100,7 @@ func (c *compiler) emit(i instruction, n *node) int {
 	return len(c.out.code) - 1
 }
 
-// here is the place of the next instruction.
+// here returns the index of the next instruction.
 func (c *compiler) here() int { return len(c.out.code) }
 
 func (c *compiler) table(set charset, n *node) *table {
@@ -108,7 +108,7 @@ func (c *compiler) table(set charset, n *node) *table {
 	for _, s := range set {
 		key.WriteRune(s.first)
 		key.WriteRune(s.last)
-		key.WriteByte(byte(s.first >> 11)) // The runes of surrogates are alike.
+		key.WriteByte(byte(s.first >> 11)) // WriteRune writes all surrogates alike.
 		key.WriteByte(byte(s.last >> 11))
 	}
 	if known, ok := c.tables[key.String()]; ok {
@@ -214,7 +214,7 @@ func (c *compiler) repeat(n *node) {
 	}
 }
 
-// branch lets a split choose between the instructions after it and the ones that are compiled next.
+// branch makes a split choose between the instructions after it and the instructions that are compiled next.
 func (c *compiler) branch(split int, lazy bool) {
 	x, y := split+1, c.here()
 	if lazy {
@@ -292,7 +292,7 @@ func (c *compiler) length(n *node) (length int, ok bool) {
 	}
 }
 
-// begins is the set of the characters that a match of a node may begin with, if it is not empty.
+// begins returns the characters with which a match of a node may begin, if the match is not empty.
 func begins(n *node) charset {
 	switch n.kind {
 	case kindSet:

@@ -36,7 +36,7 @@ func (p *parser) escape(start int, o options) *node {
 		return at(noWordEdge)
 	case 'R':
 		p.at++
-		// A carriage return with its newline is one, whatever follows.
+		// A carriage return and a newline match together, whatever follows.
 		both := &node{kind: kindConcat, at: start, nodes: []*node{{kind: kindSet, set: of('\r'), at: start},
 			{kind: kindSet, set: of('\n'), at: start}}}
 		one := &node{kind: kindSet, set: newlines, at: start}
@@ -78,7 +78,7 @@ func (p *parser) setEscape(start int, bracket bool) (set charset, single rune, i
 	return nil, 0, false
 }
 
-// shorthand is the set of an escape such as \s, in brackets or not.
+// shorthand returns the set of an escape such as \s, in brackets or not.
 func shorthand(r rune, bracket bool) (set charset, ok bool) {
 	lower := r | 0x20
 	sets, ok := shorthands[lower]
@@ -220,7 +220,7 @@ func (p *parser) item(o options) charset {
 		return p.posixBracket(start)
 	}
 	if p.take("[") {
-		// Whether case is ignored is applied to the outermost set.
+		// The option to ignore case is applied to the outermost set.
 		o.ignoreCase = false
 		return p.class(o)
 	}

@@ -3,15 +3,16 @@
 
 package regex
 
-// memory has the outcomes of choices at places of a text. Whether the rest of a program matches from a choice and a
-// place on depends on nothing else, since programs have no counters and no references to groups. So each pair is tried
-// once, in all attempts together, and the time of a search is the product of the lengths of program and text.
+// memory has the outcomes of choices at places of a text. Whether the rest of a program matches depends only on the
+// choice and the place, since programs have no counters and no references to groups. Therefore each pair is tried once
+// in all attempts together, and the time of a search is proportional to the product of the lengths of program and
+// text.
 //
-// Programs of atomic groups and look-arounds may match the same text again and again without consuming it. So the end
-// of their matches is remembered as well.
+// Programs of atomic groups and look-arounds may match the same text repeatedly without consuming it. Therefore the
+// ends of their matches are remembered as well.
 type memory struct {
 	choices, inner int
-	// failed has, for each 64 bytes of text, a word for each choice. It is nil as long as none has failed there.
+	// failed has, for each 64 bytes of text, a word for each choice. It is nil as long as no choice has failed there.
 	failed [][]uint64
 	// ends has, for each 64 bytes of text, a row of 64 for each inner choice: -1 for a failure, or the end plus one.
 	ends [][]int32

@@ -172,7 +172,8 @@ func (p *parser) skipExtended() bool {
 	return p.at > start
 }
 
-// atom reads one element without its quantifier. It is nil for a comment. An isolated one ends the alternatives.
+// atom reads one element without its quantifier; nil if it is a comment. isolated means that the element extends to
+// the end of the alternatives.
 func (p *parser) atom(o options) (one *node, isolated bool) {
 	start := p.at
 	switch r := p.next(); r {
@@ -243,7 +244,7 @@ func (p *parser) checkExpansions(list *node) {
 	}
 }
 
-// flatten returns the elements of a list and of the lists in it. A node that is no list is one element.
+// flatten returns the elements of a list and of the lists in it. A node that is not a list is one element.
 func flatten(list *node) []*node {
 	if list.kind != kindConcat {
 		return []*node{list}
@@ -298,7 +299,7 @@ func (p *parser) quantified(one *node, o options) *node {
 	}
 }
 
-// alone returns the only element of lists.
+// alone returns the element of lists that have only one element, or the node itself.
 func alone(n *node) *node {
 	for n.kind == kindConcat && len(n.nodes) == 1 {
 		n = n.nodes[0]
@@ -434,7 +435,7 @@ func (p *parser) groupName(start int) {
 	p.at += end + 1
 }
 
-// optionGroup reads (?i:…), or (?i), which is in force up to the end of the enclosing group.
+// optionGroup reads (?i:…), or (?i), which applies up to the end of the enclosing group.
 func (p *parser) optionGroup(start int, o options) (one *node, isolated bool) {
 	on := true
 	for {

@@ -3,12 +3,13 @@
 
 // Package regex matches the regular expressions of tokenizer files as the reference does, whose engine is Oniguruma
 // with the tables of Unicode 16. Go's regexp neither looks ahead nor prefers alternatives in their order, and the
-// backtracking engines for Go have another syntax, other tables, and no bound but a clock.
+// backtracking engines for Go have another syntax, other tables, and no bound other than a time limit.
 //
 // Patterns and texts may be hostile. A pattern is limited in size. The time of a search is linear in the length of the
 // text: a search that backtracks too often is repeated with a memory of the states that have failed (package
-// documentation of memory). So there is no time limit, and no search fails. Expressions for which this does not hold,
-// such as references to groups, are refused by name, like whatever is not known to mean the same here and there:
+// documentation of memory). Therefore there is no time limit, and no search fails. Expressions for which this does not
+// hold, such as references to groups, are refused by name, as are expressions that are not known to mean the same here
+// as in the reference:
 //
 //   - references to groups, \K, \G, \X, absent groups, conditions, and blocks such as \p{InCyrillic};
 //   - look-behind whose length varies within an alternative;
@@ -58,12 +59,12 @@ func (e *Error) Error() string {
 // Regexp is a compiled pattern. It is safe for concurrent use.
 type Regexp struct {
 	pattern string
-	// fast repeats single characters in one instruction. It is used until a search takes too many steps; steady then
-	// continues, which has only choices of two, and remembers their failures.
+	// fast repeats single characters in one instruction. It is used until a search takes too many steps. Then the search
+	// continues with steady, which has only choices of two alternatives, and remembers their failures.
 	fast, steady *program
 }
 
-// Compile reads a pattern. An error is an *Error.
+// Compile compiles a pattern. Its error is an *Error.
 func Compile(pattern string) (*Regexp, error) {
 	tree, err := parse(pattern)
 	if err != nil {
@@ -83,7 +84,7 @@ func Compile(pattern string) (*Regexp, error) {
 func (r *Regexp) String() string { return r.pattern }
 
 // Matches calls found with the start and end of each match in a text, from left to right. The text must be valid UTF-8.
-// A match that is empty does not directly follow another one.
+// An empty match does not directly follow another match.
 func (r *Regexp) Matches(text string, found func(start, end int)) {
 	s := newSearch(r, text)
 	defer s.release()

@@ -28,9 +28,10 @@ type search struct {
 // frame is the alternative that is tried when the current attempt fails.
 type frame struct {
 	pc, at int
-	// low is the index up to which a repetition gives characters back, or less than 0.
+	// low is the index down to which a repetition gives characters back; negative for the second branch of a split.
 	low int
-	// choice is a choice of the memory whose every attempt has failed when this is reached, plus one; or 0.
+	// choice is one more than a choice of the memory all of whose attempts have failed when this frame is reached; 0 if
+	// there is none.
 	choice int
 	inner  bool
 }
@@ -86,7 +87,7 @@ func (s *search) match(start int) (end int, ok bool) {
 	return s.run(s.r.steady, 0, start)
 }
 
-// run runs a program from an instruction on up to its end. When steps run out, the result has no meaning.
+// run runs a program from an instruction to its end. When steps run out, the result has no meaning.
 func (s *search) run(p *program, pc, at int) (end int, ok bool) {
 	base := len(s.stack)
 	for s.steps >= 0 || s.memory != nil {
@@ -185,7 +186,7 @@ func (s *search) choose(i *instruction, at int) {
 	s.stack = append(s.stack, frame{pc: i.y, at: at, low: -1})
 }
 
-// retry takes up the last attempt that is left.
+// retry returns the alternative to try next, from the top of the stack.
 func (s *search) retry(base int) (pc, at int, ok bool) {
 	for len(s.stack) > base {
 		f := &s.stack[len(s.stack)-1]

@@ -86,7 +86,7 @@ func (c charset) single() (rune, bool) {
 	return 0, false
 }
 
-// letters has the characters that equal one when case is ignored.
+// letters has, for each character, the characters that equal it when case is ignored.
 var letters = sync.OnceValue(func() map[rune]string {
 	letters := map[rune]string{}
 	for _, class := range foldings {
@@ -97,7 +97,7 @@ var letters = sync.OnceValue(func() map[rune]string {
 	return letters
 })
 
-// folded returns the set with all characters that equal one of it when case is ignored.
+// folded returns the set with all characters that equal a character of the set when case is ignored.
 func (c charset) folded() charset {
 	out := slices.Clone(c)
 	for _, class := range foldings {
@@ -120,7 +120,7 @@ func (c charset) expands() (rune, bool) {
 	return 0, false
 }
 
-// where returns the code points of a generated table whose value is wanted.
+// where returns the code points of a generated table for whose value wanted returns true.
 func where(runs []run, wanted func(value uint32) bool) charset {
 	var set charset
 	next := rune(0)
@@ -216,7 +216,7 @@ var newlines = charset{{'\n', '\r'}, {0x85, 0x85}, {0x2028, 0x2029}}
 
 const blockBits = 8
 
-// table tells fast whether a code point is in a set.
+// table looks up quickly whether a code point is in a set.
 type table struct {
 	ascii  [4]uint64 // It has an entry for each byte; entries from 0x80 on are empty.
 	block  []uint16
@@ -255,7 +255,7 @@ func (t *table) has(r rune) bool {
 	return block[r>>6&3]>>(r&63)&1 == 1
 }
 
-// at returns the size of the character at an index if the set has it, and otherwise 0.
+// at returns the size of the character at an index if the set has the character, and 0 otherwise.
 func (t *table) at(text string, i int) int {
 	if i >= len(text) {
 		return 0

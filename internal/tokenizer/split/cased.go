@@ -8,7 +8,7 @@ package split
 //	[apart]+ | [^\r\n\p{L}\p{N}]?[capitals]*[small]+contraction? | [^\r\n\p{L}\p{N}]?[capitals]+[small]*contraction?
 //	| \p{N}{1,digits} | ?[^\s\p{L}\p{N}]+[\r\n/]* | white space
 //
-// Letters without case and marks are both capitals and small.
+// Letters without case and marks count as both capitals and small letters.
 type cased struct {
 	digits       int
 	contractions bool

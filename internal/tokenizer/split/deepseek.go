@@ -10,7 +10,7 @@ import "unicode/utf8"
 //
 //	[ASCII punctuation][A-Za-z]+ | [^\r\n\p{L}\p{P}\p{S}]?[\p{L}\p{M}]+ | ?[\p{P}\p{S}]+[\r\n]* | white space
 //
-// The last one does not see beyond the ends of the pieces of the first two.
+// The last pattern does not see beyond the ends of the pieces of the first two.
 func deepseek(text string) int {
 	first, size := at(text, 0)
 	if first&number != 0 {

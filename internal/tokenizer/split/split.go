@@ -93,7 +93,7 @@ var known = map[string]struct {
 }
 
 // ByPatterns returns the scanner of patterns that are applied one after the other, each to the pieces of the one
-// before. Without patterns, the whole text is one piece. An error is an *UnknownPatternError.
+// before. Without patterns, the whole text is one piece. The error is an *UnknownPatternError.
 func ByPatterns(patterns []string) (Scanner, error) {
 	for _, k := range known {
 		if slices.Equal(k.patterns, patterns) {

@@ -58,9 +58,9 @@ func tailEnd(text string, i int, set string) int {
 	return i
 }
 
-// spaceEnd is the end of `\s*[\r\n]+|\s+(?!\S)|\s+`: after the last newline of the run, or, without one, before the
-// last character, which belongs to the word that follows. first is the class of the first character; if that is not
-// white space, nothing matches, and the character is a piece of its own.
+// spaceEnd is the end of `\s*[\r\n]+|\s+(?!\S)|\s+`: after the last newline of the run, or, if it has none, before its
+// last character, which belongs to the word that follows. first is the class of the first character; if the character
+// is not white space, nothing matches, and it is a piece of its own.
 func spaceEnd(text string, first class) int {
 	if first&space == 0 {
 		_, size := at(text, 0)
