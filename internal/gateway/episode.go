@@ -86,8 +86,8 @@ func newEpisode(ctx context.Context, s *Server, policy environment.AgentPolicy, 
 	return e
 }
 
-// URL returns the base URL of a dialect: the official clients of OpenAI add the path behind /v1, and the clients of
-// Anthropic add /v1 as well.
+// URL returns the base URL of a dialect: the official clients of OpenAI add the path after /v1, and the clients of
+// Anthropic add /v1 too.
 func (e *Episode) URL(words dialect.Dialect) string {
 	if words == dialect.Anthropic {
 		return e.options.Address + "/" + e.id

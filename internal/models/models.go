@@ -38,7 +38,7 @@ func (m Model) Renderer() string { return m.Renderers[0] }
 
 // Tokenizer is where the tokenizer of a model is, with its configuration.
 type Tokenizer struct {
-	// Repository is the repository at the hub. It is empty for a built-in tokenizer.
+	// Repository is the repository at the hub. It is empty if the tokenizer is built in.
 	Repository string `json:"-"`
 	// File is the path in the repository, of a tokenizer.json or a rank file.
 	File string `json:"file"`

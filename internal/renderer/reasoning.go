@@ -40,7 +40,8 @@ func ReasoningTokens(r Renderer, sampled []int32) int {
 	return count
 }
 
-// splitStop returns a reply without its stop, and its stop, or any stop if it has none.
+// splitStop returns a reply without its stop, and its stop. If the reply has no stop, stop is the first stop of the
+// renderer.
 func splitStop(r Renderer, sampled []int32) (body, stop []int32) {
 	stops := r.Stop().Tokens
 	if last := len(sampled) - 1; last >= 0 && slices.Contains(stops, sampled[last]) {

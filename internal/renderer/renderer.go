@@ -7,7 +7,7 @@
 // A conversation that continues should extend the sampled tokens, token by token: then all its turns train as one
 // sequence. Text that is rendered again does not always give the sampled ids. Therefore a message carries its ids, and
 // a renderer whose format keeps history unchanged puts them into the next prompt. Formats that rewrite history, for
-// example by dropping the reasoning of earlier turns, also do so here.
+// example by dropping the reasoning of earlier turns, rewrite it here too.
 //
 // The packages below: families has the formats of model families and builds a renderer by its name, format has the
 // common parts of these formats, load builds the renderer of a run, chatjson reads and writes conversations as JSON,

@@ -54,7 +54,7 @@ type request struct {
 	slot    *slot // nil while it waits for one
 	wire    int64 // its id for the process
 	dir     string
-	// cancelled is when the process was sent a cancel of the request, which it has not answered yet; zero before.
+	// cancelled is when the process was sent a cancel of the request; zero if it was not.
 	cancelled time.Time
 
 	// The clock has run since running, unless questions are open. spent is the time that it counted before.

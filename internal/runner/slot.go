@@ -22,7 +22,7 @@ const (
 )
 
 // The bounds of the pause before a process is started again. The pause grows from the second end in a row on. An
-// answered request ends the row.
+// answered request resets the count.
 const (
 	firstPause = 100 * time.Millisecond
 	lastPause  = 10 * time.Second

@@ -148,7 +148,7 @@ func (c *connection) serveStream(reader *protocol.Reader, hello *protocol.Messag
 		c.send(&protocol.Message{Type: protocol.TypeError, ID: hello.ID, Error: wrong})
 		return wrong
 	}
-	// A program that does not read is no reason to end the connection.
+	// A program that does not read must not end the connection.
 	raw, err := c.secure().NetConn().(protocol.Whole).SyscallConn()
 	if err == nil {
 		err = raw.Control(func(fd uintptr) {

@@ -19,7 +19,7 @@ import (
 )
 
 // watch bounds the resources of a process and its tree. It kills a process without the help of the program's
-// goroutine, so that the bounds hold while that is busy.
+// goroutine, so that the bounds hold even while the goroutine is busy.
 type watch struct {
 	children *process.Children
 	child    *process.Child

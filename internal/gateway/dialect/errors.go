@@ -189,7 +189,7 @@ func (e *Error) anthropic(requestID string) anthropicError {
 	}
 }
 
-// orNull returns nil for an empty text.
+// orNull returns a pointer to a text, or nil if the text is empty.
 func orNull(text string) *string {
 	if text == "" {
 		return nil

@@ -17,7 +17,7 @@ func members(text []byte) map[string]json.RawMessage {
 	for i := space(text, 1); text[i] != '}'; {
 		end := skipString(text, i)
 		name := unquote(text[i:end])
-		i = space(text, space(text, end)+1) // Behind the colon.
+		i = space(text, space(text, end)+1) // After the colon.
 		end = skip(text, i)
 		all[name] = text[i:end:end]
 		i = next(text, end)
@@ -47,7 +47,7 @@ func space(text []byte, i int) int {
 	return i
 }
 
-// next returns the index behind a comma, if there is one: the index of the next value, or of the end of the array or
+// next returns the index after a comma, if there is one: the index of the next value, or of the end of the array or
 // object.
 func next(text []byte, i int) int {
 	i = space(text, i)
@@ -57,7 +57,7 @@ func next(text []byte, i int) int {
 	return i
 }
 
-// skip returns the index behind a value.
+// skip returns the index after a value.
 func skip(text []byte, i int) int {
 	switch text[i] {
 	case '"':
@@ -71,7 +71,7 @@ func skip(text []byte, i int) int {
 	return len(text)
 }
 
-// skipNested returns the index behind an array or an object.
+// skipNested returns the index after an array or an object.
 func skipNested(text []byte, i int) int {
 	for depth := 0; ; i++ {
 		switch text[i] {
@@ -87,7 +87,7 @@ func skipNested(text []byte, i int) int {
 	}
 }
 
-// skipString returns the index behind a string.
+// skipString returns the index after a string.
 func skipString(text []byte, i int) int {
 	for i++; ; i++ {
 		i += bytes.IndexByte(text[i:], '"')

@@ -48,7 +48,7 @@ func StreamError(endpoint Endpoint, e *Error, requestID string) []byte {
 	case endpoint.Dialect() == Anthropic:
 		w.event("error", e.anthropic(requestID))
 	case endpoint == Responses:
-		// The official client raises an error for the field "error", and others read the fields beside it.
+		// The official client raises an error for the field "error", and other clients read the fields beside it.
 		cause := e.openAI()
 		w.event("error", responseError{"error", cause, cause.Code, cause.Message, cause.Param, 0})
 	default:

@@ -172,7 +172,7 @@ func (d *deepseek) emptyBlock(out *format.Writer, m chat.Message, at format.Plac
 	}
 }
 
-// writeParts writes the content of a message, with its reasoning or without.
+// writeParts writes the content of a message. It leaves out the reasoning unless reasoning is set.
 func (d *deepseek) writeParts(out *format.Writer, m chat.Message, reasoning bool) {
 	for _, p := range m.AllParts() {
 		switch {

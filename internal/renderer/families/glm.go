@@ -175,7 +175,8 @@ func (g *glm) isOpened(at format.Place) bool {
 	}
 }
 
-// ending returns the token that the assistant ends a message with; "" for a sampled reply without a stop.
+// ending returns the token with which the assistant ends a message; "" if the message is a sampled reply without a
+// stop.
 func (g *glm) ending(m chat.Message) string {
 	if m.Sampled != nil {
 		for _, name := range glmStops {

@@ -79,7 +79,7 @@ type partPlace struct {
 	lead, trail string
 }
 
-// widen returns the offset of a cut with the part's own white space, as far as the format has written it.
+// widen returns the offset of a cut, moved outward over the white space of the part that the format has written.
 func (p partPlace) widen(text string, cut markCut) int {
 	if cut.closes {
 		return cut.offset + commonPrefix(text[cut.offset:], p.trail)

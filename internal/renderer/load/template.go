@@ -27,7 +27,8 @@ const (
 	configFile   = "tokenizer_config.json"
 )
 
-// Template returns the template that the renderer renders by, with its text; nil for a renderer of a family.
+// Template returns the template by which the renderer renders, with its text; nil if the renderer has the format of a
+// family.
 func (f *Renderer) Template() *contract.Template { return f.model.Template }
 
 // TemplateError reports that a chat template cannot be used. A template of a repository may be repaired there.

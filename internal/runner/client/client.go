@@ -106,7 +106,7 @@ type pending struct {
 	answer chan *protocol.Message
 	ask    Asker
 	ctx    context.Context // of its questions and streams
-	// streams are its connections to a gateway; nil for a request without one.
+	// streams are its connections to a gateway; nil if the request has no gateway.
 	streams *streams
 	// questions counts the questions that are being answered.
 	questions sync.WaitGroup

@@ -10,7 +10,7 @@ import (
 	"os"
 )
 
-// Main reports that there is no runner here. It returns the exit code.
+// Main reports that the runner needs Linux. It returns the exit code.
 func Main([]string, func(string) string) int {
 	fmt.Fprintln(os.Stderr, "The runner needs Linux.")
 	return 1

@@ -131,7 +131,7 @@ func connectFor(raw syscall.RawConn, of notification,
 	if errno != 0 {
 		return 0, 0, errno
 	}
-	// Only if the call still waits is the process that was read the process that calls.
+	// If the call no longer waits, its pid may belong to another process by now, whose memory was read above.
 	if errno := controlOf(raw, unix.SECCOMP_IOCTL_NOTIF_ID_VALID, unsafe.Pointer(&of.id)); errno != 0 {
 		return 0, 0, errno
 	}

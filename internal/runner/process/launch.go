@@ -38,14 +38,14 @@ type Launch struct {
 	AddressSpace, OpenFiles, FileBytes int64
 	// Apart launches the process in its own namespaces. The launch fails if the kernel permits none.
 	Apart bool
-	// Sandbox has the means that confine a program of the policy; nil for a program that a user wrote.
+	// Sandbox has the means that confine a program of the policy; nil if a user wrote the program.
 	Sandbox *isolation.Found
-	// Network has the means that confine the network of the process, for which the runner then connects; nil for a
-	// process that uses the network of its container.
+	// Network has the means that confine the network of the process, for which the runner then connects; nil if the
+	// process uses the network of its container.
 	Network *isolation.Found
 }
 
-// The file descriptors of a launch beside the standard ones.
+// The file descriptors of a launch in addition to the standard ones.
 const (
 	launchConfig = 3
 	launchStatus = 4

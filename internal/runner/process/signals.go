@@ -36,7 +36,7 @@ func setAction(signal unix.Signal, action uintptr) error {
 	kernelAction := struct{ handler, flags, restorer, mask uintptr }{handler: action}
 	_, _, errno := syscall.RawSyscall6(syscall.SYS_RT_SIGACTION, uintptr(signal), uintptr(unsafe.Pointer(&kernelAction)),
 		0, 8, 0, 0)
-	if errno != 0 && !errors.Is(errno, unix.EINVAL) { // a number that is no signal
+	if errno != 0 && !errors.Is(errno, unix.EINVAL) { // the number is not a signal
 		return fmt.Errorf("setting the action for signal %d: %w", signal, errno)
 	}
 	return nil

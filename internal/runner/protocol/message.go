@@ -158,7 +158,7 @@ type Limits struct {
 	Processes int `json:"processes,omitempty"`
 	// OutputBytes limits the output of a process tree while it has a call or a session. Defaults to 1 MiB.
 	OutputBytes int64 `json:"outputBytes,omitempty"`
-	// OpenFiles is how many files each process has open. Defaults to 256.
+	// OpenFiles is how many files each process may have open at once. Defaults to 256.
 	OpenFiles int64 `json:"openFiles,omitempty"`
 	// FileBytes is the size of a file. Defaults to 64 MiB.
 	FileBytes int64 `json:"fileBytes,omitempty"`

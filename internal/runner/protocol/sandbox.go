@@ -59,7 +59,7 @@ const MethodRun = "run"
 
 // Run has the files, input and arguments of a process of a plain program.
 type Run struct {
-	// Files are written into its home directory, beside the files of the spec.
+	// Files are written into its home directory, in addition to the files of the spec.
 	Files map[string]string `json:"files,omitempty"`
 	Stdin string            `json:"stdin,omitempty"`
 	// Arguments follow the arguments of the command.

@@ -26,7 +26,7 @@ import (
 // Argument is the argument that makes the runner's program run this one.
 const Argument = "spawn-commands"
 
-// Method is the one method of the program.
+// Method is the only method of the program.
 const Method = "run"
 
 // Command is the command line of this program below a runner.

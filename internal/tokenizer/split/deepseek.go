@@ -5,8 +5,8 @@ package split
 
 import "unicode/utf8"
 
-// deepseek consists of three patterns, each applied to the pieces of the one before: numbers of up to three digits,
-// runs of Chinese and Japanese characters, and then
+// deepseek consists of three patterns, each applied to the pieces of the previous pattern: numbers of up to three
+// digits, runs of Chinese and Japanese characters, and then
 //
 //	[ASCII punctuation][A-Za-z]+ | [^\r\n\p{L}\p{P}\p{S}]?[\p{L}\p{M}]+ | ?[\p{P}\p{S}]+[\r\n]* | white space
 //

@@ -92,8 +92,8 @@ var known = map[string]struct {
 	"whole": {patterns: nil, scanner: func(text string) int { return len(text) }},
 }
 
-// ByPatterns returns the scanner of patterns that are applied one after the other, each to the pieces of the one
-// before. Without patterns, the whole text is one piece. The error is an *UnknownPatternError.
+// ByPatterns returns the scanner of patterns that are applied one after the other, each to the pieces of the previous
+// pattern. Without patterns, the whole text is one piece. The error is an *UnknownPatternError.
 func ByPatterns(patterns []string) (Scanner, error) {
 	for _, k := range known {
 		if slices.Equal(k.patterns, patterns) {
