@@ -133,7 +133,7 @@ func (e *Episode) complete(asked []environment.Completion) ([]environment.Comple
 	if err := firstError(errs); err != nil {
 		return nil, err
 	}
-	// Prompts stay in their order; the requests for the samples of one prompt differ only in their IDs.
+	// Prompts keep their order; the samples of one prompt are sorted by ID.
 	for begin := 0; begin < len(asked); {
 		end := begin + 1
 		for end < len(asked) && isSamePrompt(asked[begin], asked[end]) {

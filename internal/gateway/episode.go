@@ -48,8 +48,8 @@ type Episode struct {
 
 	mu   sync.Mutex
 	over bool
-	// calls are the calls whose reply was not delivered yet, by digest, in the order of their requests. open is their
-	// number.
+	// calls has the calls whose reply was not delivered yet, by digest, in the order of their requests. open is the
+	// number of these calls.
 	calls map[digest][]*call
 	open  int
 	// sampling is the number of calls that have no reply yet.

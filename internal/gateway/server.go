@@ -100,8 +100,8 @@ func Listen(config Config) (*Server, error) {
 	return s, nil
 }
 
-// ServeConn serves a connection that the caller has accepted. It does not wait for the end of the connection, and the
-// server closes it.
+// ServeConn serves a connection that does not come from a listener of the server. It does not wait for the end of the
+// connection, and the server closes it.
 func (s *Server) ServeConn(conn net.Conn) {
 	if errors.Is(s.http.Serve(&single{conn: conn}), http.ErrServerClosed) {
 		_ = conn.Close()
@@ -133,7 +133,7 @@ func (s *Server) HostPort() string {
 }
 
 // Close ends all connections.
-func (s *Server) Close() { _ = s.http.Close() } // The only error is of closing the listener.
+func (s *Server) Close() { _ = s.http.Close() } // The only possible error is the listener's.
 
 func randomBytes() []byte {
 	b := make([]byte, 24)

@@ -61,8 +61,8 @@ func (d *decoder) anthropicTool(request *Request, o object) {
 	d.addTool(request, d.tool(o, "input_schema"), o)
 }
 
-// anthropicMessage decodes a message. It can become several messages, since each result of a tool is a message of its
-// own.
+// anthropicMessage decodes a message. It can become several messages, since results of tools and the texts between
+// them are messages of their own.
 func (d *decoder) anthropicMessage(request *Request, o object) {
 	d.readOptions(o, map[string]option{"role": honoured, "content": honoured})
 	content := o.get("content")

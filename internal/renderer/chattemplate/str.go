@@ -8,8 +8,8 @@ import (
 	"unicode/utf8"
 )
 
-// str is a string of the template with the origin of each byte. If origins is empty, the whole text has the origin
-// origin.
+// str is a string of the template with the origin of each byte. If origins is empty, origin is the origin of the whole
+// text.
 type str struct {
 	text    string
 	origins string
