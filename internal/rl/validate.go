@@ -78,9 +78,9 @@ func (k Key) validate() error {
 	case k.Lineage.IsZero():
 		return fieldErrorf("key.lineage", "is missing")
 	case k.Kind == Train && k.Evaluation != "":
-		return fieldErrorf("key.plan", "is given for a training group")
+		return fieldErrorf("key.evaluation", "is given for a training group")
 	case k.Kind == Evaluate && k.Evaluation == "":
-		return fieldErrorf("key.plan", "is missing")
+		return fieldErrorf("key.evaluation", "is missing")
 	}
 	return nil
 }

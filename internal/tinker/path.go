@@ -71,7 +71,7 @@ func ParseCheckpoint(s string) (Path, error) {
 	}
 	p := Path{Run: parts[0], Kind: Kind(parts[1]), Name: parts[2]}
 	if p.Kind != KindState && p.Kind != KindSampler && p.Kind != KindExternal {
-		return Path{}, fmt.Errorf("path %q is neither of kind %s nor of kind %s", s, KindState, KindSampler)
+		return Path{}, fmt.Errorf("path %q is of none of the kinds %s, %s and %s", s, KindState, KindSampler, KindExternal)
 	}
 	if !isPathPart(p.Run) || !isPathPart(p.Name) {
 		return Path{}, fmt.Errorf("path %q has an empty or invalid part", s)

@@ -6,6 +6,7 @@ package rewardenvironment
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strconv"
 	"time"
 
@@ -92,7 +93,11 @@ func (r *Reconciler) observe(ctx context.Context, env *v1alpha1.RewardEnvironmen
 		return observed{}, fmt.Errorf("listing probe pods: %w", err)
 	}
 	if len(pods.Items) > 0 {
-		seen.pod = &pods.Items[0]
+		// A pod that is lost with its node may still exist beside the pod that replaces it.
+		newest := slices.MaxFunc(pods.Items, func(a, b corev1.Pod) int {
+			return a.CreationTimestamp.Compare(b.CreationTimestamp.Time)
+		})
+		seen.pod = &newest
 		return seen, nil
 	}
 	if !hasAnswer(env, seen) {
