@@ -12,8 +12,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/wait"
 )
 
-// failurePause is how long a lease that cannot be played is kept before it is released: it may come again at
-// once.
+// failurePause is the pause before a lease that cannot be played is released: the same lease may come again at once.
 const failurePause = time.Second
 
 // acquireAll acquires leases and starts to play them, until ctx ends. An error is final.
@@ -40,9 +39,9 @@ func (w *Worker) acquireAll(ctx context.Context) error {
 	}
 }
 
-// room is for how many episodes leases are acquired. A worker that has any room has room for one group,
-// whatever its size: members that do not fit wait at the gate, so that no credit is idle while the last
-// members of other groups are played.
+// room returns the number of episodes for which leases are acquired. A worker with any room has room for a group of
+// any size: members that do not fit wait at the gate, so that no credit is idle while the last members of other
+// groups are played.
 func (w *Worker) room() int {
 	play := w.play.Load()
 	if play == nil || play != w.prepared.Load() {

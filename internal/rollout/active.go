@@ -23,12 +23,12 @@ type activeGroup struct {
 	key      rl.Key
 	cancel   context.CancelFunc
 	progress episode.Progress
-	// account has the tokens that the group has used.
+	// account counts the tokens that the group has used.
 	account *client.Account
-	// unanswered is set once the endpoint may draw a sample of the group that nobody waits for.
+	// unanswered is set once a sample was posted without an answer: the endpoint may still draw the sample.
 	unanswered atomic.Bool
 	permits    permits
-	// lease is replaced by one that a new learner gives for the same group: its sampler may have another name.
+	// lease is the latest lease of the group. The lease of a new learner may name another sampler.
 	lease atomic.Pointer[exchange.Lease]
 }
 
@@ -71,14 +71,14 @@ type addition int
 
 const (
 	added addition = iota
-	// renewed has the lease of the group, which was in progress, renewed instead.
+	// renewed means that the group was in progress already, and its lease was renewed.
 	renewed
-	// crossed has not added the group: its lease was on its way while the worker said Hello, perhaps to another learner,
-	// which does not know that the group is played.
+	// crossed means that the group was not added: its lease was on its way while the worker said Hello, perhaps to
+	// another learner, which does not know that the group is played.
 	crossed
 )
 
-// add adds a group whose lease was asked for after so many Hellos.
+// add adds a group. hellos is the number of Hellos that were said before the worker asked for the lease.
 func (a *activeGroups) add(group *activeGroup, hellos int) addition {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -108,7 +108,7 @@ func (a *activeGroups) saidHello() int {
 	return a.hellos
 }
 
-// renew replaces the lease of a group, if that is in progress.
+// renew replaces the lease of a group, if the group is in progress.
 func (a *activeGroups) renew(lease exchange.Lease) {
 	if group := a.get(lease.Key); group != nil {
 		group.take(lease)
@@ -155,14 +155,14 @@ func (a *activeGroups) stop(keys []rl.Key) (stopped []rl.Key) {
 	return stopped
 }
 
-// keys lists the groups, the most urgent first.
+// keys lists the keys of the groups, the most urgent first.
 func (a *activeGroups) keys() []rl.Key {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return a.sorted()
 }
 
-// sorted is keys with the lock held.
+// sorted is keys for callers that hold the lock.
 func (a *activeGroups) sorted() []rl.Key {
 	return slices.SortedFunc(maps.Keys(a.byKey), func(a, b rl.Key) int { return cmp.Compare(rank(a), rank(b)) })
 }

@@ -12,8 +12,8 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/wait"
 )
 
-// permits are the members of a group that may be played, where it was leased alone: those up to an index. The learner
-// knows from its permits which member was in play when this process ends.
+// permits are the members that may be played of a group that was leased alone: the members up to an index. The
+// learner knows from its permits which member was in play when this process ended.
 type permits struct {
 	changes wait.Signal
 
@@ -22,7 +22,7 @@ type permits struct {
 	upTo int
 }
 
-// of takes over a lease. The learner of a lease that is not alone awaits no member, and sends no permits.
+// of takes over a lease. A lease that is not alone permits all members: the learner sends no permits for it.
 func (p *permits) of(lease exchange.Lease) {
 	if !lease.Alone {
 		p.allow(math.MaxInt)

@@ -16,12 +16,13 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/wait"
 )
 
-// canaries ask samplers for one token of a prompt that each of them accepts. A sampler that refuses that as well does
-// not refuse the request of an episode, but is out of order. Episodes that are refused together share an answer.
+// canaries ask samplers for one token after a prompt that every sampler accepts. A sampler that refuses this prompt
+// as well is out of order, and its refusal says nothing about an episode's request. Episodes that are refused
+// together share an answer.
 type canaries struct {
 	sessions *sessions
 	endpoint Endpoint
-	// first is the number of this worker's first request. Each worker has another one.
+	// first is a random number from which this worker counts its requests, so that workers use different numbers.
 	first int64
 
 	mu     sync.Mutex
@@ -31,7 +32,7 @@ type canaries struct {
 
 // canary is one question, whose answer is known once done is closed.
 type canary struct {
-	// begin is closed when the question is asked: it answers those alone who had asked for it before.
+	// begin is closed when the question is asked. Its answer is only for callers that joined before.
 	begin, done chan struct{}
 	err         error
 }
@@ -40,7 +41,7 @@ func newCanaries(sessions *sessions, endpoint Endpoint) *canaries {
 	return &canaries{sessions: sessions, endpoint: endpoint, first: rand.Int64N(1 << 40)}
 }
 
-// knownPrompt is a prompt that every sampler accepts.
+// knownPrompt returns a prompt that every sampler accepts.
 func knownPrompt() tinker.ModelInput { return tinker.Text([]int32{1, 1}) }
 
 // accepts returns nil if the sampler of the weights accepts a request that was posted after the call of accepts.
@@ -62,8 +63,8 @@ func (c *canaries) accepts(ctx context.Context, from weights) error {
 	}
 }
 
-// join returns the next question about a sampler, and whether the caller is to ask it. Those that are refused while a
-// question is open share the one after it.
+// join returns the next question about a sampler, and whether the caller is to ask it. Callers that join while a
+// question is open share the next question.
 func (c *canaries) join(from weights) (next *canary, asks bool) {
 	c.mu.Lock()
 	open := c.latest[from]
@@ -83,7 +84,7 @@ func (c *canaries) join(from weights) (next *canary, asks bool) {
 	return next, true
 }
 
-// ask asks the question. Its sampling session is another one than the episodes', so that no number of theirs is used.
+// ask asks the question. It has its own sampling session, so that it uses no number of an episode's request.
 func (c *canaries) ask(ctx context.Context, own *canary, from weights) {
 	defer close(own.done)
 	c.mu.Lock()

@@ -8,9 +8,9 @@
 // # Every group that was paid for is used
 //
 // A worker drops a group for one reason: covered_index passed it, or its evaluation is durable. It does not drop a
-// group because that was accepted, is a duplicate, or came too late. The worker reports to a new learner which groups
-// it stores and plays, and the learner requests those that it wants. Without a learner the worker continues to play its
-// leases.
+// group because the group was accepted, is a duplicate, or came too late. The worker reports to a new learner which
+// groups it stores and plays, and the learner requests those that it wants. Without a learner the worker continues to
+// play its leases.
 //
 // # The same tokens from every worker
 //
@@ -21,6 +21,7 @@
 //
 // # Goroutines
 //
-// Run starts them all and joins them: one is connected to the learner, one acquires leases, one submits, one keeps
-// the rollout session alive, and each leased group has one, with one more for each of its members.
+// Run starts and joins all goroutines: one stays connected to the learner, one reads the tokenizer and data sets, one
+// acquires leases, one submits groups, one keeps the rollout session alive, and each leased group has one, with one
+// more for each of its members.
 package rollout

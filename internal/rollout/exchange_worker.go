@@ -64,8 +64,8 @@ func (a *exchangeWorker) HandleHello(reply exchange.HelloReply) {
 	}
 	w.active.stop(slices.Collect(maps.Keys(a.reportedPlaying)))
 	// Groups that were reported and are neither wanted nor leased need not be sent; groups that ended since the Hello
-	// still must be. A learner whose request for a group was not met within a minute asks no more for it, and waits for it
-	// as long as it is in progress.
+	// still must be. A learner that does not receive a requested group within a minute does not ask again, and waits for
+	// the group as long as it is in progress.
 	w.submitter.outbox.remove(func(key rl.Key) bool { return a.reportedStored[key] && !kept[key] })
 	a.submitWanted(reply.Wanted)
 	w.cover(reply.CoveredIndex, nil)
@@ -102,7 +102,7 @@ func (a *exchangeWorker) Renewal() exchange.Renewal {
 // HandleDirective implements exchange.Worker.
 func (a *exchangeWorker) HandleDirective(directive exchange.Directive) {
 	w := a.worker
-	// A group that was accepted is revoked, too, if it was listed in the last renewal: that stops nothing.
+	// An accepted group is revoked as well if the last renewal listed it. Its revocation stops nothing.
 	if stopped := slices.DeleteFunc(w.active.stop(directive.Revoked), w.isStored); len(stopped) > 0 {
 		w.config.Logger.Info("leases were revoked", "count", len(stopped))
 	}

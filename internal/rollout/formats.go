@@ -13,7 +13,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/rollout/episode"
 )
 
-// formats has the environments whose prompts the model's format has expressed.
+// formats records the environments whose prompts the model's format has expressed.
 type formats struct {
 	mu        sync.Mutex
 	expressed map[string]bool
@@ -53,7 +53,8 @@ func isTrained(lease exchange.Lease) bool {
 	return lease.Key.Kind == rl.Train && err == nil && name.Step > 0
 }
 
-// formatProblem returns why groups wait whose prompts the model's format cannot express; it is empty if none waits.
+// formatProblem returns the problem of a group that waits because the model's format cannot express a prompt; it is
+// empty if no group waits.
 func (a *activeGroups) formatProblem() string {
 	for _, key := range a.keys() {
 		if group := a.get(key); group != nil {

@@ -103,7 +103,7 @@ func (f frozen) prompt(ctx context.Context, asked environment.Completion) (rende
 	return format, prompt, nil
 }
 
-// awaits calls a function until the model can be asked, and reports meanwhile why it cannot.
+// awaits calls ask until the model can be asked. Meanwhile it reports why the model cannot be asked.
 func (f frozen) awaits(ctx context.Context, ask func() error) error {
 	for waits := 0; ; waits++ {
 		err := ask()
@@ -121,7 +121,7 @@ func (f frozen) awaits(ctx context.Context, ask func() error) error {
 	}
 }
 
-// read reads a reply. A text of the request that ends it cuts it.
+// read reads a reply, and cuts it before the first stop text of the request.
 func (f frozen) read(format renderer.Renderer, asked environment.Completion,
 	sample tinker.SampledSequence) (environment.Completed, error) {
 	parsed, err := format.Parse(sample.Tokens)
@@ -159,7 +159,7 @@ func (f frozen) read(format renderer.Renderer, asked environment.Completion,
 	return out, nil
 }
 
-// isNoObject reports whether the arguments of a call are no JSON object, which no dialect has words for.
+// isNoObject reports whether the arguments of a call are not a JSON object. No dialect can express such arguments.
 func isNoObject(call chat.ToolCall) bool {
 	var object map[string]json.RawMessage
 	return json.Unmarshal([]byte(call.Arguments), &object) != nil || object == nil

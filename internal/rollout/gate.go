@@ -14,8 +14,8 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/wait"
 )
 
-// gate is a semaphore whose limit may change; callers that have entered stay. Of those that wait the lowest rank
-// enters first, and among equal ranks the one that came first.
+// gate is a semaphore whose limit may change; callers that have entered stay. Waiting callers enter in the order of
+// their ranks, the lowest first, and callers of the same rank in the order in which they came.
 type gate struct {
 	mu            sync.Mutex
 	limit, inside int
@@ -101,7 +101,7 @@ func (g *gate) admit() {
 	}
 }
 
-// groupGate is a gate as the members of one group enter it.
+// groupGate is a gate that the members of one group enter with the group's rank.
 type groupGate struct {
 	gate *gate
 	rank int64

@@ -26,16 +26,17 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/wait"
 )
 
-// Judges are the judges that sample at the run's own endpoint, and the problem of judges of any kind. The builder of
-// environments and the worker share them.
+// Judges makes the judges that sample at the run's own endpoint, and holds the problem of judges of any kind. The
+// builder of environments and the worker share them.
 type Judges struct {
-	// Renderer returns the renderer of a base model, by the renderer's name unless that is empty.
+	// Renderer returns the renderer of a base model: the renderer with the given name, or the model's own if the name is
+	// empty.
 	Renderer func(ctx context.Context, model, name string) (renderer.Renderer, error)
 	// BaseModel returns the base model of a checkpoint.
 	BaseModel func(ctx context.Context, checkpoint string) (string, error)
 
 	worker atomic.Pointer[Worker]
-	// problem is why a judge cannot be asked, or nil.
+	// problem is the reason why a judge cannot be asked; nil if there is none.
 	problem atomic.Pointer[problem.Problem]
 }
 
@@ -47,20 +48,21 @@ func (j *Judges) New(definition settings.Judge) (rubric.Judge, error) {
 	return &judge{judges: j, definition: definition}, nil
 }
 
-// Report takes over why a judge cannot be asked; nil means that it can. It is made for registry.Builder.JudgeProblem.
+// Report records the error for which a judge cannot be asked; nil means that the judge can be asked. It is made for
+// registry.Builder.JudgeProblem.
 func (j *Judges) Report(err error) {
 	if err == nil {
 		j.problem.Store(nil)
 		return
 	}
 	found := problem.Problem{Code: problem.JudgeBlocked, Evidence: contract.Truncate(err.Error(), maxDataProblem)}
-	if client.CategoryFrom(err) == "" { // The judge is another server than the endpoint.
+	if client.CategoryFrom(err) == "" { // The judge is a server other than the endpoint.
 		found.Code = transport.Refine(found.Code, err)
 	}
 	j.problem.Store(&found)
 }
 
-// reported returns why a judge cannot be asked; the zero value means that it can.
+// reported returns the reason why a judge cannot be asked; the zero value means that there is none.
 func (j *Judges) reported() problem.Problem {
 	if found := j.problem.Load(); found != nil {
 		return *found
@@ -132,8 +134,7 @@ func (j *judge) format(ctx context.Context) (renderer.Renderer, error) {
 	return made, nil
 }
 
-// sample samples a judgement. It tries again after every failure that passes, as a policy does, and under the same
-// seed.
+// sample samples a judgement. Like a policy, it tries again after every transient failure, with the same seed.
 func (j *judge) sample(ctx context.Context, request rubric.Request, prompt []int32,
 	stop renderer.Stop) (tinker.SampledSequence, error) {
 	worker := j.judges.worker.Load()
@@ -170,7 +171,7 @@ func (j *judge) sample(ctx context.Context, request rubric.Request, prompt []int
 // once samples a judgement under one number.
 func (j *judge) once(ctx context.Context, worker *Worker, request rubric.Request, prompt []int32, stop renderer.Stop,
 	reposts int) (tinker.SampledSequence, samplerKey, error) {
-	// To wait for other requests is not the episode's work.
+	// The wait for other requests does not count as the episode's work.
 	resume := environment.RecorderFrom(ctx).Pause()
 	err := worker.samples.enter(ctx, rankFrom(ctx))
 	if err == nil {
@@ -206,7 +207,8 @@ func (j *judge) weights() weights {
 	return weights{path: j.definition.Tinker.Checkpoint, base: j.definition.Tinker.Model}
 }
 
-// session numbers the judge's sampling session, in 48 bits, by the weights that it samples from.
+// session returns the number of the judge's sampling session: a digest, in 48 bits, of the weights that the judge
+// samples from.
 func (j *judge) session() int64 {
 	return digestNumber("tinker-operator judge session 1 "+j.name(), nil) & (1<<48 - 1)
 }
@@ -227,7 +229,7 @@ func digestNumber(tag string, tokens []int32, numbers ...uint64) int64 {
 
 type rankKey struct{}
 
-// withRank returns a context whose requests wait in the line of a group.
+// withRank returns a context whose requests wait with the rank of a group.
 func withRank(ctx context.Context, rank int64) context.Context {
 	return context.WithValue(ctx, rankKey{}, rank)
 }

@@ -19,17 +19,17 @@ import (
 var ErrKeyRefused = errors.New("the endpoint refuses the API key that this pod began with: " +
 	"the next pod reads the Secret that tinker.apiKeySecretKeyRef names again")
 
-// DefaultKeyPatience leaves time for another pod within a minute. With the 10 s after which a Job first replaces a pod,
-// it is long enough for one pod every 45 s at most.
+// DefaultKeyPatience is short enough for a new pod within a minute. With the 10 s after which a Job first replaces a
+// pod, it is long enough that at most one pod starts every 45 s.
 const DefaultKeyPatience = 36 * time.Second
 
-// keyWatch is an endpoint that observes for how long it refuses the key.
+// keyWatch is an endpoint that measures how long its answers refuse the API key.
 type keyWatch struct {
 	Endpoint
 	patience time.Duration
 
 	mu sync.Mutex
-	// giveUp is called once the key was refused for the patience. It is nil before the worker runs.
+	// giveUp is called once the key has been refused for as long as patience. It is nil before the worker runs.
 	giveUp func(error)
 	// timer runs while the newest answers refuse the key.
 	timer *time.Timer
@@ -39,7 +39,8 @@ func watchKey(endpoint Endpoint, patience time.Duration) *keyWatch {
 	return &keyWatch{Endpoint: endpoint, patience: cmp.Or(patience, DefaultKeyPatience)}
 }
 
-// start calls giveUp when the key is refused for long, until the returned function is called.
+// start makes the watch call giveUp once the key has been refused for as long as the patience. stop stops a running
+// timer.
 func (k *keyWatch) start(giveUp func(error)) (stop func()) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -47,7 +48,7 @@ func (k *keyWatch) start(giveUp func(error)) (stop func()) {
 	return func() { k.observe(nil) }
 }
 
-// refused says that the newest answers refuse the key.
+// refused reports whether the newest answers refuse the key.
 func (k *keyWatch) refused() bool {
 	k.mu.Lock()
 	defer k.mu.Unlock()

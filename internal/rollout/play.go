@@ -15,9 +15,9 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/wait"
 )
 
-// start begins to play a lease that was asked for after so many Hellos, unless the group is stored or in progress
-// already. It releases a lease that was on its way while the worker said Hello: the cost of the group would not be
-// known before the next renewal.
+// start begins to play a lease, unless the group is stored or in progress already. hellos is the number of Hellos
+// that were said before the worker asked for the lease. A lease that was on its way during a Hello is released: the
+// learner would not know the cost of the group before the next renewal.
 func (w *Worker) start(ctx context.Context, lease exchange.Lease, hellos int) {
 	if w.isStored(lease.Key) {
 		w.submitter.outbox.add(lease.Key)
@@ -92,11 +92,11 @@ func (w *Worker) playGroup(ctx context.Context, active *activeGroup, player *epi
 	group, err := player.Play(ctx, spec)
 	switch {
 	case err == nil:
-		// The group stays in progress until it was submitted: a renewal that does not list it would make the
-		// learner conclude that the lease was lost.
+		// The group stays in progress until it is submitted: from a renewal that does not list the group, the learner would
+		// conclude that the lease was lost.
 		w.submitter.store(group)
 	case ctx.Err() != nil:
-		// The caller that ended it removes it.
+		// The caller that ended the context removes the group.
 	default:
 		w.config.Logger.Warn("releasing a group that cannot be continued", "slot", active.key.Slot, "kind",
 			active.key.Kind.String(), "err", err)
@@ -106,7 +106,7 @@ func (w *Worker) playGroup(ctx context.Context, active *activeGroup, player *epi
 	}
 }
 
-// giveUp releases a lease that cannot be played, after a pause; it returns false when ctx ended first.
+// giveUp releases a lease that cannot be played, after a pause. It returns false if ctx ends first.
 func (w *Worker) giveUp(ctx context.Context, key rl.Key, reason string) bool {
 	if wait.Sleep(ctx, failurePause) != nil {
 		return false

@@ -41,8 +41,8 @@ func (e *ConfigError) Error() string { return "reading what is to be played: " +
 // Unwrap returns the cause.
 func (e *ConfigError) Unwrap() error { return e.Err }
 
-// newPlayConfig reads the JSON of contract.Play. A version that this worker does not read is a *ConfigError, and so is
-// a model of another format than the worker's, which would train on other text.
+// newPlayConfig reads the JSON of contract.Play. It returns a *ConfigError for a version that this worker cannot
+// read, and for a model whose format is not the worker's: the run would train on other text.
 func newPlayConfig(data []byte, format *format, built *environments) (*playConfig, error) {
 	play, err := contract.DecodePlay(data)
 	if err != nil {
@@ -61,7 +61,7 @@ func newPlayConfig(data []byte, format *format, built *environments) (*playConfi
 	return c, nil
 }
 
-// use plays with a renderer, unless that is of another model's format.
+// use sets the renderer. It returns a *ConfigError if the renderer is for the format of another model.
 func (c *playConfig) use(speaks *load.Renderer) error {
 	if err := speaks.Check(c.play.Model); err != nil {
 		return &ConfigError{Err: err}
@@ -70,7 +70,7 @@ func (c *playConfig) use(speaks *load.Renderer) error {
 	return nil
 }
 
-// readRenderer reads the tokenizer, unless that is done or it is built in. It is called before the first lease.
+// readRenderer reads the tokenizer, unless it has been read or is built in. It is called before the first lease.
 func (c *playConfig) readRenderer(ctx context.Context, format *format) error {
 	if c.renderer != nil || format.load == nil {
 		return nil
@@ -82,7 +82,7 @@ func (c *playConfig) readRenderer(ctx context.Context, format *format) error {
 	return c.use(speaks)
 }
 
-// format is the renderer of the run's model, which is loaded once. Its zero value has none to load.
+// format holds the renderer of the run's model, which is loaded once. The zero value has no renderer to load.
 type format struct {
 	load func(ctx context.Context, model contract.Model) (*load.Renderer, error)
 
@@ -105,7 +105,7 @@ func (f *format) read(ctx context.Context, model contract.Model) (*load.Renderer
 	return loaded, err
 }
 
-// largestGroup is the most members of one group.
+// largestGroup returns the largest number of members that a group may have.
 func (c *playConfig) largestGroup() int {
 	largest := 1
 	for _, e := range c.play.Environments {

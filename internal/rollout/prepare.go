@@ -18,8 +18,8 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/wait"
 )
 
-// dataPauses are those before a tokenizer or data sets that could not be read are read again. A run continues within
-// half a minute of a repair, also where a try takes some seconds.
+// dataPauses are the pauses before a tokenizer or data sets that could not be read are read again. A run continues
+// within half a minute of a repair, even if the reading takes some seconds.
 var dataPauses = wait.Backoff{First: time.Second, Longest: 20 * time.Second}
 
 // maxDataProblem bounds the report of a problem, in bytes.
@@ -30,7 +30,7 @@ const maxDataProblem = 1024
 type Data struct {
 	mu    sync.Mutex
 	state exchange.DataState
-	// problems are the reasons for which data or tokenizer cannot be read; empty for none.
+	// problems are the reasons why data or tokenizer cannot be read; empty if there are none.
 	problems []*exchange.Problem
 	// permitted is the learner's last answer.
 	permitted bool
@@ -92,8 +92,8 @@ func (d *Data) report(to *exchange.WorkerState) {
 }
 
 // prepareAll reads the tokenizer and the data sets of the learner's environments, each time these change, until ctx
-// ends. The worker acquires leases once they are read. A failed read is repeated: the learner reports the problem, and
-// somebody may repair it. An error is a *ConfigError.
+// ends. The worker acquires leases once they are read. A failed read is repeated: the learner reports the problem,
+// and a user may repair it. An error is a *ConfigError.
 func (w *Worker) prepareAll(ctx context.Context) error {
 	for ctx.Err() == nil {
 		play, err := wait.For(ctx, &w.changes, func() (*playConfig, bool) {
@@ -157,7 +157,7 @@ func (e *tokenizerError) Error() string { return e.err.Error() }
 // Unwrap returns the cause.
 func (e *tokenizerError) Unwrap() error { return e.err }
 
-// readData builds each environment that is played and has it count its tasks, for which it reads its data.
+// readData builds each environment that is played and counts its tasks, for which the environment reads its data.
 func (c *playConfig) readData(ctx context.Context) error {
 	lists := [][]contract.Environment{c.play.Environments}
 	for _, evaluation := range c.play.Evaluations {
@@ -170,7 +170,7 @@ func (c *playConfig) readData(ctx context.Context) error {
 				return err
 			}
 			if e.Definition.ORS != nil {
-				continue // It has no data here, and may be unavailable while others can be played.
+				continue // The environment has no data here, and may be unavailable while other environments can be played.
 			}
 			if _, err := environment.Call(ctx, c.built.calls, "reading the data of environment "+e.Name,
 				env.Splits); err != nil {

@@ -12,8 +12,8 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/tinker/client"
 )
 
-// Pressure collects the endpoint's reports of its load, so that the learner gives out fewer credits, and which requests
-// it fails to answer. The zero Pressure is ready.
+// Pressure collects the endpoint's reports of its load, so that the learner gives out fewer credits, and the requests
+// that the endpoint fails to answer. The zero Pressure is ready.
 type Pressure struct {
 	mu        sync.Mutex
 	throttled int
@@ -22,12 +22,12 @@ type Pressure struct {
 }
 
 const (
-	// opSample is the operation whose results fail.
+	// opSample is the operation of the failures that this package reports.
 	opSample = "asample"
-	// problemLasts is how long a failed request counts that was abandoned.
+	// problemLasts is how long the failure of an abandoned request counts.
 	problemLasts = 90 * time.Second
-	// problemAfter is how long requests must have failed, without one that succeeds after failures, before that is
-	// reported: at first a retry is likely to succeed.
+	// problemAfter is how long requests must have failed, without a retry that succeeds, before the problem is reported:
+	// at first a retry is likely to succeed.
 	problemAfter = 5 * time.Second
 )
 
@@ -72,7 +72,7 @@ func (p *Pressure) take() (throttled int, queue string) {
 	return throttled, string(p.queue)
 }
 
-// problem returns the problem for which requests wait; its code is empty if they do not wait.
+// problem returns the problem because of which requests wait; its code is empty if they do not wait.
 func (p *Pressure) problem() client.Problem {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -26,11 +26,11 @@ type policy struct {
 	group  *activeGroup
 }
 
-// maxMisses is how often in a row the endpoint may deny a sampling session that it has just made.
+// maxMisses is how often the endpoint may deny the sampling session of one request, which is made again each time.
 const maxMisses = 8
 
-// maxReposts is how often a request is posted again under the next counter. One that was posted more often is sampled
-// in another session.
+// maxReposts is how often a request is posted again under the next counter. After that the policy counts as missing,
+// and the request is sampled in another session.
 const maxReposts = 255
 
 // maxRefusals is how often a request is refused before it counts as invalid, each time under the next counter.
@@ -48,7 +48,8 @@ const (
 	retrySession
 	// retryRefused posts the request under the next counter a few times: it is invalid, or was refused by mistake.
 	retryRefused
-	// retryOutage posts the same request until the endpoint answers: no server that can sample gives that answer.
+	// retryOutage posts the same request until the endpoint answers it: a server that can sample does not fail like
+	// this.
 	retryOutage
 )
 
@@ -60,7 +61,7 @@ func retryFor(failure error) retry {
 	switch failed.Category {
 	case tinker.CategoryProtocol:
 		if failed.Method != "" && failed.RequestID == "" {
-			return retryOutage // of the submit, whose future the same number finds
+			return retryOutage // The submit failed, and the same number finds its future.
 		}
 		return retryNext
 	case tinker.CategoryFutureLost, tinker.CategoryServer, tinker.CategoryUnknown, tinker.CategoryConflict:
@@ -83,11 +84,11 @@ type failures struct {
 	// all counts every failure, misses the failures of the sampling session, and refusals the refusals of the request
 	// itself.
 	all, misses, refusals int
-	// note, if there is one, is told whether the sampler may still draw the token that it was asked for.
+	// note, if not nil, receives whether the sampler may still draw the token that a canary asked for.
 	note func(unanswered bool)
 }
 
-// Sample implements episode.Policy. It tries again after every failure that passes: a lost future, a lost session, an
+// Sample implements episode.Policy. It tries again after every transient failure: a lost future, a lost session, an
 // endpoint that fails or that refuses a request that every sampler accepts. An error is a *episode.RefusedError, a
 // *policyMissingError or the context's.
 func (p *policy) Sample(ctx context.Context, request episode.Request) (episode.Sample, error) {
@@ -98,7 +99,7 @@ func (p *policy) Sample(ctx context.Context, request episode.Request) (episode.S
 	return samples[0], nil
 }
 
-// SampleGroup implements episode.Policy. It tries again as Sample does, and fails as that does.
+// SampleGroup implements episode.Policy. It tries again and fails as Sample does.
 func (p *policy) SampleGroup(ctx context.Context, request episode.Request, members int) ([]episode.Sample, error) {
 	return p.draw(ctx, request, rl.UseSharedPrompt, members)
 }
@@ -122,7 +123,7 @@ func (p *policy) draw(ctx context.Context, request episode.Request, use rl.Use, 
 	return samples, err
 }
 
-// topK spells the limit as the Tinker API does, for which -1 means all tokens.
+// topK returns the limit in the form of the Tinker API, in which -1 means all tokens.
 func topK(sampling playing.Sampling) int { return int(cmp.Or(sampling.TopK, -1)) }
 
 // repeat posts a request until it succeeds or cannot succeed any more. It calls post with the number of the request;
@@ -193,8 +194,8 @@ func (w *Worker) prepareRetry(ctx context.Context, failure error, key samplerKey
 	return nil
 }
 
-// countRefusal counts a refusal if the sampler accepts something else, and returns an error for the last one. Otherwise
-// the endpoint is out of order, which says nothing about the request, nor about those refused before.
+// countRefusal counts a refusal if the sampler accepts a canary, and returns an error for the last refusal. Otherwise
+// the endpoint is out of order: neither this refusal nor the earlier ones say anything about the request.
 func (w *Worker) countRefusal(ctx context.Context, failure error, from weights, counts *failures) error {
 	asking := ctx
 	if counts.note != nil {
@@ -224,11 +225,11 @@ func (w *Worker) countRefusal(ctx context.Context, failure error, from weights, 
 	return nil
 }
 
-// samplePauses are those before a sample is tried again. There is none before the first retry.
+// samplePauses are the pauses before a sample is tried again. There is no pause before the first retry.
 var samplePauses = wait.Backoff{First: time.Second, Longest: 30 * time.Second}
 
-// seedFor returns the seed that is sent in place of one of 63 bits, for a request of so many samples. Endpoints that
-// take short seeds alone may add the number of a sample to it.
+// seedFor returns the seed that is sent instead of a seed of 63 bits. Endpoints that take only short seeds may add
+// the number of a sample to the seed, so the seed of a request leaves room for its samples.
 func (w *Worker) seedFor(seed int64, samples int) int64 {
 	const longest = 1<<31 - 1
 	if play := w.play.Load(); play != nil && play.play.ShortSeeds {

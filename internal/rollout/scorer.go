@@ -21,8 +21,9 @@ import (
 type scorer struct {
 	policy *policy
 	from   weights
-	// session is the number of the sampling session, which no policy has. Each version of the policy has another, so that
-	// a slot that is played again under another policy does not get the log-probabilities of the former tokens.
+	// session is the number of the sampling session. References and teachers do not share it with the policy, but it
+	// differs for each version of the policy: a slot that is played again under another policy does not get the
+	// log-probabilities of the former tokens.
 	session int64
 	use     rl.Use
 	counted client.Use
@@ -48,7 +49,7 @@ func (p *policy) Logprobs(ctx context.Context, request episode.Request, last int
 	return s.Logprobs(ctx, request, last)
 }
 
-// Logprobs implements episode.Scorer. It tries again as policy.Sample does, and fails as that does.
+// Logprobs implements episode.Scorer. It tries again and fails as policy.Sample does.
 func (s *scorer) Logprobs(ctx context.Context, request episode.Request, last int) ([]float32, error) {
 	var logprobs []float32
 	from := func() weights { return s.from }
@@ -84,11 +85,13 @@ func (s *scorer) once(ctx context.Context, tokens []int32, last int, number int6
 	return logprobs, key, nil
 }
 
-// wholePrompt makes the number of a request for a whole prompt of the number of the request that was refused.
+// wholePrompt is the bit by which the number of a request for a whole prompt differs from the number of the refused
+// request.
 const wholePrompt = 1 << 61
 
-// ask asks for the log-probabilities of the last tokens, or of all where the endpoint refuses requests for some. The
-// worker remembers such an endpoint. One that ignores the number returns all.
+// ask asks for the log-probabilities of the last tokens, or of all tokens if the endpoint refuses requests for a
+// part. The worker remembers such a refusal. An endpoint that ignores PromptLogprobsLastN returns all
+// log-probabilities.
 func (s *scorer) ask(ctx context.Context, session string, tokens []int32, last int,
 	number int64) (tinker.SampleResult, error) {
 	ctx, config, whole := client.WithUse(ctx, s.counted), s.policy.worker.config, &s.policy.worker.scoresWholePrompts
@@ -117,7 +120,7 @@ func (s *scorer) ask(ctx context.Context, session string, tokens []int32, last i
 	return result, nil
 }
 
-// wrong is the error of log-probabilities that cannot be right.
+// wrong returns the error for log-probabilities that cannot be right.
 func (s *scorer) wrong(format string, args ...any) error {
 	return &client.Error{
 		Category: tinker.CategoryProtocol, Op: opSample, MayHaveRun: true,

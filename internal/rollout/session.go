@@ -26,8 +26,8 @@ type Endpoint interface {
 	KeepAlive(ctx context.Context, session string, lost func(error))
 }
 
-// lostPeriod is how long a session that was found to be lost is not taken from the learner again: it may not
-// have noticed yet.
+// lostPeriod is how long the worker ignores a lost session that the learner still names: the learner may not have
+// noticed the loss yet.
 const lostPeriod = 15 * time.Second
 
 // sessions are the rollout session, which the learner makes, and the sampling sessions within it.
@@ -42,20 +42,19 @@ type sessions struct {
 	current string
 	// lost is the last session that the endpoint lost, for lostPeriod.
 	lost string
-	// samplers are the latest of the current session, and order lists them, the oldest first.
+	// samplers are the latest sampling sessions within the current session, and order lists them, the oldest first.
 	samplers map[samplerKey]*sampler
 	order    []samplerKey
 }
 
-// mostSamplers is the number of sampling sessions that are remembered: each version has one. An older one that is asked
-// for is made again under its number.
+// mostSamplers limits the sampling sessions that are remembered: each version has one. An older sampling session that
+// is needed again is made again under its number.
 const mostSamplers = 64
 
 // weights are the weights of a sampling session: saved sampler weights or, without a path, a base model.
 type weights struct {
 	path, base string
-	// own says that the run has saved them itself, so that an endpoint which answers refuses nothing but weights that are
-	// missing.
+	// own says that the run has saved the weights itself: a working endpoint refuses them only if they are missing.
 	own bool
 }
 
@@ -64,7 +63,7 @@ func (w weights) String() string {
 	return algorithm.Reference{Checkpoint: w.path, Model: w.base}.String()
 }
 
-// weightsOf returns the weights of a lease's sampler: those at a path, or the base model of that name.
+// weightsOf returns the weights of a lease's sampler, which is a path of saved weights or the name of a base model.
 func weightsOf(sampler string) weights {
 	if strings.HasPrefix(sampler, "tinker://") {
 		return weights{path: sampler, own: true}
@@ -122,7 +121,7 @@ func (s *sessions) lose(session string) {
 	time.AfterFunc(lostPeriod, func() { s.forgetLoss(session) })
 }
 
-// forgetLoss allows a lost session to be used again, should the learner name it still.
+// forgetLoss allows a lost session to be used again if the learner still names it.
 func (s *sessions) forgetLoss(session string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -146,8 +145,8 @@ func (s *sessions) await(ctx context.Context) (string, error) {
 	})
 }
 
-// sampler returns the id of the sampling session of that number over the weights, within the live session. It makes the
-// sampling session if that does not exist. An error is the context's or a *policyMissingError.
+// sampler returns the id of the sampling session with the given number and weights, within the live session. It makes
+// the sampling session if there is none. An error is the context's or a *policyMissingError.
 func (s *sessions) sampler(ctx context.Context, number int64, from weights) (samplerKey, string, error) {
 	for failures := 1; ; failures++ {
 		session, err := s.await(ctx)
@@ -172,8 +171,8 @@ func (s *sessions) sampler(ctx context.Context, number int64, from weights) (sam
 	}
 }
 
-// isOutage reports whether an endpoint refuses to make a sampling session in a way that it has no reason for: weights
-// or a session that are missing are a 404.
+// isOutage reports whether an endpoint refuses to make a sampling session although it has no reason to: it answers
+// 404 if weights or a session are missing.
 func isOutage(err error) bool {
 	switch client.CategoryFrom(err) {
 	case tinker.CategoryUser, tinker.CategoryTooLarge, tinker.CategoryUnsupported, tinker.CategoryConflict,
@@ -226,9 +225,9 @@ func (s *sessions) forget(key samplerKey, made *sampler) {
 	}
 }
 
-// recover returns nil when the caller should try again to make a sampling session in the session that is live
-// then; err is why it could not be made. The endpoint gives the same reply for a missing session and for missing
-// weights, so that the session is checked by a heartbeat.
+// recover handles err, the failure to make a sampling session within session. It returns nil if the caller should try
+// again within the session that is live then. The endpoint gives the same reply for a missing session and for missing
+// weights, so recover checks the session by a heartbeat.
 func (s *sessions) recover(ctx context.Context, session string, err error) error {
 	category := client.CategoryFrom(err)
 	switch {

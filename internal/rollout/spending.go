@@ -17,8 +17,8 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/tinker/client"
 )
 
-// Spending counts the tokens of a worker's process at the endpoint and at judges elsewhere. A nil Spending counts
-// nothing.
+// Spending counts the tokens that a worker's process uses at the endpoint and at judges on other servers. A nil
+// Spending counts nothing.
 type Spending struct {
 	meter   *client.Meter
 	process string
@@ -26,11 +26,11 @@ type Spending struct {
 	mu sync.Mutex
 	// sequence counts how often the meter was read.
 	sequence int64
-	// accounts are the accounts of the groups that no state covers yet. listed is the usage of each that the learner was
-	// told.
+	// accounts are the accounts of the groups that no state covers yet. listed is the usage of each group that was last
+	// reported to the learner.
 	accounts map[rl.Key]*client.Account
 	listed   map[rl.Key]spending.Usage
-	// covered are groups whose accounts are forgotten once the learner was told.
+	// covered are the groups whose accounts are forgotten after the next report to the learner.
 	covered map[rl.Key]bool
 }
 
@@ -51,7 +51,8 @@ func (s *Spending) Spent() exchange.Spent {
 	return spent
 }
 
-// read returns the usage so far, and at the same moment the usage of each group that no state covers. The lock is held.
+// read returns the usage so far, and the usage at the same moment of each group that no state covers. The lock is
+// held.
 func (s *Spending) read() (exchange.Spent, map[rl.Key]client.Account) {
 	keys := slices.Collect(maps.Keys(s.accounts))
 	accounts := make([]*client.Account, len(keys))
@@ -69,7 +70,7 @@ func (s *Spending) read() (exchange.Spent, map[rl.Key]client.Account) {
 	return spent, groups
 }
 
-// hello fills in the usage, in all and by group.
+// hello fills in the usage, in total and by group.
 func (s *Spending) hello(request *exchange.HelloRequest) {
 	if s == nil {
 		return
@@ -109,7 +110,8 @@ func (s *Spending) account(key rl.Key) *client.Account {
 	return s.accounts[key]
 }
 
-// cover forgets the groups that a state or the row of an evaluation covers.
+// cover marks the groups that a state or the row of an evaluation covers. Their accounts are forgotten after the next
+// report.
 func (s *Spending) cover(index int64, evaluations []exchange.Evaluation) {
 	if s == nil {
 		return
@@ -124,7 +126,7 @@ func (s *Spending) cover(index int64, evaluations []exchange.Evaluation) {
 	}
 }
 
-// report fills in the usage, in all and by group, and the bounds of the next costs of groups in progress.
+// report fills in the usage, in total and by group, and bounds on the next costs of groups in progress.
 func (s *Spending) report(renewal *exchange.Renewal, groups []*activeGroup) {
 	for _, group := range groups {
 		renewal.Progress = append(renewal.Progress, exchange.Progress{
@@ -155,7 +157,7 @@ func (s *Spending) of(ctx context.Context, group *activeGroup) context.Context {
 		s.meter.Add(spending.Usage{JudgePromptTokens: used.PromptTokens, JudgeSampledTokens: used.SampledTokens},
 			group.account)
 	}
-	// A request is counted where its reply comes, from the endpoint or from the replies that an earlier process has kept.
+	// A request is counted when its reply comes, from the endpoint or from the replies that an earlier process has kept.
 	// The usage of the group by that process is held.
 	group.progress.Inherited = func(prompt, sampled int) {
 		s.meter.Add(spending.Usage{PromptTokens: int64(prompt), SampledTokens: int64(sampled)}, group.account)

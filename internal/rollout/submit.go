@@ -73,12 +73,13 @@ func (s *submitter) submit(ctx context.Context, key rl.Key) error {
 		return nil
 	}
 	// This learner does not need groups that are closed or stale. They are the first to be dropped when room is needed,
-	// like those that it has.
+	// like the groups that the learner has in memory.
 	s.offered(key, true)
 	return nil
 }
 
-// reportUnanswered reports before a group that not all of its samples were answered, should that be so.
+// reportUnanswered reports to the learner, before a group is submitted, that some of its samples were not answered.
+// It does nothing if all were answered.
 func (s *submitter) reportUnanswered(ctx context.Context, key rl.Key) error {
 	group := s.active.get(key)
 	if group == nil || !group.unanswered.Load() {
@@ -87,7 +88,7 @@ func (s *submitter) reportUnanswered(ctx context.Context, key rl.Key) error {
 	return s.learner.Release(ctx, []rl.Key{key}, exchange.SamplesUnanswered)
 }
 
-// store stores a finished group and queues it. One that is not valid is stored as a tombstone.
+// store stores a finished group and queues it. An invalid group is stored as a tombstone.
 func (s *submitter) store(group rl.Group) {
 	level := slog.LevelInfo
 	if group.Outcome == rl.Usable {
@@ -103,7 +104,7 @@ func (s *submitter) store(group rl.Group) {
 	s.outbox.add(group.Key)
 }
 
-// refused makes a tombstone of a group that the learner does not accept, and queues that.
+// refused makes a tombstone of a group that the learner does not accept, and queues the tombstone.
 func (s *submitter) refused(key rl.Key, outcome rl.Outcome, field string) {
 	s.logger.Error("the learner refuses a group", "slot", key.Slot, "outcome", outcome.String(), "field", field)
 	if outcome == rl.InvalidTokens {

@@ -43,21 +43,22 @@ type Config struct {
 	// Groups stores finished groups; the worker flushes it when it ends.
 	Groups *groupstore.Store
 	// Renderer loads the renderer of the run's model, as the learner sent it. It is nil for a model whose tokenizer is
-	// built in. An error that is no *load.Error may pass, and Renderer is called again.
+	// built in. After an error that is not a *load.Error, Renderer is called again.
 	Renderer func(ctx context.Context, model contract.Model) (*load.Renderer, error)
 	// Environments builds the environments of leases. Defaults to the zero registry.Builder.
 	Environments Builder
-	// Data is how far the worker is with reading its data sets; nil where nothing waits for a permit.
+	// Data is the worker's progress in reading its data sets; nil if no download waits for a permit.
 	Data *Data
-	// Judges are the judges of the environments; nil where no judge samples at the endpoint.
+	// Judges are the judges of the environments; nil if no judge samples at the endpoint.
 	Judges *Judges
-	// Spending counts the worker's tokens at the endpoint, and at judges elsewhere; nil counts none.
+	// Spending counts the worker's tokens at the endpoint, and at judges on other servers; nil counts none.
 	Spending *Spending
 	// Pressure collects the observations of the endpoint's client.
 	Pressure *Pressure
 	// Grace is how long the worker continues to submit its groups after Run was asked to end.
 	Grace time.Duration
-	// KeyPatience is how long the endpoint may refuse the API key before Run ends with ErrKeyRefused: DefaultKeyPatience.
+	// KeyPatience is how long the endpoint may refuse the API key before Run ends with ErrKeyRefused. Defaults to
+	// DefaultKeyPatience.
 	KeyPatience time.Duration
 	Logger      *slog.Logger
 }
@@ -83,7 +84,7 @@ type Worker struct {
 	built             environments
 	format            format
 	play              atomic.Pointer[playConfig]
-	// prepared is the play whose tokenizer and data sets are read.
+	// prepared is the play whose tokenizer and data sets have been read.
 	prepared atomic.Pointer[playConfig]
 	formats  formats
 	// health watches the environments that servers provide. It is set before anything starts.
@@ -93,7 +94,7 @@ type Worker struct {
 	canaries *canaries
 	// scoresWholePrompts says that the endpoint refuses requests for the log-probabilities of a part of a prompt.
 	scoresWholePrompts atomic.Bool
-	// changes is notified when there may be room for more, or less in the store.
+	// changes is notified when there may be room for more groups, or fewer groups in the store.
 	changes wait.Signal
 	// players play groups, and releases release leases in the background.
 	players, releases sync.WaitGroup
@@ -178,7 +179,8 @@ func (w *Worker) connect(ctx context.Context) error {
 	return nil
 }
 
-// work plays until ctx ends, or until the worker has failed, then releases leases and submits the stored groups.
+// work plays until ctx ends, then releases leases and waits for the submission of the stored groups. It returns early
+// if the worker has failed.
 func (w *Worker) work(ctx context.Context) error {
 	working, stop := context.WithCancel(w.serving)
 	defer stop()
@@ -206,7 +208,7 @@ func (w *Worker) release(keys []rl.Key, reason string) {
 	w.releases.Go(func() { w.releaseNow(w.serving, keys, reason) })
 }
 
-// releaseNow releases leases. Where that fails the next Hello reports the same: they are not played.
+// releaseNow releases leases. If the call fails, the next Hello reports the same: the groups are not played.
 func (w *Worker) releaseNow(ctx context.Context, keys []rl.Key, reason string) {
 	if err := w.config.Learner.Release(ctx, keys, reason); err != nil && ctx.Err() == nil {
 		w.config.Logger.Warn("releasing leases", "count", len(keys), "reason", reason, "err", err)

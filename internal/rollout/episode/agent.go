@@ -32,14 +32,15 @@ type agent struct {
 	// last is the request that was made last. overlaps says that it was made while another was open.
 	last     *node
 	overlaps bool
-	// limit is the limit of the whole episode that it has reached.
+	// limit is the limit of the whole episode that the agent has reached.
 	limit string
-	// expired is closed once the time of the episode is over. timed says that the agent ends by itself then.
+	// expired is closed once the time of the episode is over. timed says that the agent watches expired and ends by
+	// itself.
 	expired chan struct{}
 	timed   bool
 }
 
-// mostGrace is how long an agent may go on after the end of its time, whatever it has said.
+// mostGrace is how long an agent that ends by itself may continue after the end of its time.
 const mostGrace = 2 * time.Hour
 
 // Expired implements environment.TimedPolicy.
@@ -50,7 +51,7 @@ func (d *driver) Expired() <-chan struct{} {
 	return d.agent.expired
 }
 
-// expireAgent tells an agent that its time is over, and reports whether it ends by itself.
+// expireAgent signals to an agent that its time is over, and reports whether the agent ends by itself.
 func (d *driver) expireAgent() bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -67,11 +68,11 @@ func (d *driver) expireTimed() bool {
 	return d.agent.timed
 }
 
-// isExpired reports whether an agent was told that its time is over. The lock is held.
+// isExpired reports whether the agent has received the signal that its time is over. The lock is held.
 func (d *driver) isExpired() bool { return wait.IsClosed(d.agent.expired) }
 
-// Complete implements environment.AgentPolicy. The seed and the number of a request have no conversation: which one it
-// continues is decided at the end of the episode.
+// Complete implements environment.AgentPolicy. The seed and the number of a request do not depend on a conversation:
+// the conversation that a request continues is decided at the end of the episode.
 func (d *driver) Complete(ctx context.Context, asked environment.Completion) (environment.Completed, error) {
 	if asked.FrozenName != "" {
 		return d.completeFrozen(ctx, asked)
@@ -141,7 +142,7 @@ func (d *driver) Last() (environment.Reply, error) {
 		Seed: n.request.Seed(rl.UseJudge, d.episode.spec.Seed)}, nil
 }
 
-// lastReply is the reply to the last request.
+// lastReply returns the reply to the last request.
 func (a *agent) lastReply() (*node, error) {
 	switch {
 	case a.last == nil:
@@ -155,7 +156,7 @@ func (a *agent) lastReply() (*node, error) {
 	return a.last, nil
 }
 
-// failUnlessAsked ends the episode for an error, unless that is an answer to the agent.
+// failUnlessAsked ends the episode with an error, unless the error is an answer to the agent.
 func (d *driver) failUnlessAsked(err error) error {
 	var refused *environment.RequestError
 	var limit *environment.LimitError
@@ -186,8 +187,8 @@ func (d *driver) admitCompletion(asked environment.Completion) (*node, []string,
 	if asked.MaxTokens > 0 {
 		n.request.Sampling.MaxTokens = min(n.request.Sampling.MaxTokens, int32(min(asked.MaxTokens, 1<<30)))
 	}
-	// The run has the stops of the model's format; the endpoint takes no texts beside them. So a reply is sampled to its
-	// end, and cut.
+	// The request has the stops of the run or of the model's format, and the endpoint takes no texts beside them. So the
+	// reply is sampled to its end, and cut afterwards.
 	n.request.Stop = d.episode.stops()
 	d.identifyCompletion(n)
 	d.episode.player.expressed(d.made)
@@ -251,8 +252,8 @@ func (d *driver) nodeOf(asked environment.Completion) (*node, error) {
 	return n, nil
 }
 
-// chatNode renders a conversation. The messages of a reply's conversation are rendered as before, with the sampled
-// tokens, also if the agent has changed their text.
+// chatNode renders a conversation. The messages up to an earlier reply are rendered as before, with the sampled
+// tokens, even if the agent has changed their text.
 func (d *driver) chatNode(asked environment.Completion) (*node, error) {
 	if len(asked.Messages) == 0 {
 		return nil, &environment.RequestError{Message: "The conversation has no message."}
@@ -339,7 +340,8 @@ func (d *driver) recordCompletion(asked environment.Completion, n *node, sample 
 	return out, nil
 }
 
-// describe adds texts.
+// describe adds the texts of a raw request, or the number of reasoning tokens, and the texts of tokens if the agent
+// wants log-probabilities.
 func (d *driver) describe(asked environment.Completion, n *node, out *environment.Completed) {
 	if asked.Raw {
 		out.Text, out.PromptText = n.reply.Content, n.promptText()
@@ -380,7 +382,7 @@ func (d *driver) recordChat(asked environment.Completion, n *node, sample Sample
 	}
 	n.reply.Calls = slices.Clone(n.reply.Calls)
 	if slices.ContainsFunc(n.reply.Calls, isNoObject) {
-		n.reply.Calls = nil // No dialect has words for such a call. The agent has the text.
+		n.reply.Calls = nil // No dialect can express such a call. The agent receives the text.
 	}
 	n.nameCalls()
 	switch {
@@ -410,13 +412,13 @@ func (n *node) nameCalls() {
 	}
 }
 
-// isNoObject reports whether the arguments of a call are no JSON object.
+// isNoObject reports whether the arguments of a call are not a JSON object.
 func isNoObject(call chat.ToolCall) bool {
 	var object map[string]json.RawMessage
 	return json.Unmarshal([]byte(call.Arguments), &object) != nil || object == nil
 }
 
-// saidUntrimmed is the text of a message without its reasoning.
+// saidUntrimmed returns the text of a message without its reasoning.
 func saidUntrimmed(m chat.Message) string {
 	said := ""
 	for _, part := range m.AllParts() {
@@ -483,7 +485,7 @@ func (d *driver) plantBranch(one branch) error {
 	return nil
 }
 
-// toolsMeaning is a digest of declared tools.
+// toolsMeaning returns a digest of declared tools.
 func toolsMeaning(tools []chat.Tool) meaning {
 	var list []chat.Message
 	for _, tool := range tools {

@@ -10,12 +10,12 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/rl"
 )
 
-// faultyReason is why a member is not played that was alone in play when workers died.
+// faultyReason is the reason why a member is not played: no other member was in play when workers died.
 const faultyReason = "workers died while this member alone was played: its reply, or what the environment makes of " +
 	"it, ends the process"
 
-// inTurn plays the members one after the other, each once it is its turn. Members that are known to end the process are
-// faults.
+// inTurn plays the members one after the other, each as soon as Turn permits it. Members that are known to end the
+// process are not played and count as faults.
 func (p *Player) inTurn(ctx context.Context, spec Spec, members []rl.Member, reasons []string) error {
 	for i := range members {
 		if slices.Contains(spec.Faulty, i) {

@@ -31,7 +31,7 @@ const (
 
 // node is a reply that an agent was given.
 type node struct {
-	// parent is the reply that the request extends; nil for none.
+	// parent is the reply that the request extends; nil if there is none.
 	parent *node
 	role   string
 	// own are the messages of the prompt after the parent's reply. For each of them, means has the meaning of the
@@ -54,12 +54,12 @@ type node struct {
 	text     string
 	through  int
 	rendered renderer.Rendered
-	// depth counts the replies before.
+	// depth counts the replies before this one.
 	depth int
 	stop  string
 }
 
-// said are the node's own messages with its reply.
+// said returns the node's own messages and its reply.
 func (n *node) said() []chat.Message { return append(slices.Clone(n.own), n.kept) }
 
 // conversation returns all messages up to the node's reply.
@@ -75,7 +75,7 @@ func (n *node) conversation() []chat.Message {
 	return all
 }
 
-// promptText is the text of a raw prompt.
+// promptText returns the text of a raw prompt.
 func (n *node) promptText() string {
 	if len(n.own) == 0 {
 		return ""
@@ -105,7 +105,7 @@ func hasPrefix(tokens, prefix []int32) bool {
 	return len(tokens) >= len(prefix) && slices.Equal(tokens[:len(prefix)], prefix)
 }
 
-// breaks returns the cause for which the node does not continue the tokens of its parent; empty for none.
+// breaks returns the cause for which the node does not continue the tokens of its parent; empty if it does.
 func (n *node) breaks() string {
 	switch {
 	case n.parent == nil || hasPrefix(n.request.Prompt, n.parent.tokens):

@@ -10,7 +10,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/rl"
 )
 
-// conclude makes a group of its members. The reasons are why members are not usable.
+// conclude makes a group of its members. reasons says why members are not usable.
 func conclude(spec Spec, members []rl.Member, reasons []string) rl.Group {
 	group := rl.Group{Key: spec.Key, Environment: spec.Settings.Name, Members: members}
 	outcome, reason := outcomeOfGroup(spec, members, reasons)
@@ -21,9 +21,10 @@ func conclude(spec Spec, members []rl.Member, reasons []string) rl.Group {
 	return group.Tombstone(outcome, reason)
 }
 
-// outcomeOfGroup decides the outcome of a group with these members. A group that lacks members for a single
-// cause has that outcome, and otherwise BelowFloor. The reason names the task and the first member with a fault, or
-// else the first that is not usable, in a usable group as well.
+// outcomeOfGroup decides the outcome of a group with these members. A group with too few usable members has the
+// outcome of the other members if these have the same outcome, and otherwise BelowFloor. The reason names the task
+// and the first member with a fault, or else the first member that is not usable. A usable group may have a reason as
+// well.
 func outcomeOfGroup(spec Spec, members []rl.Member, reasons []string) (rl.Outcome, string) {
 	usable, cause, first := 0, rl.Usable, -1
 	for i, m := range members {

@@ -21,29 +21,28 @@ type conversation struct {
 	role, key string
 	// broken is the cause for which a branch of an agent does not continue another one.
 	broken string
-	// replies were sampled so far, in their order. They carry their sampled ids and their parts, reasoning among
-	// them, which the environment is not given.
+	// replies are the replies that were sampled so far, in order. They have sampled ids, and parts such as reasoning,
+	// which the environment does not receive.
 	replies []chat.Message
 	// rounds are the rounds of the episode in which the replies were sampled.
 	rounds []int
-	// rendered is the last prompt, and segments are those to train on so far.
+	// rendered is the last prompt, and segments are the segments to train on so far.
 	rendered renderer.Rendered
 	segments rl.SegmentBuilder
-	// taughtRendered and taught are the same as the teacher reads the conversation, where that is with a system prompt of
-	// its own.
+	// taughtRendered and taught are the last prompt and the segments as a teacher with its own system prompt reads them.
 	taughtRendered renderer.Rendered
 	taught         rl.SegmentBuilder
 	// asked counts the requests so far by their content.
 	asked map[rl.Digest]int
 	// stop is the reason for which the last reply or the conversation ended.
 	stop string
-	// recorder records the conversation for people; it is nil where nobody asked for that.
+	// recorder records the conversation for people; it is nil if the group has no transcript.
 	recorder *transcript.Recorder
 }
 
-// render returns the renderer's form of a prompt. An assistant's message that is a reply of the policy, as the
-// environment received it, carries its sampled ids and its reasoning: rendered from its text, it might have other ids
-// than the policy saw. The last prompt is rendered anew only where this one differs.
+// render returns a prompt in the form that the renderer takes. An assistant's message that is a reply of the policy,
+// as the environment received it, has its sampled ids and its reasoning: rendered from its text, it might have other
+// ids than the policy sampled. Only the part of the prompt that differs from the last prompt is rendered again.
 func (c *conversation) render(prompt environment.Prompt, last *renderer.Rendered) renderer.Conversation {
 	out := renderer.Conversation{Messages: slices.Clone(prompt.Messages), Rendered: last}
 	if len(prompt.Tools) > 0 {
@@ -59,8 +58,8 @@ func (c *conversation) render(prompt environment.Prompt, last *renderer.Rendered
 	return out
 }
 
-// isReply reports whether a message is a reply as the environment was given it. Its text does not decide: the
-// environment's own examples may say the same.
+// isReply reports whether a message is a reply as the environment received it. The same text is not enough: the
+// environment's own examples may have it.
 func (c *conversation) isReply(m chat.Message) bool {
 	if m.Role != chat.RoleAssistant || m.Reply < 1 || m.Reply > len(c.replies) {
 		return false
@@ -81,7 +80,7 @@ func (c *conversation) identify(request *Request, key rl.Key, member, try int) {
 	c.asked[content]++
 }
 
-// withdraw takes back the identity of a request that nobody waits for any more: it may be made again.
+// withdraw takes back the identity of a request whose reply is not used: the request may be made again.
 func (c *conversation) withdraw(request Request) { c.asked[request.Content]-- }
 
 // contentOf digests the content of a request. A setting that is not given has the value with the same effect.
@@ -107,7 +106,7 @@ func answer(r renderer.Renderer, prompt environment.Prompt, request Request,
 	out.Message = chat.Message{Role: said.Role, Content: said.Content, Calls: said.Calls, CallID: said.CallID}
 	out.Truncated = parsed.Ending == renderer.Truncated
 	if out.Truncated && sample.Stopped {
-		// One of the run's own stops ended the reply, which the renderer does not know.
+		// A stop of the run ended the reply, and the renderer does not know it.
 		out.Truncated = false
 		out.Message.Content = cutStop(out.Message.Content, request.Stop.Strings)
 	}

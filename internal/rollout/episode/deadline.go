@@ -68,7 +68,7 @@ type callClock struct {
 	pauses  int
 	spent   time.Duration
 	resumed time.Time
-	// sampled are the times in which the policy has worked during pauses, apart from each other and in their order.
+	// sampled are the spans in which the policy has worked during pauses. They do not overlap, and are in order.
 	sampled []span
 }
 
@@ -81,7 +81,7 @@ func startClock(limit time.Duration, expire func()) *callClock {
 	return c
 }
 
-// run lets the clock run. The lock is held, or nobody else knows the clock.
+// run starts the clock. The lock is held, or the clock is not shared yet.
 func (c *callClock) run() {
 	c.resumed = time.Now()
 	c.timer = time.AfterFunc(c.limit-c.spent, c.expire)
@@ -93,7 +93,7 @@ func (c *callClock) halt() {
 	c.spent += time.Since(c.resumed)
 }
 
-// pause stops the clock until resume was called for each pause.
+// pause stops the clock until resume has been called for each pause.
 func (c *callClock) pause() (resume func()) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -110,9 +110,9 @@ func (c *callClock) pause() (resume func()) {
 	})
 }
 
-// count counts the time in which the policy has worked on a reply that has just come, once for replies that were
-// sampled at the same time, and reports whether the limit is reached. The clock is paused then: a reply may wait for
-// others before it is sampled.
+// count adds the time in which the policy has worked on a reply that has just come, and reports whether the limit is
+// reached. Time in which several replies were sampled counts once. The clock is paused meanwhile, since a reply may
+// wait for others before it is sampled.
 func (c *callClock) count(took time.Duration) (isOver bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -53,9 +53,9 @@ type episode struct {
 	// frozen are the requests to models beside the policy.
 	frozen        []frozenCall
 	conversations map[string]*conversation
-	// order is the one in which conversations began.
+	// order lists the conversations in the order in which they began.
 	order []*conversation
-	// turns counts rounds of requests, and requests the requests of all of them.
+	// turns counts the rounds of requests, and requests the requests of all rounds.
 	turns, requests, toolCalls  int
 	promptTokens, sampledTokens int64
 	rewards                     []reward
@@ -65,8 +65,8 @@ type episode struct {
 	stop string
 	// abandoned says that the policy ended the episode before its end, and nothing graded it.
 	abandoned bool
-	// ungraded is the reply that ended the episode, where the group is scored together; limit is the limit that ended it
-	// then.
+	// ungraded is the reply that ended an episode whose group is scored together; limit is the limit that ended such an
+	// episode.
 	ungraded *environment.Reply
 	limit    string
 	// pending are the prompts that have no reply yet, or whose replies the environment did not take in time.
@@ -77,7 +77,8 @@ type episode struct {
 	recorder recorder
 }
 
-// guarded is play, whose panics are faults: a renderer and the parser of its model's calls read texts of the policy.
+// guarded calls play, and returns a panic as a fault: a renderer and the parser of its model's calls read texts of
+// the policy.
 func (e *episode) guarded(ctx context.Context) (m rl.Member, reason string, err error) {
 	_, err = environment.Guard(e.player.Calls.Log(), "playing an episode", func() (_ struct{}, err error) {
 		m, reason, err = e.play(ctx)
@@ -113,7 +114,7 @@ func (e *episode) play(ctx context.Context) (rl.Member, string, error) {
 	return e.result(ctx, limit)
 }
 
-// rounds samples and steps until the episode is done, or gives the limit that ends it.
+// rounds samples and steps until the episode is done, or returns the limit that ends it.
 func (e *episode) rounds(ctx context.Context, prompts []environment.Prompt) (limit string, err error) {
 	for {
 		e.pending = prompts
@@ -155,8 +156,8 @@ func (e *episode) setStop(reason string) {
 	}
 }
 
-// round samples replies, has the environment step on them and records the turn. The error is errDeadline when
-// the time limit came first.
+// round samples replies, calls the environment's Step with them and records the turn. The error is errDeadline if the
+// time limit comes first.
 func (e *episode) round(ctx context.Context, prompts []environment.Prompt,
 	requests []Request) (environment.Turn, error) {
 	replies, err := e.sample(ctx, prompts, requests)
@@ -176,7 +177,7 @@ func (e *episode) round(ctx context.Context, prompts []environment.Prompt,
 	return turn, nil
 }
 
-// step has the environment step on replies, within the time that the episode has left.
+// step calls the environment's Step with replies, within the time that the episode has left.
 func (e *episode) step(ctx context.Context, replies []environment.Reply) (environment.Turn, error) {
 	limit := callTimeout
 	if e.timeLimit() > 0 {
@@ -192,7 +193,7 @@ func (e *episode) step(ctx context.Context, replies []environment.Reply) (enviro
 	return turn, err
 }
 
-// timeLimit is how long the policy and the environment may work on the episode, and 0 without a limit.
+// timeLimit returns how long the policy and the environment may work on the episode; 0 if there is no limit.
 func (e *episode) timeLimit() time.Duration {
 	return time.Duration(e.spec.Settings.Limits.EpisodeSeconds) * time.Second
 }
@@ -266,7 +267,8 @@ func (e *episode) stops() renderer.Stop {
 	return e.player.Renderer.Stop()
 }
 
-// bounded is the request of a conversation for a reply to tokens, within the limits, or the limit that forbids it.
+// bounded returns the request of a conversation for a reply to tokens, within the limits, or the limit that forbids
+// it.
 func (e *episode) bounded(c *conversation, ids []int32, stop renderer.Stop) (request Request, limit string, err error) {
 	c.segments.Share(ids)
 	if request, limit = e.within(ids, len(c.replies) == 0); limit != "" {
@@ -277,9 +279,8 @@ func (e *episode) bounded(c *conversation, ids []int32, stop renderer.Stop) (req
 	return request, "", nil
 }
 
-// within is a request for a reply to tokens, within the limits, or the limit that forbids it. The prompt is the first
-// of
-// its conversation, or one that follows.
+// within returns a request for a reply to tokens, within the limits, or the limit that forbids it. isFirst says that
+// the tokens are the first prompt of their conversation.
 func (e *episode) within(ids []int32, isFirst bool) (request Request, limit string) {
 	settings := e.spec.Settings
 	if most := int(settings.Limits.PromptTokens); most > 0 && isFirst && len(ids) > most {
@@ -362,7 +363,7 @@ func (e *episode) sample(ctx context.Context, prompts []environment.Prompt,
 	used := environment.Usage{Turns: e.turns, ToolCalls: e.toolCalls, SampledTokens: int(e.sampledTokens)}
 	for i := range replies {
 		replies[i].Usage = used
-		// requestsFor has ended an episode that has none left.
+		// requestsFor has ended an episode that has no calls left.
 		if limit := int(e.spec.Settings.Limits.ToolCalls); limit > 0 {
 			replies[i].MaxCalls = limit - e.toolCalls
 		}
@@ -406,7 +407,8 @@ func (e *episode) recordReply(prompt environment.Prompt, request Request, sample
 	return out, nil
 }
 
-// addReply adds a reply that a stop has ended to its conversation. The error is a *RefusedError.
+// addReply adds a reply to its conversation, with the stop reason of a reply that a stop has ended. The error is a
+// *RefusedError.
 func (e *episode) addReply(c *conversation, kept chat.Message, request Request, sample Sample) error {
 	c.replies, c.rounds, c.stop = append(c.replies, kept), append(c.rounds, e.turns), stopStop
 	if err := c.add(request, sample); err != nil {

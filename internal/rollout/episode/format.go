@@ -10,8 +10,8 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/renderer"
 )
 
-// FormatError reports a prompt that the format of the model cannot express. It is no fault of the server: the model
-// does not suit the environment, or a task has messages that the format does not have.
+// FormatError reports a prompt that the format of the model cannot express. It is not a fault of the server: the
+// model does not suit the environment, or a task has messages that the format does not have.
 type FormatError struct {
 	Err error
 	// sampled says that the episode has replies already, which another try would sample again.
@@ -36,7 +36,7 @@ type Format interface {
 	Awaits(err *FormatError) bool
 }
 
-// expressed notes that prompts were rendered after so many requests.
+// expressed notes that prompts were rendered. requests counts the earlier requests of the episode.
 func (p *Player) expressed(requests int) {
 	if requests > 0 {
 		return
@@ -51,7 +51,8 @@ func (p *Player) awaits(err *FormatError) bool {
 	return p.Format != nil && !err.sampled && p.Format.Awaits(err)
 }
 
-// FormatProblem returns why members wait whose prompt the model's format cannot express; it is empty if none waits.
+// FormatProblem returns the problem of a member that waits because the model's format cannot express its prompt; it
+// is empty if no member waits.
 func (p *Progress) FormatProblem() string {
 	if problem := p.format.Load(); problem != nil {
 		return *problem

@@ -27,8 +27,8 @@ type frozenCall struct {
 // mostFrozen bounds the calls that a transcript shows.
 const mostFrozen = 32
 
-// completeFrozen answers a request to a model beside the policy. It is no part of a conversation that is trained on,
-// but a request of the episode: limits.requests counts it.
+// completeFrozen answers a request to a model beside the policy. The request belongs to no conversation that is
+// trained on, but limits.requests counts it.
 func (d *driver) completeFrozen(ctx context.Context, asked environment.Completion) (environment.Completed, error) {
 	request, err := d.admitFrozen(asked)
 	if err != nil {
@@ -92,7 +92,7 @@ func (d *driver) admitFrozen(asked environment.Completion) (rl.Request, error) {
 	d.agent.asked[content]++
 	d.made++
 	d.agent.open++
-	d.agent.unanswered++ // The policy does not answer it, so that no reply of the policy is late for it.
+	d.agent.unanswered++ // The policy does not answer it, so it overlaps no request of the policy.
 	return request, nil
 }
 
@@ -109,7 +109,7 @@ func checkFrozen(asked environment.Completion) error {
 	return nil
 }
 
-// contentOfFrozen is a digest of a request to a model beside the policy.
+// contentOfFrozen returns a digest of a request to a model beside the policy.
 func contentOfFrozen(asked environment.Completion) (rl.Digest, error) {
 	asked.Frozen = nil
 	text, err := json.Marshal(asked)
@@ -119,7 +119,7 @@ func contentOfFrozen(asked environment.Completion) (rl.Digest, error) {
 	return sha256.Sum256(text), nil
 }
 
-// frozenOnce asks a model, unless an earlier play of this try has. Its calls and tokens count as a judge's.
+// frozenOnce asks a model, unless an earlier play of this try has its reply. Its calls and tokens count as a judge's.
 func (d *driver) frozenOnce(ctx context.Context, asked environment.Completion,
 	request rl.Request) (environment.Completed, error) {
 	if out, ok := d.episode.before.frozenReply(request); ok {

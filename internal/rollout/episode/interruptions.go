@@ -13,8 +13,8 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/rl"
 )
 
-// mostInterruptions is how often a try is played again after an interruption. Each time its requests up to there are
-// answered with the earlier samples, so that an episode in a long outage gets further with each.
+// mostInterruptions is how often a try is played again after an interruption. Each play answers the requests before
+// the interruption with the earlier samples, so that an episode gets further with each play in a long outage.
 const mostInterruptions = 64
 
 // Replies keeps replies to agents beyond the life of the process, until the group is finished. A worker that begins a
@@ -23,15 +23,15 @@ type Replies interface {
 	// Reply returns the reply that was kept for a request of a group. It is inherited if an earlier process has paid for
 	// it, and this is the first time that this process asks for it.
 	Reply(key rl.Key, request rl.Digest) (reply []byte, inherited, ok bool)
-	// KeepReply keeps the reply to a request. Whether there is room for it is the store's to say.
+	// KeepReply keeps the reply to a request, if the store has room for it.
 	KeepReply(key rl.Key, request rl.Digest, reply []byte)
 }
 
-// interruptions counts the interruptions of one try of a member, and has its samples: the next play of the try makes
-// the same requests, perhaps while the endpoint does not answer.
+// interruptions counts the interruptions of one try of a member, and holds the try's samples: the next play of the
+// try makes the same requests, perhaps while the endpoint does not answer.
 type interruptions struct {
 	times int
-	// store is nil where nothing outlives the process. It keeps replies by the group and the seed of the spec.
+	// store keeps replies by the group and the seed of the spec; nil if no reply outlives the process.
 	store Replies
 	spec  *Spec
 
@@ -45,7 +45,7 @@ func (p *Player) interruptionsOf(spec *Spec) *interruptions {
 	return &interruptions{store: p.Replies, spec: spec}
 }
 
-// origin says whence a sample is known.
+// origin is the source of a sample.
 type origin int
 
 const (
@@ -89,8 +89,8 @@ func (i *interruptions) frozenReply(request rl.Request) (environment.Completed, 
 	return out, ok
 }
 
-// keepFrozen keeps the reply of a model beside the policy for the next play of the try. A later process asks for it
-// again, under the same number.
+// keepFrozen keeps the reply of a model beside the policy for the next play of the try. A later process asks for the
+// reply again, under the same number.
 func (i *interruptions) keepFrozen(request rl.Request, out environment.Completed) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -116,12 +116,12 @@ func (i *interruptions) keep(request rl.Request, sample Sample) {
 	if i.store == nil {
 		return
 	}
-	if text, err := json.Marshal(sample); err == nil { // a log-probability may be infinite: such a reply is refused
+	if text, err := json.Marshal(sample); err == nil { // JSON has no infinite log-probabilities: such a reply is refused.
 		i.store.KeepReply(i.spec.Key, i.identity(request), text)
 	}
 }
 
-// identity covers everything that decides a reply, except the policy, which the key of the group has.
+// identity returns a digest of everything that decides a reply, except the policy, which is part of the group's key.
 func (i *interruptions) identity(request rl.Request) rl.Digest {
 	return rl.Digest(sha256.Sum256(fmt.Appendf(nil, "%d %d %d %d %q %x %d %d", request.Kind, request.Slot, request.Member,
 		request.Try, request.Conversation, request.Content, request.Repeat, i.spec.Seed)))

@@ -13,9 +13,9 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/chat"
 )
 
-// meaning is a digest of a conversation, up to one of its messages. It does not change with the texts as agents send
-// them back: agents write the arguments of calls anew, strip white space at the ends of texts, drop reasoning, and give
-// calls other IDs.
+// meaning is a digest of a conversation, up to one of its messages. It does not depend on the changes that agents
+// make to messages that they send back: agents write the arguments of calls anew, strip white space at the ends of
+// texts, drop reasoning, and give calls other IDs.
 type meaning [sha256.Size]byte
 
 // meanings returns the meaning of a conversation of a role up to each of its messages.
@@ -33,7 +33,7 @@ func meanings(role string, messages []chat.Message) []meaning {
 	return list
 }
 
-// rawMeaning is the meaning of tokens that a reply follows on.
+// rawMeaning returns the meaning of a raw conversation with these tokens.
 func rawMeaning(role string, tokens []int32) meaning {
 	m := meaner{sum: sha256.New()}
 	m.text("raw")
@@ -82,7 +82,7 @@ func (m *meaner) message(message chat.Message) {
 	}
 }
 
-// saidBy is the text of a message without its reasoning.
+// saidBy returns the text of a message without its reasoning.
 func saidBy(message chat.Message) string {
 	if !message.IsStructured() {
 		return plain(message.Content)

@@ -56,7 +56,7 @@ type Request struct {
 	// Turn counts the replies that the conversation has had before.
 	Turn   int
 	Prompt []int32
-	// Taught is the prompt as the teacher reads it; nil where that is Prompt.
+	// Taught is the prompt as the teacher reads it; nil if the teacher reads Prompt.
 	Taught []int32
 	// Sampling is how tokens are drawn; its MaxTokens is the number of tokens that the limits leave.
 	Sampling playing.Sampling
@@ -91,10 +91,10 @@ type Gate interface {
 	Leave()
 }
 
-// Health is whether the environment is available. Waiting for it takes no place at the Gate.
+// Health knows whether the environment is available. An episode that waits for it takes no place at the Gate.
 type Health interface {
-	// Admit waits until an episode may begin. An error is the context's, or a *environment.Fault for an episode that is
-	// not to wait.
+	// Admit waits until an episode may begin. An error is the context's, or a *environment.Fault if the episode should
+	// not wait.
 	Admit(ctx context.Context) error
 	// Begun notes that an episode has begun.
 	Begun()
@@ -102,27 +102,27 @@ type Health interface {
 	Ended(begun bool, err error)
 }
 
-// available is the Health of an environment that always is.
+// available is the Health of an environment that is always available.
 type available struct{}
 
 func (available) Admit(context.Context) error { return nil }
 func (available) Begun()                      {}
 func (available) Ended(bool, error)           {}
 
-// Progress is how far a group is. It can be read while the group is played.
+// Progress is the progress of a group. It can be read while the group is played.
 type Progress struct {
 	// MembersDone counts the members that have their outcome.
 	MembersDone atomic.Int64
 	// PromptTokens and SampledTokens count the tokens that were paid for, including tries that ended in faults.
 	PromptTokens, SampledTokens atomic.Int64
 
-	// Inherited receives the tokens of the prompt and of the reply to each request that an earlier process of the worker
-	// has paid for; nil for nobody.
+	// Inherited, if not nil, receives the tokens of the prompt and of the reply to each request that an earlier process
+	// of the worker has paid for.
 	Inherited func(prompt, sampled int)
-	// Judged receives each usage of judges; nil for nobody.
+	// Judged, if not nil, receives each usage of judges.
 	Judged func(used environment.JudgeUsage)
 
-	// format is why a member waits, or nil.
+	// format is the reason why a member waits for the model's format; nil if none waits.
 	format atomic.Pointer[string]
 
 	judgeMutex sync.Mutex
@@ -153,7 +153,7 @@ type Spec struct {
 	Split                 string
 	Task                  int64
 	GroupSize, MinMembers int
-	// Seed is the run's.
+	// Seed is the seed of the run.
 	Seed uint64
 	// StepRewards records the rewards of single replies.
 	StepRewards bool
@@ -164,8 +164,7 @@ type Spec struct {
 
 	// shared are the replies that the members share; nil where each makes requests of its own. Play sets it.
 	shared *sharedReplies
-	// ungraded are the episodes by their members, where the group is scored together; nil for every other member. Play
-	// sets it.
+	// ungraded are the episodes that are scored together, by their members; nil for every other member. Play sets it.
 	ungraded []*episode
 }
 
@@ -174,17 +173,18 @@ type Player struct {
 	Environment environment.Environment
 	Renderer    renderer.Renderer
 	Policy      Policy
-	// Reference and Teacher are nil where no log-probabilities of a reference, or of a teacher, are recorded.
+	// Reference and Teacher compute the log-probabilities of a reference and of a teacher; nil if none are recorded.
 	Reference, Teacher Scorer
-	// Prompts scores prompts under the policy, for agents that ask for that; nil where nobody can.
+	// Prompts scores prompts under the policy, for agents that ask for scores; nil if prompts cannot be scored.
 	Prompts Scorer
 	Gate    Gate
 	// Health is nil for an environment that is always available.
 	Health Health
-	// Format is nil where episodes do not wait whose prompts the model's format cannot express.
+	// Format decides about episodes whose prompts the model's format cannot express; nil means that they do not wait.
 	Format   Format
 	Progress *Progress
-	// Turn waits until a member may be played, where members are played one after the other; nil plays all at once.
+	// Turn waits until a member may be played, if members are played one after the other; nil means that all are played
+	// at once.
 	Turn func(ctx context.Context, member int) error
 	// Calls counts the calls of the environment that do not return; nil counts nothing.
 	Calls *environment.Calls
@@ -224,9 +224,9 @@ func (p *Player) Play(ctx context.Context, spec Spec) (rl.Group, error) {
 	return group, nil
 }
 
-// member plays one member, and again after faults; the reason is why it is not usable. An episode that could not begin
-// as the environment is unavailable, or as the model's format cannot express its first prompt, begins again as the same
-// try, and so does one that an outage has interrupted.
+// member plays one member, and plays it again after faults; reason says why it is not usable. An episode begins again
+// as the same try if the environment is unavailable, if the model's format cannot express its first prompt, or if an
+// outage has interrupted it.
 func (p *Player) member(ctx context.Context, spec Spec, index int) (m rl.Member, reason string, err error) {
 	pauses := wait.Pauses{Backoff: wait.Backoff{First: time.Second, Longest: 30 * time.Second}}
 	before := p.interruptionsOf(&spec)
@@ -251,8 +251,8 @@ func (p *Player) member(ctx context.Context, spec Spec, index int) (m rl.Member,
 	}
 }
 
-// admitted plays one try as soon as the environment is available and the gate admits it. After a fault that leads to
-// another try the error is that fault.
+// admitted plays one try as soon as the environment is available and the gate admits it. The error is a fault if the
+// fault leads to another try.
 func (p *Player) admitted(ctx context.Context, spec Spec, index, try int, before *interruptions) (m rl.Member,
 	reason string, err error) {
 	err = p.health().Admit(ctx)
@@ -287,7 +287,7 @@ func (p *Player) admitted(ctx context.Context, spec Spec, index, try int, before
 	return m, reason, err
 }
 
-// health is never nil.
+// health returns the Health of the environment, which is never nil.
 func (p *Player) health() Health {
 	if p.Health == nil {
 		return available{}

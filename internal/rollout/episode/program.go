@@ -24,7 +24,7 @@ const maxKey = 63
 var errEnded = errors.New("the episode has ended")
 
 // driver answers the requests of a program. Each request is admitted and sampled by itself; the episode is recorded
-// under a lock. Nothing that is recorded follows the order in which requests are made or answered.
+// under a lock. No record depends on the order in which requests are made or answered.
 type driver struct {
 	episode *episode
 	// asking is the context of the program, and cancel ends it.
@@ -38,7 +38,7 @@ type driver struct {
 	open map[string]bool
 	// agent has the requests of an agent, which do not say which conversation they continue.
 	agent agent
-	// ended is set once nothing more is recorded: err is why, unless the program has ended by itself.
+	// ended is set once nothing more is recorded. err is the reason; nil if the program has ended by itself.
 	ended bool
 	err   error
 }
@@ -86,7 +86,8 @@ func (e *episode) run(ctx context.Context, program environment.Program) (rl.Memb
 	return e.graded("")
 }
 
-// end ends the recording, and returns why the program did not come to its end; err is the program's own error.
+// end ends the recording, and returns an error if the program did not come to its end; err is the program's own
+// error.
 func (d *driver) end(err error) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -138,8 +139,8 @@ func (e *episode) concludes(turn environment.Turn) error {
 	return nil
 }
 
-// limited is the member of a program that a limit ended. Nobody can grade the episode as it stands. Where conversations
-// have keys, there may be several, and how far each of them was follows the order of replies: the member is left out.
+// limited returns the member of a program that a limit ended, which can no longer grade its episode. If conversations
+// have keys, there may be several, and the order of replies decides how long each of them is: the member is left out.
 func (e *episode) limited(limit string) (rl.Member, string, error) {
 	hasKeys := slices.ContainsFunc(e.order, func(c *conversation) bool { return c.key != "" })
 	if hasKeys || len(e.order) == 0 {
@@ -203,7 +204,7 @@ func (d *driver) ask(ctx context.Context, prompt environment.Prompt, build func(
 	if err != nil {
 		return err
 	}
-	// The program waits, or works beside its requests.
+	// The clock pauses, since the program waits, or works beside its requests.
 	clock := d.episode.recorder.current()
 	defer clock.pause()()
 	sample, err := d.episode.reply(ctx, request)
@@ -264,7 +265,8 @@ func (d *driver) admit(prompt environment.Prompt, build func() (Request, string,
 		return Request{}, &environment.LimitError{Limit: limit}
 	}
 	if most := int(d.episode.spec.Settings.Limits.Requests); most > 0 && d.made >= most {
-		// Which conversation asks for one too many follows the order of requests, so that none of them is told.
+		// The order of requests decides which conversation makes one request too many, so no conversation gets this limit
+		// as its stop reason.
 		return Request{}, d.fail(&environment.LimitError{Limit: stopRequests})
 	}
 	d.episode.player.expressed(d.made)
@@ -292,7 +294,7 @@ func (d *driver) checkProgram(prompt environment.Prompt) error {
 	return nil
 }
 
-// fail ends the episode for another reason than its program.
+// fail ends the episode with an error, before its program ends.
 func (d *driver) fail(err error) error {
 	if !d.ended {
 		d.ended, d.err = true, err

@@ -12,7 +12,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/stoptext"
 )
 
-// rawNode is a request whose reply follows on a text or on tokens.
+// rawNode returns a request whose reply continues a text or tokens.
 func (d *driver) rawNode(asked environment.Completion) (*node, error) {
 	n := &node{role: asked.Role}
 	texts := renderer.TextsOf(d.episode.player.Renderer)
@@ -79,7 +79,7 @@ func (d *driver) recordRaw(_ environment.Completion, n *node, sample Sample,
 	return stop, meaning{}, nil
 }
 
-// withoutLast returns tokens without the one at their end that stops a reply.
+// withoutLast returns tokens without the stop token at their end, if there is one.
 func withoutLast(tokens, stops []int32) []int32 {
 	if last := len(tokens) - 1; last >= 0 && slices.Contains(stops, tokens[last]) {
 		return tokens[:last]

@@ -25,7 +25,7 @@ type recorder struct {
 
 var _ environment.Recorder = (*recorder)(nil)
 
-// CountJudge implements environment.Recorder. Calls that were paid for count, also if their try fails.
+// CountJudge implements environment.Recorder. Calls that were paid for count even if their try fails.
 func (r *recorder) CountJudge(usage environment.JudgeUsage) {
 	if r.progress.Judged != nil {
 		r.progress.Judged(usage)

@@ -62,8 +62,8 @@ func put(m map[string]float64, name string, value float64) map[string]float64 {
 	return m
 }
 
-// result is the member that the episode gives, and why that is not usable if it is not. The limit names the one
-// that ended the episode; it is empty when the episode ended by itself.
+// result returns the member of the episode, and the reason if the member is not usable. limit is the limit that ended
+// the episode; it is empty if the episode ended by itself.
 func (e *episode) result(ctx context.Context, limit string) (rl.Member, string, error) {
 	limited := limit != ""
 	if limited {
@@ -88,7 +88,7 @@ func (e *episode) result(ctx context.Context, limit string) (rl.Member, string, 
 	return e.graded(limit)
 }
 
-// graded is the member of an episode that has been graded.
+// graded returns the member of an episode that has been graded.
 func (e *episode) graded(limit string) (rl.Member, string, error) {
 	limited := limit != ""
 	m := rl.Member{StopReason: e.stopReason(), Turns: e.requests, PromptTokens: e.promptTokens,
@@ -102,7 +102,7 @@ func (e *episode) graded(limit string) (rl.Member, string, error) {
 	case unrewarded == nil:
 		return m, "", nil
 	case limited:
-		// Left out by a limit: because the run wants it so, or because nothing was there to be graded.
+		// The run leaves out episodes that a limit ended, or there was nothing to grade.
 		m.Outcome, m.Reward, m.Trajectories = rl.Deadline, 0, nil
 		return m, "ended by the limit " + limit, nil
 	case e.abandoned:
@@ -140,7 +140,7 @@ func (e *episode) reward(limited bool) (whole float64, list []rl.Trajectory, err
 	return whole, list, nil
 }
 
-// trajectories are the conversations of the episode as they are trained on, without their rewards.
+// trajectories returns the conversations of the episode as they are trained on, without their rewards.
 func (e *episode) trajectories() []rl.Trajectory {
 	var list []rl.Trajectory
 	for _, c := range e.played() {
@@ -149,8 +149,8 @@ func (e *episode) trajectories() []rl.Trajectory {
 	return list
 }
 
-// played lists the conversations that have a reply, and all of them where none has one, in the order of their keys: the
-// order in which they began may follow the order of replies.
+// played lists the conversations that have a reply, or all conversations if none has a reply, in the order of their
+// keys: the order in which they began may depend on the order of replies.
 func (e *episode) played() []*conversation {
 	var played []*conversation
 	all := slices.SortedFunc(slices.Values(e.order), func(a, b *conversation) int { return cmp.Compare(a.key, b.key) })
@@ -165,7 +165,7 @@ func (e *episode) played() []*conversation {
 	return played
 }
 
-// stopReason is the reason for which the episode ended, or the last of its conversations.
+// stopReason returns the reason why the episode ended, or else why the last of its conversations ended.
 func (e *episode) stopReason() string {
 	played := e.played()
 	if e.stop != "" || len(played) == 0 {

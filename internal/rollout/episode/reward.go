@@ -10,12 +10,12 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/contract"
 )
 
-// reward is one that the environment gave.
+// reward is a reward that the environment gave.
 type reward struct {
 	value float64
-	// conversation that earned it; "" is the whole episode.
+	// conversation is the key of the conversation that earned the reward; empty means the whole episode.
 	conversation string
-	// round of the episode after which it was given.
+	// round is the round of the episode after which the reward was given.
 	round int
 }
 
@@ -61,8 +61,8 @@ func stepRewards(c *conversation, rewards []reward, settings contract.Environmen
 	return steps
 }
 
-// reduce makes one number of an episode's rewards, which are in the order in which they were given. The episode
-// is cut when a limit ended it. Without any reward ok is false: that is not a reward of 0.
+// reduce combines an episode's rewards, in the order in which they were given, into one number. cut says that a limit
+// ended the episode. ok is false if there is no reward, which is not a reward of 0.
 func reduce(rewards []float64, rule playing.EpisodeReward, cut bool) (reward float64, ok bool) {
 	if cut && rule.Nonterminal != nil {
 		rewards = append(slices.Clone(rewards), *rule.Nonterminal)
@@ -99,7 +99,7 @@ func combine(rewards []float64, reduction playing.Reduction) float64 {
 	return sum
 }
 
-// rewardOf returns the reward of an episode, and whether it has one. The episode is limited when a limit ended it.
+// rewardOf returns the reward of an episode, and whether it has one. limited says that a limit ended the episode.
 func rewardOf(rewards []float64, settings contract.Environment, limited bool) (reward float64, ok bool) {
 	reward, ok = reduce(rewards, settings.Reward, limited)
 	if !limited {

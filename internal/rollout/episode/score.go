@@ -15,8 +15,8 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/rl"
 )
 
-// score fills the log-probabilities of the reference and of the teacher in to all segments of a member, which has
-// ended. The tokens that these read are not among the tokens of the group.
+// score sets the log-probabilities of the reference and of the teacher in all segments of a member that has ended.
+// The tokens that reference and teacher read are not among the tokens of the group.
 func (e *episode) score(ctx context.Context, m rl.Member) error {
 	together, ctx := errgroup.WithContext(ctx)
 	for _, t := range m.Trajectories {
@@ -43,7 +43,8 @@ func (e *episode) score(ctx context.Context, m rl.Member) error {
 	return together.Wait()
 }
 
-// ask has a scorer compute the log-probabilities of all sampled tokens of segments, which take receives in their order.
+// ask starts a goroutine that asks a scorer for the log-probabilities of all sampled tokens of segments. take
+// receives them in order.
 func (e *episode) ask(ctx context.Context, together *errgroup.Group, by Scorer, key string, segments []rl.Segment,
 	take func([]float32)) {
 	c := conversation{key: key}
@@ -135,8 +136,7 @@ func (e *episode) taughtPrompt(c *conversation, prompt environment.Prompt) ([]in
 	return ids, nil
 }
 
-// instructed returns messages with another system message: in the place of the first message if that is one, and before
-// it otherwise.
+// instructed returns messages with another system message. It replaces a system message at the beginning.
 func instructed(messages []chat.Message, text string) []chat.Message {
 	system := chat.Message{Role: chat.RoleSystem, Content: text}
 	if len(messages) > 0 && messages[0].Role == chat.RoleSystem {

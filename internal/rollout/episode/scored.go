@@ -13,11 +13,11 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/rl"
 )
 
-// scoredPrompt is the conversation of requests that score prompts. Requests of agents have none.
+// scoredPrompt is the conversation of requests that score prompts. Other requests of agents have no conversation.
 const scoredPrompt = "scored prompt"
 
-// sampleOnce samples a reply, unless an earlier play of this try has, perhaps in another process of this worker. The
-// group counts the tokens that the earlier process has paid for.
+// sampleOnce samples a reply, unless an earlier play of this try has sampled it, perhaps in another process of this
+// worker. The group counts the tokens that the earlier process has paid for.
 func (d *driver) sampleOnce(ctx context.Context, request Request,
 	ask func(context.Context, Request) (Sample, error)) (Sample, error) {
 	sample, from := d.episode.before.sample(request.Request)
@@ -56,7 +56,7 @@ func (d *driver) scoreOnce(ctx context.Context, asked environment.Completion, re
 	return sample.Logprobs, err
 }
 
-// checkScored refuses to score prompts where nobody can.
+// checkScored returns an error if the agent asks for scores of a prompt and prompts cannot be scored.
 func (d *driver) checkScored(asked environment.Completion) error {
 	if !asked.Scored || d.episode.player.Prompts != nil && renderer.TextsOf(d.episode.player.Renderer) != nil {
 		return nil
@@ -80,7 +80,7 @@ func (d *driver) scores(ctx context.Context, request Request) (Sample, error) {
 	return sample, nil
 }
 
-// failUnlessRefused ends the episode for an error, unless that says that the request cannot be answered.
+// failUnlessRefused ends the episode with an error, unless the error says that the request cannot be answered.
 func (d *driver) failUnlessRefused(err error) error {
 	if refused := (*environment.RequestError)(nil); errors.As(err, &refused) {
 		return err
@@ -96,7 +96,7 @@ func (d *driver) close(asked environment.Completion) {
 	}
 }
 
-// unanswered is the answer for an agent that wants no reply.
+// unanswered returns the answer for an agent that wants no reply.
 func unanswered(n *node) environment.Completed {
 	return environment.Completed{ID: fmt.Sprintf("%016x", n.request.Seed(rl.UsePrompt, 0)), PromptText: n.promptText(),
 		PromptTokens: len(n.request.Prompt), Truncated: true}

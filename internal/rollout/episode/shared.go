@@ -12,18 +12,17 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/environment"
 )
 
-// mostShared is the most members that share a request, since an endpoint may refuse one for more samples. It decides
-// the samples of larger groups, and so the weights.
+// mostShared is the largest number of members that share a request, since an endpoint may refuse a request for more
+// samples. It affects the samples of larger groups, and so the weights.
 const mostShared = 128
 
 // sharedReplies are the replies of the first round, where all members of a group have the same prompts. Each prompt is
 // sent once for all members, or for each mostShared of them, and sample i of the request belongs to its i-th member.
-// Who is the first to ask does not matter: the request is the same in each case. It is made once, so that a member that
-// is played again as the same try has the same reply. A further try of a member does not take part.
+// It does not matter which member asks first: the request is the same. The request is made once, so that a member
+// that is played again as the same try has the same reply. A further try of a member does not take part.
 type sharedReplies struct {
 	members int
-	// draw samples the replies of so many members. It ends with the group and not with the member that is the first to
-	// ask.
+	// draw samples the replies of several members. It ends with the group, not with the member that asks first.
 	draw func(request Request, members int) ([]Sample, error)
 
 	mu    sync.Mutex
@@ -49,8 +48,7 @@ type sharedReply struct {
 var errPromptsDiffer = errors.New("episodes of one task have different prompts, of which sampling.sharedPrompt sends " +
 	"one: remove sampling.sharedPrompt")
 
-// shareReplies returns nil for a group whose members make requests of their own. The context is the context of the
-// group.
+// shareReplies returns nil for a group whose members make requests of their own. ctx is the context of the group.
 func (p *Player) shareReplies(ctx context.Context, spec Spec) *sharedReplies {
 	if !spec.Settings.Sampling.SharesPrompt() || spec.GroupSize < 2 {
 		return nil

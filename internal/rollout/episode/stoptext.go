@@ -5,8 +5,8 @@ package episode
 
 import "github.com/tinker-operator/tinker-operator/internal/stoptext"
 
-// cutSample cuts a sample behind the first of the texts that it contains. It returns the text; empty for none. The
-// function decodes tokens.
+// cutSample cuts a sample after the first of the texts that it contains, and returns that text; empty if it contains
+// none. says decodes tokens.
 func cutSample(sample Sample, texts []string, says func([]int32) (string, error)) (Sample, string, error) {
 	end, stop, err := stoptext.Cut(sample.Tokens, texts, says)
 	if err != nil || stop == "" {

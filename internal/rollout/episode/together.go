@@ -12,9 +12,9 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/rl"
 )
 
-// gradeTogether has the members scored together whose episodes ended without a reward of their own, in the order of
-// their indexes, once all have ended. The run's settings of rewards and limits apply afterwards. If that fails twice
-// for the same replies, it is a fault of each of them.
+// gradeTogether scores together the members whose episodes ended without a reward of their own, in the order of their
+// indexes, once all have ended. The run's settings of rewards and limits apply afterwards. If scoring fails twice for
+// the same replies, each of these members has the fault.
 func (p *Player) gradeTogether(ctx context.Context, spec Spec, members []rl.Member, reasons []string) error {
 	var held []*episode
 	var replies []environment.Reply
@@ -44,8 +44,8 @@ func (p *Player) gradeTogether(ctx context.Context, spec Spec, members []rl.Memb
 	return nil
 }
 
-// gradeReplies makes the call. It has the time limit of every call of an environment. An error is a *environment.Fault,
-// or the context's.
+// gradeReplies calls GradeGroup of the environment, with the time limit of callTimeout. An error is a
+// *environment.Fault, or the context's.
 func (p *Player) gradeReplies(ctx context.Context, spec Spec, first *episode,
 	replies []environment.Reply) ([]environment.Turn, error) {
 	grader, ok := p.Environment.(environment.GroupGrader)

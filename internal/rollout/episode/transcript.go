@@ -9,8 +9,8 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/transcript"
 )
 
-// transcript returns the transcript of the episode, or nil if nobody asked for one. The reason is why the episode is
-// not usable.
+// transcript returns the transcript of the episode, or nil if the spec does not ask for one. reason says why the
+// episode is not usable.
 func (e *episode) transcript(reason string) []byte {
 	if !e.spec.Transcript {
 		return nil
@@ -25,8 +25,8 @@ func (e *episode) transcript(reason string) []byte {
 }
 
 // recordResults records the answers of the environment to the last replies: results of tools with their rewards, or
-// rewards of the replies themselves. A reward without a conversation is recorded where the episode has one alone. done
-// says that the environment ended the episode with it.
+// rewards of the replies themselves. A reward without a conversation is recorded if the episode has only one
+// conversation. done says that the environment ended the episode with these answers.
 func (e *episode) recordResults(turn environment.Turn, done bool) {
 	for _, prompt := range e.pending {
 		c := e.conversation(prompt)

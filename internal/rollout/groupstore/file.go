@@ -33,7 +33,7 @@ func header(version int) []byte { return fmt.Appendf(nil, "%s%d\n", magic, versi
 // errDamaged reports that a file is not as it was written.
 var errDamaged = errors.New("the file is damaged")
 
-// path is the path of a group's file. A key is not fit for the name of a file, so that its digest stands for it.
+// path is the path of a group's file. A key cannot be the name of a file, so the name has the key's digest.
 func path(dir string, key rl.Key) string {
 	digest := sha256.Sum256(fmt.Appendf(nil, "%d %d %s %s", key.Kind, key.Slot, key.Lineage, key.Evaluation))
 	return filepath.Join(dir, fmt.Sprintf("%s-%d-%s%s", key.Kind, key.Slot, hex.EncodeToString(digest[:8]), ending))

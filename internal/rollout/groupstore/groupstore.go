@@ -26,9 +26,9 @@ import (
 
 // Config bounds a Store.
 type Config struct {
-	// Dir takes the files; empty for memory alone.
+	// Dir is the folder of the files. If it is empty, the store uses memory only.
 	Dir string
-	// Version is the run's (contract.RunFile.Version), and contract.FormatVersion unless given.
+	// Version is the version of the run (contract.RunFile.Version). Defaults to contract.FormatVersion.
 	Version int
 	// MemoryBytes and DiskBytes bound the groups, in bytes of their messages.
 	MemoryBytes, DiskBytes int64
@@ -58,9 +58,9 @@ type entry struct {
 	size int64
 	// message is nil when the group is in a file.
 	message []byte
-	// fresh is set until the group was offered to a learner: it is not dropped before.
+	// fresh is set until the group has been offered to a learner: the group is not dropped before.
 	fresh bool
-	// taken is set while the learner has it in memory.
+	// taken is set while the learner has the group in memory.
 	taken bool
 }
 
@@ -91,8 +91,8 @@ func Open(config Config) (*Store, error) {
 	return s, s.loadReplies()
 }
 
-// Add keeps a group, in place of one with the same key, until it was offered to a learner at least. An error
-// means that the group is not valid; then nothing has changed.
+// Add stores a group in place of a group with the same key, and keeps it at least until it has been offered to a
+// learner. An error means that the group is not valid; then nothing has changed.
 func (s *Store) Add(group rl.Group) error {
 	encoded, err := exchange.EncodeGroup(group)
 	if err != nil {
@@ -170,8 +170,9 @@ func (s *Store) Len() int {
 	return len(s.entries)
 }
 
-// Offered notes that the group was submitted, or that the learner did not answer; taken, that the learner has it in
-// memory now. It stays stored all the same, unless room is needed: the keys name the groups that were dropped.
+// Offered notes that the group was offered to a learner, whether or not the learner answered. taken says that the
+// learner has the group in memory now. The group stays stored unless room is needed; dropped has the keys of the
+// groups that were dropped.
 func (s *Store) Offered(key rl.Key, taken bool) (dropped []rl.Key) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -227,9 +228,9 @@ func (s *Store) Flush() error {
 	return nil
 }
 
-// makeRoom spills the groups that are needed least, and drops groups where nothing more can be spilled, until
-// the bounds hold. Where a fresh group would be dropped next it waits until that was offered: the learner
-// may have it soon.
+// makeRoom spills the groups that are needed least, and drops groups where nothing more can be spilled, until the
+// bounds hold. It does not drop a fresh group, but stops until the group has been offered: the learner may have it
+// soon.
 func (s *Store) makeRoom() (dropped []rl.Key) {
 	for s.memory > s.config.MemoryBytes {
 		order := s.byNeed()
@@ -249,8 +250,8 @@ func (s *Store) makeRoom() (dropped []rl.Key) {
 	return dropped
 }
 
-// spillOne spills the group that is needed least of those in memory that fit. It returns false when none
-// fits, or when the disk fails.
+// spillOne spills a group from memory: of the groups that fit on the disk, the group that is needed least. It returns
+// false if none fits, or if the disk fails.
 func (s *Store) spillOne(order []*entry) bool {
 	for _, e := range slices.Backward(order) {
 		if e.message == nil || s.disk+s.replyBytes+e.size > s.config.DiskBytes {

@@ -25,7 +25,7 @@ const (
 	repliesMagic  = "tinker-operator replies "
 )
 
-// repliesShare is the part of the disk's bound that replies of unfinished groups have.
+// repliesShare limits the replies of unfinished groups to 1/repliesShare of the disk's bound.
 const repliesShare = 8
 
 // replies are the replies of one group that is not finished: a file, to which each is appended. The file begins with
@@ -33,7 +33,7 @@ const repliesShare = 8
 type replies struct {
 	size  int64
 	spans map[rl.Digest]span
-	// inherited are those that an earlier process has kept, and this one has not asked for.
+	// inherited are the requests whose replies an earlier process has kept and this process has not asked for.
 	inherited map[rl.Digest]bool
 }
 
@@ -151,8 +151,8 @@ func (s *Store) dropReplies(key rl.Key) {
 	}
 }
 
-// loadReplies reads the replies of an earlier process of the pod. A file is read up to the first record that is not as
-// it was written; one without any is removed.
+// loadReplies reads the replies of an earlier process of the pod. A file is read up to the first damaged record; a
+// file without an undamaged record is removed.
 func (s *Store) loadReplies() error {
 	files, err := filepath.Glob(filepath.Join(s.config.Dir, "*"+repliesEnding))
 	if err != nil {
@@ -172,7 +172,7 @@ func (s *Store) loadReplies() error {
 	return nil
 }
 
-// readReplies returns nil for a file that is of no use.
+// readReplies returns nil for a file without replies that can be used.
 func (s *Store) readReplies(name string) (rl.Key, *replies) {
 	data, err := os.ReadFile(name)
 	if err != nil {

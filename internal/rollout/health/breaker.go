@@ -26,14 +26,14 @@ type breaker struct {
 	pauses wait.Pauses
 	// running counts episodes that have begun and not ended.
 	running int
-	// faults counts the tries since the last success that began and ended in faults. firstSlot is the slot of the first of
-	// them, and several says that they have several slots.
+	// faults counts the tries since the last success that have begun and ended in faults. firstSlot is the slot of the
+	// first of them, and several says that they belong to several slots.
 	faults    int
 	firstSlot int64
 	several   bool
 }
 
-// trip opens the breaker, or notes that the environment is unavailable for another reason.
+// trip opens the breaker, or replaces the problem of a breaker that is open.
 func (b *breaker) trip(err error) {
 	b.open, b.problem = true, contract.Truncate(err.Error(), maxEvidence)
 	b.code = transport.Refine(problem.EnvironmentUnavailable, err)

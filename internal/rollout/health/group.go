@@ -12,7 +12,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/wait"
 )
 
-// Group is an environment as the episodes of one group observe it.
+// Group is the health of an environment for the episodes of one group.
 type Group struct {
 	monitor *Monitor
 	breaker *breaker

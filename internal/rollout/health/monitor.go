@@ -22,7 +22,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/wait"
 )
 
-// pauses are those before an unavailable environment is checked.
+// pauses are the pauses before checks of an unavailable environment.
 var pauses = wait.Backoff{First: time.Second, Longest: 30 * time.Second}
 
 // checkTimeout bounds one check.
@@ -55,7 +55,7 @@ func NewMonitor(ctx context.Context, logger *slog.Logger, calls *environment.Cal
 func (m *Monitor) Wait() { m.checks.Wait() }
 
 // Group returns the health of an environment for the episodes of a group. A group that may be skipped ends in faults
-// while the learner skips the environment. It is nil for an environment without a server.
+// while the learner skips the environment. Group returns nil for an environment without a server.
 func (m *Monitor) Group(name string, env environment.Environment, slot int64, maySkip bool) *Group {
 	checker := environment.CheckerOf(env)
 	if checker == nil {
@@ -90,7 +90,7 @@ func (m *Monitor) Problems() (problems, codes map[string]string) {
 	return problems, codes
 }
 
-// Skip takes over which environments the learner skips.
+// Skip sets the environments that the learner skips.
 func (m *Monitor) Skip(names []string) {
 	skipped := map[string]bool{}
 	for _, name := range names {

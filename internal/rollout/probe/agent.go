@@ -14,7 +14,8 @@ import (
 
 var _ environment.AgentPolicy = (*parrot)(nil)
 
-// Complete implements environment.AgentPolicy. An agent has as many replies as a conversation of a program.
+// Complete implements environment.AgentPolicy. An agent gets at most maxRounds replies, like a conversation of a
+// program.
 func (p *parrot) Complete(_ context.Context, asked environment.Completion) (environment.Completed, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

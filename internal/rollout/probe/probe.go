@@ -36,8 +36,8 @@ type canaryError struct{ problem string }
 // Error implements error.
 func (e *canaryError) Error() string { return e.problem }
 
-// Probe builds the environment and checks it. The result has the problem; final is set if another probe would find it
-// again, as far as is known.
+// Probe builds the environment and checks it. The result has the problem; final is set if another probe is expected
+// to find the same problem.
 func Probe(ctx context.Context, builder registry.Builder,
 	definition contract.Definition) (result contract.ProbeResult, final bool) {
 	builder.CheckRows = true
@@ -68,8 +68,8 @@ func Probe(ctx context.Context, builder registry.Builder,
 	return result, final
 }
 
-// warnOfIDs says which ids are not unique; "" where all are, or where that cannot be found out, which an episode tells
-// that needs the row.
+// warnOfIDs returns a warning about ids that are not unique. It is empty if all ids are unique, or if a row cannot be
+// read: an episode that needs the row reports that.
 func warnOfIDs(ctx context.Context, rows dataset.Dataset) string {
 	found, err := dataset.FindDuplicates(ctx, rows)
 	if err != nil || found == nil {
@@ -114,7 +114,7 @@ type canary struct {
 	task  environment.Task
 	// tools is set once a prompt has tools.
 	tools bool
-	// deterministic says whether one reply earned the same twice; nil where none was played twice.
+	// deterministic says whether one reply earned the same twice; nil if no reply was played twice.
 	deterministic *bool
 }
 
@@ -210,7 +210,7 @@ func (c *canary) examples(ctx context.Context, exampler environment.Exampler) (*
 	return &sum, nil
 }
 
-// group has the replies that ended episodes scored together.
+// group scores together the replies that ended episodes.
 func (c *canary) group(ctx context.Context, episodes [][]environment.Turn) ([]environment.Turn, error) {
 	grader, ok := c.env.(environment.GroupGrader)
 	if !ok {
@@ -258,7 +258,8 @@ func (c *canary) answers(ctx context.Context) (right, wrong string, err error) {
 	return both[0], both[1], err
 }
 
-// maxRounds is how often an environment may ask again before it has to end an episode whose every reply is the answer.
+// maxRounds is how often an environment may ask before it has to end an episode in which every reply is the same
+// text.
 const maxRounds = 8
 
 // answer plays the task with an answer in place of every reply, which must end the episode, and returns the sum of

@@ -14,8 +14,8 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/environment"
 )
 
-// run plays a program with a policy that says one text. A program that asks on and on is ended, as by a limit of a
-// run: then nothing is known of its rewards.
+// run plays a program with a policy that says one text. A program that does not stop asking is ended, as by a limit
+// of a run: then its rewards are unknown.
 func (c *canary) run(ctx context.Context, program environment.Program, text string) ([]environment.Turn, error) {
 	policy := &parrot{text: text, turns: map[string]int{}, roles: map[string]string{}}
 	turn, err := environment.Call(ctx, c.calls, "Run of the environment",
@@ -36,7 +36,7 @@ type parrot struct {
 	text string
 
 	mu sync.Mutex
-	// turns and roles have the conversations by their keys.
+	// turns and roles have the number of replies and the role of each conversation, by its key.
 	turns map[string]int
 	roles map[string]string
 	// completed counts the replies to an agent.
@@ -63,7 +63,7 @@ func (p *parrot) Chat(_ context.Context, prompt environment.Prompt) (environment
 	}}, nil
 }
 
-// Sample implements environment.Policy. Without a model nobody knows tokens.
+// Sample implements environment.Policy. There are no tokens without a model.
 func (p *parrot) Sample(_ context.Context, prompt environment.TokenPrompt) (environment.TokenReply, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

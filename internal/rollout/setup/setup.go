@@ -163,8 +163,8 @@ func Gateway(logger *slog.Logger) func() (*gateway.Server, error) {
 	return sync.OnceValues(func() (*gateway.Server, error) { return gateway.Listen(gateway.Config{Logger: logger}) })
 }
 
-// ReadSecret returns a function that reads the value of a key of a Secret, which is mounted below root. It removes a
-// line break at the end, which is not part of the key.
+// ReadSecret returns a function that reads the value of a key of a Secret, which is mounted below root. It removes
+// white space at both ends, such as a final line break, which is not part of the value.
 func ReadSecret(root string) func(ref.SecretKey) (string, error) {
 	return func(key ref.SecretKey) (string, error) {
 		value, err := os.ReadFile(filepath.Join(root, contract.SecretMount(key), key.Key))
