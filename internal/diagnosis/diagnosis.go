@@ -2,7 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package diagnosis says why a policy does not learn, from the figures of its steps. Each cause has one rule, which
-// docs/observing.md describes. A rule is a pure function: the operator, kubectl tinker and tests apply the same one.
+// docs/observing.md describes. A rule is a pure function: the operator, kubectl tinker and tests apply the same
+// rules.
 package diagnosis
 
 import (
@@ -48,19 +49,19 @@ const (
 	fewest = 5
 	// trend is how many steps a rule about a trend needs at least.
 	trend = 20
-	// faulty is the share of episodes with faults from which on they are a cause.
+	// faulty is the threshold of the share of episodes with faults.
 	faulty = 0.05
-	// cut is the share of replies that end at maxTokens from which on that is a cause.
+	// cut is the threshold of the share of replies that end at maxTokens.
 	cut = 0.5
-	// malformed is the share of episodes that end with a reply that cannot be parsed from which on that is a cause.
+	// malformed is the threshold of the share of episodes that end with a reply that cannot be parsed.
 	malformed = 0.2
 	// collapsed is the entropy in nats below which a policy explores nothing.
 	collapsed = 0.01
-	// differs is the divergence of sampler and trainer in nats from which on it is a cause.
+	// differs is the threshold of the divergence of sampler and trainer, in nats.
 	differs = 0.1
-	// clipped is the ratio of the norm of the gradient and gradClipNorm from which on that is a cause.
+	// clipped is the threshold of the ratio of the norm of the gradient to gradClipNorm.
 	clipped = 10
-	// solved is the share of groups without a wrong reply from which on a policy has learnt its tasks.
+	// solved is the share of groups without a wrong reply at which a policy has learnt its tasks.
 	solved = 0.5
 )
 
@@ -85,7 +86,7 @@ type rule struct {
 	repair string
 }
 
-// rules are the rules in the order in which findings are told.
+// rules are the rules in the order in which findings are reported.
 var rules = []rule{
 	{EpisodesFault, episodesFault, "Read the newest fault of the environment in the evidence of kubectl tinker why " +
 		"RUN, and " +
@@ -114,7 +115,7 @@ var rules = []rule{
 			"reward on right and wrong replies: kubectl tinker try."},
 }
 
-// Causes are the causes in the order in which findings are told.
+// Causes returns the causes in the order in which findings are reported.
 func Causes() []Cause {
 	causes := make([]Cause, len(rules))
 	for i, r := range rules {

@@ -72,8 +72,8 @@ func callsMalformed(s series, _ Settings) string {
 		percent(share), len(rows))
 }
 
-// rewardFell compares the newest steps with the best equally many of earlier ones, and with the first one alone, which
-// is all that a rate that is far too high leaves.
+// rewardFell compares the newest steps with the best sequence of as many earlier steps, and with the first step
+// alone: if the learning rate is far too high, only the first step is good.
 func rewardFell(s series, _ Settings) string {
 	if len(s.steps) < 2*fewest {
 		return ""
@@ -87,8 +87,8 @@ func rewardFell(s series, _ Settings) string {
 		}
 	}
 	now := mean(newest(s.steps, fewest), metricReward)
-	// The best of many means is above the mean by chance: four standard errors of the difference, and one third of the
-	// reward, are more than that.
+	// The best of many means is above the mean by chance. So a fall must exceed four standard errors of the difference,
+	// and be at least one third of the reward.
 	noise := 4 * spread(s.steps, metricReward) * math.Sqrt(1/float64(n)+1/float64(fewest))
 	if best-now <= noise || best-now < math.Abs(best)/3 {
 		return ""
@@ -96,7 +96,8 @@ func rewardFell(s series, _ Settings) string {
 	return fmt.Sprintf("The mean reward fell from %.3g around step %d to %.3g.", best, at, now)
 }
 
-// noGradient excepts a policy that has come to solve all tasks, and one that a teacher teaches.
+// noGradient reports steps without a group that has different rewards. It excepts a policy that has learnt its tasks,
+// and a policy that a teacher teaches.
 func noGradient(s series, _ Settings) string {
 	rows := newest(s.steps, fewest)
 	if has(rows, contract.MetricTeacherKL) {
@@ -151,7 +152,8 @@ func gradientClipped(s series, settings Settings) string {
 		"%.3g.", clip, len(rows), clipped*clip, mean(rows, metricGradientNorm))
 }
 
-// rewardUnchanged asks for a trend over all steps, and over the newest half of them.
+// rewardUnchanged looks for a trend over all steps. It excepts a policy that has learnt its tasks, and a policy that
+// a teacher teaches.
 func rewardUnchanged(s series, _ Settings) string {
 	const sure = 1.645 // One-sided, at 5%.
 	if len(s.steps) < trend || has(s.steps, contract.MetricTeacherKL) ||
@@ -190,8 +192,8 @@ func heldOutFalls(s series, _ Settings) string {
 	return ""
 }
 
-// optionsIgnored looks at all steps: an option that was ignored once stays a finding, so that the run has one event of
-// it.
+// optionsIgnored looks at all steps: an option that was ignored once stays a finding, so that the run has one event
+// for it.
 func optionsIgnored(s series, _ Settings) string {
 	const most, longest = 5, 40
 	found := map[string]bool{}
@@ -226,7 +228,7 @@ func optionsIgnored(s series, _ Settings) string {
 	return fmt.Sprintf("Agents ask for %s, which the gateway does not have, and are answered without.", list)
 }
 
-// fell reports whether the newest rewards are below those around a step.
+// fell reports whether the newest rewards are below the rewards around a step.
 func fell(steps []history.Row, step int64) bool {
 	around := slices.DeleteFunc(slices.Clone(steps), func(r history.Row) bool {
 		return r.Step > step+fewest || r.Step < step-fewest

@@ -31,7 +31,7 @@ func seriesOf(rows []history.Row) series {
 // newest returns the newest rows, at most n.
 func newest(rows []history.Row, n int) []history.Row { return rows[max(0, len(rows)-n):] }
 
-// mean is the mean of a metric over rows. A share that a row lacks is 0: no episode ended so.
+// mean returns the mean of a metric over rows. A share that a row lacks counts as 0: no episode ended like that.
 func mean(rows []history.Row, name string) float64 {
 	sum := 0.0
 	for _, row := range rows {
@@ -40,7 +40,7 @@ func mean(rows []history.Row, name string) float64 {
 	return sum / float64(max(1, len(rows)))
 }
 
-// all reports whether each row has the metric and a condition holds of it.
+// all reports whether there are rows, and each of them has the metric with a value for which holds is true.
 func all(rows []history.Row, name string, holds func(float64) bool) bool {
 	for _, row := range rows {
 		if v, ok := row.Metrics[name]; !ok || !holds(v) {
@@ -60,8 +60,8 @@ func has(rows []history.Row, name string) bool {
 	return false
 }
 
-// rises returns how sure it is that a metric rises over rows: the score of the Mann-Kendall test, which is normal with
-// variance 1 where there is no trend (H. B. Mann, Nonparametric tests against trend, Econometrica 13, 1945). It
+// rises returns how sure it is that a metric rises over rows: the score of the Mann-Kendall test, which is normal
+// with variance 1 if there is no trend (H. B. Mann, Nonparametric tests against trend, Econometrica 13, 1945). It
 // corrects for equal values.
 func rises(rows []history.Row, name string) float64 {
 	n, sum := float64(len(rows)), 0.0

@@ -1,9 +1,9 @@
 // Copyright 2026 The tinker-operator authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package download reads files over HTTP that may be large: it waits where a server asks for it, tries again after
-// errors that may pass, and continues in the middle of a file whose connection broke. A file on a disk is continued by
-// a later call, too.
+// Package download reads files over HTTP that may be large: it waits if a server asks for it, tries again after
+// transient errors, and continues in the middle of a file after a connection broke. A later call continues a file on
+// a disk, too.
 package download
 
 import (
@@ -22,7 +22,7 @@ import (
 )
 
 const (
-	// maxTries bounds requests that bring nothing, one after the other, unless a client has another bound.
+	// maxTries bounds the requests in a row that bring nothing, unless a client has another bound.
 	maxTries = 8
 	// longestAskedPause bounds a pause that a server asks for.
 	longestAskedPause = 2 * time.Minute
@@ -30,16 +30,16 @@ const (
 	maxPage = 64 << 20
 )
 
-// pauses are those between requests that bring nothing: a second to 20 s, shorter by up to a half.
+// pauses are the pauses between requests that bring nothing: a second to 20 s, shorter by up to a half.
 var pauses = wait.Backoff{First: time.Second, Longest: 20 * time.Second, Jitter: -0.5}
 
-// Client downloads. Its zero value is ready.
+// Client downloads files. The zero value is ready to use.
 type Client struct {
-	// HTTP is nil for http.DefaultClient.
+	// HTTP sends the requests. Defaults to http.DefaultClient.
 	HTTP *http.Client
 	// UserAgent is sent with each request.
 	UserAgent string
-	// Tries bounds requests that bring nothing, one after the other; 0 stands for 8.
+	// Tries bounds the requests in a row that bring nothing. Defaults to 8.
 	Tries int
 	// Logger receives the repeated requests, and how much has arrived; it may be nil.
 	Logger *slog.Logger
@@ -47,20 +47,20 @@ type Client struct {
 	Report func(message string)
 }
 
-// Source is where a file is.
+// Source is the source of a file.
 type Source struct {
 	// URL of the file.
 	URL string
-	// Locate, unless it is nil, returns the URL in place of URL, anew for each request, since it expires: a server that
-	// answers 403 is asked again. Its own errors end a download.
+	// Locate, if not nil, returns the URL in place of the field URL. It is called for each request, since the URL
+	// expires: a request that is answered with 403 is sent again, to a new URL. An error of Locate ends a download.
 	Locate func(ctx context.Context) (string, error)
-	// Token, which may be empty, is sent to the host of the URL alone.
+	// Token, which may be empty, is sent only to the host of the URL.
 	Token string
 	// Name names the file for people. If it is empty, it is the last part of the URL's path.
 	Name string
-	// Advise, unless it is nil, returns advice for a person about an answer that is no success.
+	// Advise, if not nil, returns advice for a person about an answer that is not a success.
 	Advise func(status int) string
-	// MostBytes bounds the size of the file; 0 stands for no bound.
+	// MostBytes bounds the size of the file; 0 means no bound.
 	MostBytes int64
 }
 
@@ -75,7 +75,7 @@ func (c *Client) Page(ctx context.Context, url, token string) ([]byte, http.Head
 	return data, body.header, err
 }
 
-// Open begins to read a file. The error is a *httpstatus.Error where a server refuses.
+// Open begins to read a file. The error is a *httpstatus.Error if a server refuses the request.
 func (c *Client) Open(ctx context.Context, source Source) (*Body, error) {
 	b := c.body(ctx, source)
 	if err := b.retry(errNotOpen); err != nil {
@@ -107,7 +107,7 @@ type Body struct {
 	offset int64
 	// tries counts requests since the last byte that counts.
 	tries int
-	// begin, unless it is nil, forgets the bytes that were read, and begins a version of the file anew.
+	// begin, if not nil, discards the bytes that were read, and begins a version of the file anew.
 	begin func(version string) error
 }
 
@@ -190,10 +190,10 @@ func (b *Body) Close() error {
 	return b.stream.Close()
 }
 
-// retry requests the rest of the file, until there is an answer, or an error that will stay.
+// retry requests the rest of the file, until there is an answer, an error that is final, or no try left.
 func (b *Body) retry(cause error) error {
 	if b.stream != nil {
-		// What broke is read no more.
+		// A broken stream is not read again.
 		_ = b.stream.Close()
 	}
 	for {
@@ -221,7 +221,7 @@ func (b *Body) retry(cause error) error {
 	}
 }
 
-// tell tells people that a file is requested again.
+// tell logs and reports that a file is requested again.
 func (c *Client) tell(b *Body, cause error, pause time.Duration) {
 	if c.Logger != nil {
 		c.Logger.Warn("requesting a file again", "file", b.name(), "offset", b.offset, "pause", pause.String(), "err",
@@ -242,7 +242,7 @@ func pauseBefore(tries int, cause error) time.Duration {
 	return pauses.After(tries)
 }
 
-// name is the name of the file for people.
+// name returns the name of the file for people.
 func (b *Body) name() string { return cmp.Or(b.source.Name, b.base) }
 
 // reported is a stream whose progress is logged.

@@ -19,9 +19,9 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/atomicfile"
 )
 
-// File downloads a file to name, and returns its SHA-256. What an earlier call left under the name is continued if the
-// server has named its version and still serves it. One process at a time may write to a name. A digest that the server
-// names is compared.
+// File downloads a file to name, and returns its SHA-256. It continues the part that an earlier call has left under
+// the name, if the server has named the part's version and still serves it. Only one process at a time may write to a
+// name. If the server names a digest, the file must have it.
 func (c *Client) File(ctx context.Context, source Source, name string) (string, error) {
 	file, err := os.OpenFile(name, os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
@@ -31,12 +31,12 @@ func (c *Client) File(ctx context.Context, source Source, name string) (string, 
 	b := c.body(ctx, source)
 	digest, err := b.store(partial{file})
 	if err != nil && b.version == "" {
-		err = errors.Join(err, Discard(name)) // Nothing of it could be continued.
+		err = errors.Join(err, Discard(name)) // A part without a version cannot be continued.
 	}
 	return digest, err
 }
 
-// store writes the body to a file, after what that has.
+// store writes the body to a file, after the part that the file has.
 func (b *Body) store(p partial) (string, error) {
 	var err error
 	if b.version, b.offset, err = p.restore(); err != nil {
@@ -77,7 +77,7 @@ func (p partial) restore() (version string, size int64, err error) {
 	return string(text), size, err
 }
 
-// begin begins anew with a version of the file; empty if the server names none.
+// begin empties the file, and records the version of the next download; version is empty if the server names none.
 func (p partial) begin(version string) error {
 	_, err := p.file.Seek(0, io.SeekStart)
 	if err = errors.Join(err, p.file.Truncate(0)); err != nil {

@@ -71,8 +71,8 @@ func (b *Body) setHeader(header http.Header) {
 	}
 }
 
-// http returns the client of requests, which keeps secrets to their host: the token, which net/http would also send to
-// hosts below that one, and the URL that redirects, which may be signed.
+// http returns a client that sends secrets only to their host: the token, which net/http would also send to
+// subdomains, and the URL that redirects, which may be signed.
 func (c *Client) http() *http.Client {
 	client := *cmp.Or(c.HTTP, http.DefaultClient)
 	given := client.CheckRedirect
@@ -165,7 +165,7 @@ func (b *Body) checkSize() error {
 }
 
 // validator returns the validator of a file's exact bytes for If-Range: a strong ETag, or, if there is no ETag, the
-// time of the last change, if that was long enough before the answer that another change would have another time.
+// time of the last change, if it was so long before the answer that a later change would have another time.
 func validator(header http.Header) string {
 	if tag := header.Get("ETag"); tag != "" {
 		if strings.HasPrefix(tag, `"`) {

@@ -18,10 +18,10 @@ const (
 	maxDetail = 300
 )
 
-// Error is an answer with another status than the one of success.
+// Error is an answer with a status other than success.
 type Error struct {
 	// Method and Place describe the request. Place is the host and the path: the query and the user of a URL may be
-	// secret. They are empty where they say nothing.
+	// secret. They are empty if they say nothing.
 	Method, Place string
 	Status        int
 	// Detail is the first line of the server's message, without credentials, tokens and prompts. It may be empty.
@@ -47,14 +47,14 @@ func (e *Error) Error() string {
 	return text
 }
 
-// From returns the error of a request whose answer has another status than the one of success. It reads the beginning
-// of the body, which the caller closes. Credentials are parts of the request that the error must not repeat.
+// From returns the error of a request whose answer has a status other than success. It reads the beginning of the
+// body, which the caller closes. Credentials are parts of the request that the error must not repeat.
 func From(request *http.Request, response *http.Response, credentials ...string) *Error {
 	text, _ := io.ReadAll(io.LimitReader(response.Body, mostBytes)) // What could be read says enough.
 	return New(request, response, string(text), credentials...)
 }
 
-// New does what From does with a text in place of the body.
+// New is like From, with a text in place of the body.
 func New(request *http.Request, response *http.Response, text string, credentials ...string) *Error {
 	return &Error{
 		Method: request.Method, Place: request.URL.Host + request.URL.Path, Status: response.StatusCode,

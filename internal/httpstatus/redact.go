@@ -21,17 +21,17 @@ func FirstLine(text string, limit int) string {
 const redacted = "[redacted]"
 
 var (
-	// numberList matches what may be tokens, and encodedData what may be an encoded body. Words of messages and
-	// ids are shorter.
+	// numberList matches text that may be tokens, and encodedData text that may be an encoded body. Words of messages
+	// and ids are shorter.
 	numberList  = regexp.MustCompile(`-?\d+(\.\d+)?([,;\s]+-?\d+(\.\d+)?){3,}`)
 	encodedData = regexp.MustCompile(`[A-Za-z0-9+/=_\-\\]{100,}`)
-	// quotedText matches what may be a prompt.
+	// quotedText matches text that may be a prompt.
 	quotedText = regexp.MustCompile(`(^|[\s(=])(['"])[^'"\n]{48,}['"]`)
 	// echoedInput matches the part of a validation error that repeats the input.
 	echoedInput = regexp.MustCompile(`(?s)\b(input|input_value|ctx)["']?\s*[=:].*`)
 )
 
-// Redact removes from a server's message the credentials, and what may repeat tokens or prompts of the request.
+// Redact removes from a server's message the credentials, and text that may repeat tokens or prompts of the request.
 func Redact(text string, credentials ...string) string {
 	for _, credential := range credentials {
 		if credential != "" {
@@ -45,7 +45,7 @@ func Redact(text string, credentials ...string) string {
 	return strings.Map(printable, text)
 }
 
-// printable drops control characters except line breaks, and bytes that are not UTF-8.
+// printable drops control characters except line breaks and tabs, and bytes that are not UTF-8.
 func printable(r rune) rune {
 	if r == '\n' || r == '\t' || (r >= ' ' && r != '\uFFFD' && r != 0x7f) {
 		return r

@@ -131,7 +131,7 @@ func refuse(root *cobra.Command, args []string) error {
 	return cli.Misused("there is no command %q: the commands are %s", args[0], strings.Join(names, ", "))
 }
 
-// unknownFlag adds the nearest flag to an error about one that does not exist.
+// unknownFlag adds the nearest flag to an error about a flag that does not exist.
 func unknownFlag(command *cobra.Command, err error) error {
 	if errors.Is(err, pflag.ErrHelp) {
 		return err

@@ -9,18 +9,18 @@ import (
 	"time"
 )
 
-// Backoff says how long to wait after failures in a row: First after one, twice as long after each further one, and
-// Longest at most.
+// Backoff has the pauses after failures in a row: First after one failure, twice as long after each further failure,
+// and at most Longest.
 type Backoff struct {
 	First, Longest time.Duration
-	// Jitter is the largest part of a pause by which it is longer, or shorter if it is negative. Without it a pause
-	// depends on the number of failures alone.
+	// Jitter is the largest share of a pause that is added to the pause at random, or subtracted if Jitter is negative.
+	// If it is 0, a pause depends only on the number of failures.
 	Jitter float64
-	// Random returns which part of the jitter a pause has, from 0 to below 1. If it is nil, it is rand.Float64.
+	// Random returns the share of the jitter that a pause has, from 0 to below 1. Defaults to rand.Float64.
 	Random func() float64
 }
 
-// Base returns the pause after so many failures without jitter; 0 after none.
+// Base returns the pause after the given number of failures, without jitter; 0 after no failure.
 func (b Backoff) Base(failures int) time.Duration {
 	if failures <= 0 {
 		return 0
@@ -44,7 +44,7 @@ func (b Backoff) Spread(pause time.Duration) time.Duration {
 	return pause + time.Duration(float64(pause)*b.Jitter*random())
 }
 
-// After returns the pause after so many failures.
+// After returns the pause after the given number of failures, with jitter.
 func (b Backoff) After(failures int) time.Duration { return b.Spread(b.Base(failures)) }
 
 // Pauses counts failures in a row, and returns the pause after each. It is used by one goroutine.
@@ -60,5 +60,5 @@ func (p *Pauses) Next() time.Duration {
 	return p.After(p.Failures)
 }
 
-// Sleep counts a failure and waits. The error is the cause of the end of ctx, when that ends first.
+// Sleep counts a failure and waits. The error is the cause of the end of ctx, if ctx ends first.
 func (p *Pauses) Sleep(ctx context.Context) error { return Sleep(ctx, p.Next()) }

@@ -9,11 +9,11 @@ import (
 	"time"
 )
 
-// longest bounds what a server may ask for, so that its number of seconds fits a time.Duration.
+// longest bounds the pause that a server may ask for, so that its number of seconds fits a time.Duration.
 const longest = 24 * time.Hour
 
-// RetryAfter returns how long the header Retry-After of a response asks to wait, up to a day: a number of seconds or a
-// date, which counts from the date of the response, so that only the server's clock matters. Without headers that can
+// RetryAfter returns how long the header Retry-After of a response asks to wait, up to a day: a number of seconds or
+// a date, which counts from the date of the response, so that only the server's clock matters. If the headers cannot
 // be read, ok is false.
 func RetryAfter(header http.Header) (pause time.Duration, ok bool) {
 	value := header.Get("Retry-After")

@@ -11,14 +11,15 @@ import (
 	"time"
 )
 
-// Signal reports that something may have changed to everybody who waits for it. The zero Signal is ready to
-// use, and its methods may be called concurrently.
+// Signal informs all goroutines that wait for it that something may have changed. The zero Signal is ready to use,
+// and its methods may be called concurrently.
 type Signal struct {
 	mu sync.Mutex
 	ch chan struct{}
 }
 
-// Changed returns a channel that the next Notify closes. A caller takes it before it reads what may change.
+// Changed returns a channel that the next Notify closes. A caller takes the channel before it reads the state that
+// may change.
 func (s *Signal) Changed() <-chan struct{} {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -28,7 +29,7 @@ func (s *Signal) Changed() <-chan struct{} {
 	return s.ch
 }
 
-// Notify wakes everybody who waits.
+// Notify wakes all goroutines that wait.
 func (s *Signal) Notify() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -38,7 +39,8 @@ func (s *Signal) Notify() {
 	}
 }
 
-// For calls get, and again after each Notify, until it returns true. The error is the cause of the end of ctx.
+// For calls get, and calls it again after each Notify, until it returns true. The error is the cause of the end of
+// ctx.
 func For[T any](ctx context.Context, changes *Signal, get func() (T, bool)) (T, error) {
 	for {
 		changed := changes.Changed()
@@ -54,7 +56,7 @@ func For[T any](ctx context.Context, changes *Signal, get func() (T, bool)) (T, 
 	}
 }
 
-// Sleep waits for d. The error is the cause of the end of ctx, when that ends first.
+// Sleep waits for d. The error is the cause of the end of ctx, if ctx ends first.
 func Sleep(ctx context.Context, d time.Duration) error {
 	timer := time.NewTimer(d)
 	defer timer.Stop()

@@ -120,7 +120,7 @@ func withFiles(ctx context.Context, env cli.IO, cluster *cli.Cluster, name, imag
 	return act(ctx, reader, run, found.Files)
 }
 
-// clean returns a path of a run's files as their names have it.
+// clean returns a path in the form of the names of a run's files, without a slash at its ends.
 func clean(at string) string { return strings.TrimPrefix(path.Clean("/"+at), "/") }
 
 // below returns the files at a path: a file, or all files of a folder.

@@ -27,7 +27,8 @@ import (
 const (
 	// copyDeadline bounds a pod that sends files.
 	copyDeadline = time.Hour
-	// mostRanges bounds how many ranges of names a pod is asked for. Files between two ranges may be sent in vain.
+	// mostRanges bounds the ranges of names that a pod is asked for. If there are more, ranges are merged, and the files
+	// between them are sent without need.
 	mostRanges = 64
 )
 
@@ -143,7 +144,7 @@ func rangesOf(files []delivery.File, missing map[string]bool) []delivery.Range {
 	return merged
 }
 
-// progress shows how much is copied: in a line that changes in a terminal, or else in a line now and then.
+// progress shows how much is copied: in a line that changes in a terminal, or else in a new line every 10 seconds.
 type progress struct {
 	env      cli.IO
 	to       *destination

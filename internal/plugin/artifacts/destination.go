@@ -23,8 +23,8 @@ import (
 // mostProblems bounds how many files that could not be written are named.
 const mostProblems = 5
 
-// destination is a folder of this machine into which files are copied. Everybody who writes to the artifacts chooses
-// names of files, and a link may have one of these names: root lets none lead out of the folder.
+// destination is a folder of this machine into which files are copied. Any writer of the artifacts chooses the names
+// of files, and a link in the folder may have one of these names: root lets no name lead out of the folder.
 type destination struct {
 	root *os.Root
 	// files are the names of files here, by their names in the artifacts.
@@ -42,7 +42,7 @@ type destination struct {
 	bytes        int64
 }
 
-// partial is a file with the parts that have arrived, under a name of its own.
+// partial is a file with the parts that have arrived, under a temporary name.
 type partial struct {
 	name, temporary string
 	file            *os.File
@@ -94,7 +94,8 @@ func openDestination(files []delivery.File, at, to string) (*destination, error)
 	return d, nil
 }
 
-// sameTime compares times as file systems keep them: some have whole seconds, or two.
+// sameTime reports whether two times of a file are equal. Some file systems keep times in steps of one or two
+// seconds.
 func sameTime(a, b time.Time) bool { return a.Sub(b).Abs() < 2*time.Second }
 
 // missing returns the files that are to be copied.

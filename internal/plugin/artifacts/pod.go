@@ -26,7 +26,7 @@ import (
 type Reader struct {
 	runpod.Pods
 
-	// deadline bounds a pod in the place of the usual time, if it is not 0.
+	// deadline replaces the usual time limit of a pod, if it is not 0.
 	deadline time.Duration
 }
 

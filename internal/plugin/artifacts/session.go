@@ -26,7 +26,8 @@ type Session struct {
 	client *http.Client
 }
 
-// Open starts the pod of a session. With runpod.ErrUnserved each question takes a pod of its own, whose log is read.
+// Open starts the pod of a session. If the error is runpod.ErrUnserved, each question needs a pod of its own, whose
+// log is read.
 func (r Reader) Open(ctx context.Context, run *v1alpha1.TrainingRun) (*Session, error) {
 	pod, err := r.podFor(ctx, run, []string{"--serve=" + runpod.SessionAddress})
 	if err != nil {
@@ -44,7 +45,7 @@ func (r Reader) Open(ctx context.Context, run *v1alpha1.TrainingRun) (*Session, 
 	return s, nil
 }
 
-// listOnly is the step that asks for the list of steps alone.
+// listOnly is the step that asks only for the list of steps.
 const listOnly = -2
 
 // Ask returns the transcript of a step, or of the evaluation after it, and the steps that have one.

@@ -36,7 +36,7 @@ type Cluster struct {
 	overrides clientcmd.ConfigOverrides
 }
 
-// NewCluster adds kubectl's flags that choose a cluster. Help shows the usual ones alone.
+// NewCluster adds kubectl's flags that choose a cluster. Help shows only the usual flags.
 func NewCluster(flags *pflag.FlagSet) *Cluster {
 	c := &Cluster{rules: clientcmd.NewDefaultClientConfigLoadingRules()}
 	own := pflag.NewFlagSet("", pflag.ContinueOnError)
@@ -122,7 +122,7 @@ func (c *Connection) AllRuns(ctx context.Context) ([]v1alpha1.TrainingRun, error
 	return list.Items, nil
 }
 
-// Run returns a run of the namespace. For one that does not exist, the error says which run may be meant.
+// Run returns a run of the namespace. If the run does not exist, the error says which run may be meant.
 func (c *Connection) Run(ctx context.Context, name string) (*v1alpha1.TrainingRun, error) {
 	run := &v1alpha1.TrainingRun{}
 	err := c.Get(ctx, client.ObjectKey{Namespace: c.Namespace, Name: name}, run)
@@ -141,8 +141,8 @@ func (c *Connection) Run(ctx context.Context, name string) (*v1alpha1.TrainingRu
 		name, c.Namespace)
 }
 
-// NearEnvironments says which RewardEnvironments of a namespace may be meant by names that none of them has; "" if none
-// is near, or they cannot be listed.
+// NearEnvironments suggests the RewardEnvironments of a namespace that may be meant by names that none of them has;
+// "" if no name is near, or if they cannot be listed.
 func (c *Connection) NearEnvironments(ctx context.Context, namespace string, names []string) string {
 	var list v1alpha1.RewardEnvironmentList
 	if err := c.List(ctx, &list, client.InNamespace(namespace)); err != nil {
@@ -163,7 +163,7 @@ func (c *Connection) NearEnvironments(ctx context.Context, namespace string, nam
 	return "Did you mean " + strings.Join(near, " and ") + "?"
 }
 
-// hint says which run may be meant by a name that none of the namespace has.
+// hint says which run may be meant by a name that no run of the namespace has.
 func (c *Connection) hint(ctx context.Context, name string, runs []v1alpha1.TrainingRun) string {
 	var all v1alpha1.TrainingRunList
 	var elsewhere []string
@@ -197,8 +197,8 @@ func (c *Connection) hint(ctx context.Context, name string, runs []v1alpha1.Trai
 	return "it has no runs: choose another with --namespace"
 }
 
-// ForOneRun returns the command with the name of a run as its only argument, for which it calls act. Checks of flags
-// that need no cluster belong to PreRunE.
+// ForOneRun makes the name of a run the only argument of the command, which calls act with the run, and returns the
+// command. Checks of flags that need no cluster belong to PreRunE.
 func (c *Cluster) ForOneRun(command *cobra.Command,
 	act func(context.Context, *Connection, *v1alpha1.TrainingRun) error) *cobra.Command {
 	command.Args, command.ValidArgsFunction = Args(1, 1, "the name of a RUN"), c.CompleteRuns(1)

@@ -18,7 +18,7 @@ import (
 // errDeclined ends a command whose question was not answered with yes.
 var errDeclined = errors.New("nothing was changed")
 
-// Confirm asks a person at a terminal, and refuses if nobody can be asked. It fails unless the answer is yes.
+// Confirm asks a question at a terminal. It fails unless the answer is yes, and without a terminal.
 func Confirm(ctx context.Context, env IO, question string) error {
 	file, ok := env.Stdin.(*os.File)
 	if !ok || !term.IsTerminal(int(file.Fd())) {
@@ -31,7 +31,7 @@ func Confirm(ctx context.Context, env IO, question string) error {
 func Ask(ctx context.Context, w io.Writer, r io.Reader, question string) error {
 	fmt.Fprintf(w, "%s [y/N] ", question)
 	answered := make(chan error, 1)
-	go func() { answered <- agreed(r) }() // nothing ends a read of a terminal
+	go func() { answered <- agreed(r) }() // A read of a terminal cannot be canceled.
 	select {
 	case err := <-answered:
 		return err

@@ -9,7 +9,8 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// oneFile is the value of a flag that names one file. A second one would replace the first without a word.
+// oneFile is the value of a flag that names one file. It refuses a second file, which would silently replace the
+// first.
 type oneFile struct{ path *string }
 
 func (f oneFile) String() string {

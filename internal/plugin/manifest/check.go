@@ -61,8 +61,8 @@ func SetDefaults(kind string, content map[string]any) error {
 	return nil
 }
 
-// Check checks an object as the API server does at kubectl apply, and sets its defaults: unknown fields, types, ranges
-// and rules.
+// Check checks an object as the API server does at kubectl apply: unknown fields, types, ranges and rules. It also
+// sets the object's defaults.
 func Check(ctx context.Context, object *unstructured.Unstructured) error {
 	make, ok := checkers[object.GetKind()]
 	if !ok {
@@ -72,7 +72,7 @@ func Check(ctx context.Context, object *unstructured.Unstructured) error {
 	if err != nil {
 		return err
 	}
-	// Whole numbers that were read as YAML are floats, which rules do not take for integers.
+	// Whole numbers that were read from YAML are floats, which rules do not accept as integers.
 	data, err := object.MarshalJSON()
 	if err == nil {
 		err = object.UnmarshalJSON(data)

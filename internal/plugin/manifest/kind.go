@@ -3,8 +3,8 @@
 
 package manifest
 
-// TypeOf returns the type of a field of a TrainingRun in its schema, such as integer or number; "" if the path leads to
-// no field. Set says why.
+// TypeOf returns the type of a field of a TrainingRun in its schema, such as integer or number; "" if the path leads
+// to no field. Set returns an error for such a path.
 func TypeOf(path string) string {
 	root, err := runSchema()
 	if err != nil {

@@ -39,7 +39,7 @@ func schemaOf(definition []byte) (*apiextensions.JSONSchemaProps, *schema, error
 	return internal.OpenAPIV3Schema, structural, nil
 }
 
-// runSchema returns the schema of a TrainingRun that people write.
+// runSchema returns the schema of the fields of a TrainingRun that people write.
 var runSchema = sync.OnceValues(func() (*schema, error) {
 	_, run, err := schemaOf(crd.TrainingRuns)
 	if err != nil {

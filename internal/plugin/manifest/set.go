@@ -70,7 +70,7 @@ type setter struct {
 	path, text string
 }
 
-// set returns the value with the field set in it. done is the path to the value, which may be nil.
+// set returns the value with the field set in it. value may be nil, and done is the path to it.
 func (s setter) set(value any, at *schema, steps []step, done string) (any, error) {
 	if len(steps) == 0 {
 		return s.parse(at)
@@ -109,7 +109,7 @@ func (s setter) setIn(value any, child *schema, name string, rest []step, done s
 	return object, nil
 }
 
-// setEntry sets a field of the entry of a list that has a name.
+// setEntry sets a field of an entry of a list, which next names.
 func (s setter) setEntry(value any, at *schema, next step, rest []step, done string) (any, error) {
 	key, list := keyOf(at), asList(value)
 	if key == "" {
@@ -164,7 +164,7 @@ func asList(value any) []any {
 
 var selector = regexp.MustCompile(`\[[^\[\]]+\]`)
 
-// unknown returns the error about a field that does not exist, with the one that may be meant.
+// unknown returns the error about a field that does not exist, with the field that may be meant.
 func (s setter) unknown(next step, at *schema, done string) error {
 	all := pathsOf(s.root, "")
 	selectors := selector.FindAllString(s.path, -1)

@@ -94,8 +94,8 @@ func valueFor(given string, supported []string) string {
 	return ""
 }
 
-// suggestion names the field that was probably meant by a path whose last field the schema lacks: one beside it with
-// nearly its name, or one of its name elsewhere.
+// suggestion names the field that was probably meant by a path whose last field the schema lacks: a field beside it
+// with a similar name, or a field elsewhere with the same name.
 func suggestion(root *schema, path string) string {
 	at := strings.LastIndex(path, ".") + 1
 	parent, name := path[:at], path[at:]

@@ -98,8 +98,8 @@ type Series struct {
 	Points []Point
 }
 
-// Curves draws several curves over the same steps in one plot, each in a letter of its own, which the lines below name
-// with the newest values.
+// Curves draws several curves over the same steps in one plot, each with a letter of its own. The lines below the
+// plot have the letters, the names and the newest values of the curves.
 func Curves(title string, all []Series, width, height int) string {
 	first, last := int64(math.MaxInt64), int64(math.MinInt64)
 	for _, s := range all {
@@ -130,7 +130,7 @@ func Curves(title string, all []Series, width, height int) string {
 	return fmt.Sprintf("%s\n%s\nsteps %d to %d\n%s", title, graph, first, last, names.String())
 }
 
-// spread returns the given number of values at equal distances between two steps, with none outside of the points.
+// spread returns the given number of values at equal distances between two steps, with NaN outside of the points.
 func spread(points []Point, first, last int64, count int) []float64 {
 	values := make([]float64, max(2, count))
 	share := func(step int64) int {

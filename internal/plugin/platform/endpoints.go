@@ -1,7 +1,7 @@
 // Copyright 2026 The tinker-operator authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package platform has the commands about TinkerEndpoints: which there are, and who used them how much.
+// Package platform has the commands that show TinkerEndpoints and their usage.
 package platform
 
 import (
@@ -102,7 +102,7 @@ func tableOf(all []v1alpha1.TinkerEndpoint, wide bool, now time.Time) output.Res
 	return result
 }
 
-// unknown is Ready of an endpoint that no manager has looked at.
+// unknown is the condition Ready of an endpoint that no manager has observed.
 var unknown = metav1.Condition{Status: metav1.ConditionUnknown, Reason: "NotObserved",
 	Message: "No manager serves the endpoint: see the chart's values endpoints.enabled and endpoints.names."}
 

@@ -40,7 +40,7 @@ type usageFlags struct {
 	format                         *output.Format
 }
 
-// NewUsage returns the command that shows who used an endpoint how much.
+// NewUsage returns the command that shows the usage of an endpoint, by its users.
 func NewUsage(env cli.IO, cluster *cli.Cluster) *cobra.Command {
 	var f usageFlags
 	command := &cobra.Command{
@@ -90,7 +90,7 @@ func (f usageFlags) run(ctx context.Context, env cli.IO, cluster *cli.Cluster) e
 // locate returns the name of the endpoint and the namespace of its usage.
 func (f usageFlags) locate(ctx context.Context, connection *cli.Connection) (name, namespace string, err error) {
 	if f.endpoint != "" && f.namespace != "" {
-		return f.endpoint, f.namespace, nil // also the ConfigMap of a deleted endpoint
+		return f.endpoint, f.namespace, nil // This also finds the usage of a deleted endpoint.
 	}
 	all, err := endpoints(ctx, connection)
 	if err != nil {
@@ -112,7 +112,7 @@ func (f usageFlags) locate(ctx context.Context, connection *cli.Connection) (nam
 	return all[i].Name, namespace, nil
 }
 
-// readUsage reads the usage of all days from the day of one time to the day of another.
+// readUsage reads the usage of all days between two times, including the days of both.
 func readUsage(ctx context.Context, reader client.Reader, namespace, name string, from, to time.Time) ([]endpoint.Usage,
 	error) {
 	var all []endpoint.Usage
@@ -209,7 +209,7 @@ type Row struct {
 	Unpriced int64   `json:"unpriced,omitempty"`
 }
 
-// total returns all tokens of a row. Cached tokens are among the prefilled.
+// total returns all tokens of a row. Cached tokens are among the prefilled tokens.
 func (r Row) total() int64 {
 	return r.Tokens.Prefill + r.Tokens.Sample + r.Tokens.Train + r.Tokens.Forward
 }

@@ -28,8 +28,8 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/wait"
 )
 
-// BaseURL is the address of the endpoint for clients that a Relay sends for. Token takes the place of the run's token,
-// which the pod alone has.
+// BaseURL is the address of the endpoint for clients that use a Relay. Token takes the place of the run's token,
+// which only the pod has.
 const (
 	BaseURL = "http://" + host
 	Token   = "tml-by-the-pod"
@@ -37,8 +37,9 @@ const (
 	host = "endpoint-of-the-run"
 )
 
-// Relay is a http.RoundTripper by a pod, which is started again if it has ended: pods end after some hours. It fetches
-// files of other hosts itself, and by the pod if it cannot connect to them.
+// Relay is an http.RoundTripper that sends requests through a pod. It starts another pod if the pod has ended: pods
+// end after some hours. It fetches files of other hosts itself, or through the pod if it cannot connect to these
+// hosts.
 type Relay struct {
 	pods   runpod.Pods
 	run    *v1alpha1.TrainingRun
@@ -145,7 +146,7 @@ func check(ctx context.Context, s *runpod.Session) error {
 	return answer.Body.Close()
 }
 
-// drop deletes a pod to which there is no connection.
+// drop deletes a pod that cannot be reached.
 func (r *Relay) drop(ctx context.Context, failed *runpod.Session) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -167,11 +168,12 @@ func (r *Relay) Close(ctx context.Context) error {
 	return err
 }
 
-// told are the refusals of a broker at which a run waits until somebody repairs something. A person is told at once.
+// told are the refusals of a broker that a person sees at once. A run waits instead, until the cause is repaired.
 var told = map[problem.Code]bool{problem.TokenRefused: true, problem.EndpointBudgetReached: true,
 	problem.EndpointKeyRefused: true}
 
-// refuse makes an answer at which clients wait one that ends a request, with the words of the broker and the repair.
+// refuse turns an answer that makes clients wait into an answer that ends the request, with the broker's message and
+// the repair.
 func refuse(answer *http.Response) error {
 	code := problem.Code(answer.Header.Get(tinker.HeaderBrokerCode))
 	if !told[code] {

@@ -18,7 +18,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/environment/dataset/shuffle"
 )
 
-// The original splits like this.
+// The seed and the share of the recipe's own split.
 const (
 	shuffleSeed = 42
 	trainShare  = 0.9
@@ -31,7 +31,8 @@ type Row struct {
 	Rubrics []string `json:"rubrics"`
 }
 
-// criterion is the only name of a criterion: an annotator's justification has the same beginning.
+// criterion matches the name of a criterion, but not the name of an annotator's justification, which has the same
+// beginning.
 var criterion = regexp.MustCompile(`^rubric\s*-\s*(\d+)\.\s*criterion$`)
 
 // Convert reads the recipe's JSON, a list of objects or one object after the other, and returns its rows in their
@@ -140,7 +141,7 @@ func rowOf(object map[string]any) (Row, error) {
 	return row, nil
 }
 
-// Split shuffles the rows as the original does, and cuts them into nine tenths to train on and the rest to test with.
+// Split shuffles the rows as the recipe does, and cuts them into nine tenths to train on and the rest to test with.
 func Split(rows []Row) (train, test []Row) {
 	shuffled := make([]Row, len(rows))
 	for i, from := range shuffle.Python(shuffleSeed, len(rows)) {

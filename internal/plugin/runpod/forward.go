@@ -20,8 +20,8 @@ import (
 	"k8s.io/streaming/pkg/httpstream"
 )
 
-// tunnel has connections to a port of a pod over one connection to the API server. No port of this machine is opened,
-// which its other users could reach.
+// tunnel makes connections to a port of a pod over one connection to the API server. It opens no port of this
+// machine, which other users of the machine could reach.
 type tunnel struct {
 	streams httpstream.Connection
 	port    string
@@ -54,7 +54,7 @@ const dialPatience = 30 * time.Second
 // Dial returns a connection to the port.
 func (t *tunnel) Dial() (net.Conn, error) {
 	if t.isClosed() {
-		return nil, net.ErrClosed // A stream of a connection that has ended would be waited for.
+		return nil, net.ErrClosed // Creating a stream would block if the connection has ended.
 	}
 	t.mu.Lock()
 	t.next++
@@ -104,7 +104,7 @@ func (t *tunnel) Close() error {
 	return t.streams.Close()
 }
 
-// streamConn is a stream as a connection. The context of a request bounds it in the place of deadlines.
+// streamConn is a stream as a net.Conn. It has no deadlines: the context of a request bounds it.
 type streamConn struct {
 	httpstream.Stream
 

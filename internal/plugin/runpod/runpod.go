@@ -40,7 +40,7 @@ type Pods struct {
 	// Task describes the work of the pods, as in "reads the artifacts". Otherwise describes how a person who may not
 	// create pods does the same.
 	Task, Otherwise string
-	// Period is the time between two looks at a pod, and Patience the time that it has to start.
+	// Period is the time between two reads of a pod, and Patience the time that the pod has to start.
 	Period, Patience time.Duration
 }
 
@@ -116,7 +116,8 @@ func (p Pods) Settings(ctx context.Context, run *v1alpha1.TrainingRun) (desired.
 	return settings, newest, nil
 }
 
-// Node returns the node of the run's learner, which alone may mount artifacts in a claim; "" if no learner runs.
+// Node returns the node of the run's learner: only this node may mount artifacts in a claim. It returns "" if no
+// learner runs, or if the artifacts are not in a claim.
 func (p Pods) Node(ctx context.Context, run *v1alpha1.TrainingRun) (string, error) {
 	if a := run.Spec.Artifacts; a.URL != "" && !strings.HasPrefix(a.URL, "file:") {
 		return "", nil
@@ -183,6 +184,5 @@ func fields(run *v1alpha1.TrainingRun) podstate.Fields {
 	}
 }
 
-// ErrUnserved says that a pod does not answer, as one of an image that does not know how, or where ports cannot be
-// forwarded.
+// ErrUnserved reports that a pod does not answer: its image cannot answer questions, or its port cannot be forwarded.
 var ErrUnserved = errors.New("the pod does not answer questions")

@@ -1,7 +1,7 @@
 // Copyright 2026 The tinker-operator authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package starter has the commands of `kubectl tinker env`, which begin an environment of one's own.
+// Package starter has the commands of `kubectl tinker env`, which write the files of a new environment.
 package starter
 
 import (

@@ -58,7 +58,8 @@ func (f *renderFlags) byTemplate(ctx context.Context, env cli.IO, from source) (
 	return templated.New(templated.Config{Template: read.Text, Tokens: from.tokens, Names: read.Names, Date: date})
 }
 
-// dateFor returns the date that a template writes into prompts. A run has one; the clock's would differ from it.
+// dateFor returns the date that a template writes into prompts. It is never the date of the clock, which would differ
+// from the date of a run.
 func (f *renderFlags) dateFor(template string) (time.Time, error) {
 	if f.options.Date == "" {
 		if strings.Contains(template, "strftime_now") {

@@ -42,7 +42,7 @@ func eachLine(env cli.IO, answer func(line []byte) ([]byte, error)) error {
 	}
 }
 
-// readFields reads a line into a struct that has all of its fields.
+// readFields reads a line into a struct. A field that the struct lacks is an error.
 func readFields(line []byte, target any) error {
 	decoder := json.NewDecoder(bytes.NewReader(line))
 	decoder.DisallowUnknownFields()

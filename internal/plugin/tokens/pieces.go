@@ -9,8 +9,9 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/plugin/cli"
 )
 
-// Pieces returns a function that returns the text of each token, by the tokenizer of a file or a model. A token that is
-// a part of a character has a replacement character, and one that the tokenizer does not know has none.
+// Pieces returns a function that returns the text of each token, by the tokenizer of a file or a model. The text of a
+// token that is a part of a character is a replacement character, and the text of a token that the tokenizer does not
+// know is empty.
 func Pieces(ctx context.Context, env cli.IO, name string) (func(ids []int32) []string, error) {
 	from, err := load(ctx, env, name)
 	if err != nil {

@@ -71,7 +71,7 @@ func load(ctx context.Context, env cli.IO, name string) (source, error) {
 
 var repositoryName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]*/[A-Za-z0-9][A-Za-z0-9._-]*$`)
 
-// ofRepository returns the tokenizer of a model that is not known, by the repository that its name names.
+// ofRepository returns the tokenizer of a model that is not known, from the repository with the model's name.
 func ofRepository(ctx context.Context, env cli.IO, name string, unknown error) (source, error) {
 	tokens, err := fetched(ctx, env, fetch.Source{Repository: name})
 	if err != nil {

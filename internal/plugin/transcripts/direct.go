@@ -28,8 +28,8 @@ var storeEndpoints = []string{"AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL"}
 var harmless = []string{"region", "use_path_style", "s3ForcePathStyle", "anonymous"}
 
 // hasKeys reports whether the environment of this machine has keys of the store of a run. The author of a run chooses
-// its address, and some keys are sent to the server: a server other than the store's own must be the one that the
-// environment names.
+// its address, and some keys are sent to the server: the environment must name the same server, if it is not the
+// store's own.
 func hasKeys(run *v1alpha1.TrainingRun, variable func(string) string) bool {
 	if run.Spec.Artifacts == nil || run.Spec.Artifacts.URL == "" {
 		return false

@@ -101,7 +101,8 @@ func printBroken(w io.Writer, cause string) {
 	}
 }
 
-// printGiven prints the reward that the environment gave for a message, and that it ended the episode with it.
+// printGiven prints the reward that the environment gave for a message, and whether the environment ended the
+// episode.
 func printGiven(w io.Writer, m transcript.Message) {
 	var given []string
 	if m.Reward != nil {

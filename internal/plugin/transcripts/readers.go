@@ -23,7 +23,7 @@ import (
 // mostPods limits the pods that wait for questions at once, each of another run.
 const mostPods = 3
 
-// storePatience bounds the answer of a store that may be reached from within the cluster alone.
+// storePatience bounds the wait for a store: some stores can only be reached from within the cluster.
 const storePatience = 30 * time.Second
 
 // session is a pod that answers questions.
@@ -32,12 +32,12 @@ type session interface {
 	Close(ctx context.Context) error
 }
 
-// Readers read transcripts directly from the stores that this machine has keys of, and others by a pod of each run that
-// stays until it is not needed.
+// Readers reads transcripts directly from the stores that this machine has keys of, and other transcripts through a
+// pod for each run, which stays for further questions.
 type Readers struct {
 	// direct reads a store with the keys of this machine; false if it has none.
 	direct func(ctx context.Context, run *v1alpha1.TrainingRun, asked question) (delivery.Delivery, bool, error)
-	// open starts a pod, and once has one answer a single question.
+	// open starts a pod that answers questions, and once starts a pod for a single question.
 	open func(ctx context.Context, run *v1alpha1.TrainingRun) (session, error)
 	once func(ctx context.Context, run *v1alpha1.TrainingRun, asked question) (delivery.Delivery, error)
 
@@ -123,7 +123,7 @@ func (r *Readers) askPod(ctx context.Context, run *v1alpha1.TrainingRun, p *pod,
 	if p.unserved {
 		return r.once(ctx, run, asked)
 	}
-	// A pod ends if nobody has asked for a while, and another one replaces it.
+	// A pod ends if it is not asked for a while, and another pod replaces it.
 	if p.session != nil {
 		found, err := p.session.Ask(ctx, asked.step, asked.evaluation)
 		if err == nil || ctx.Err() != nil {
@@ -144,7 +144,7 @@ func (r *Readers) askPod(ctx context.Context, run *v1alpha1.TrainingRun, p *pod,
 	return opened.Ask(ctx, asked.step, asked.evaluation)
 }
 
-// of returns the pod of a run, and has the least recently used one deleted if there are too many.
+// of returns the pod of a run, and deletes the least recently used pod if there are too many.
 func (r *Readers) of(ctx context.Context, uid types.UID) *pod {
 	r.mu.Lock()
 	defer r.mu.Unlock()

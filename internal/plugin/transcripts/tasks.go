@@ -11,7 +11,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/transcript"
 )
 
-// printTasks prints a line for each task. A task whose samples are all left out has no sample.
+// printTasks prints a line for each task. A task whose samples are all left out has no reward.
 func printTasks(env cli.IO, format output.Format, step transcript.Step) error {
 	all := step.TaskResults()
 	result := output.Result{Header: []string{"ENVIRONMENT", "SPLIT", "TASK", "SAMPLES", "PASSED", "REWARD"}, Value: all}

@@ -50,7 +50,7 @@ const transcriptsExample = `  kubectl tinker transcripts arithmetic
 type flags struct {
 	step       int64
 	list, open bool
-	// evaluation shows an evaluation, and failed the episodes that do not pass alone.
+	// evaluation shows an evaluation, and failed only the episodes that do not pass.
 	evaluation, failed bool
 	// tasks prints a line for each task.
 	tasks       bool
@@ -145,7 +145,7 @@ func (f flags) run(ctx context.Context, env cli.IO, connection *cli.Connection,
 	return f.show(ctx, env, run.Name, decoded, encoded)
 }
 
-// Newest is the step of the newest evaluation.
+// Newest stands for the newest step that has a transcript, or the newest evaluation.
 const Newest = newest
 
 // Evaluation returns the newest evaluation of a run, or the evaluation of the weights after a step, from its artifacts.
@@ -203,7 +203,8 @@ func ask(ctx context.Context, env cli.IO, connection *cli.Connection, run *v1alp
 	return reader.Ask(ctx, run, asked.args())
 }
 
-// written says why a run has no transcripts by its spec, and how it will have them. Results need no conversations.
+// written returns an error if the spec of a run asks for no transcripts, which says how to get them. results says
+// that results without conversations are enough.
 func written(run *v1alpha1.TrainingRun, results bool) error {
 	then := "suspend the run and resume it; its later steps then have transcripts"
 	if status.RunFinished(run) {
@@ -223,7 +224,7 @@ func written(run *v1alpha1.TrainingRun, results bool) error {
 	return nil
 }
 
-// unrecorded says how many tasks of an evaluation are shown without their conversations; empty for none.
+// unrecorded says how many tasks of an evaluation are shown without their conversations; empty if there are none.
 func unrecorded(evaluation transcript.Step) string {
 	if len(evaluation.Groups) >= len(evaluation.Tasks) {
 		return ""
@@ -279,7 +280,7 @@ func (f flags) show(ctx context.Context, env cli.IO, run string, step transcript
 	return Open(ctx, name)
 }
 
-// Open has the desktop open a file or an address in a browser.
+// Open opens a file or an address in the browser of the desktop.
 func Open(ctx context.Context, name string) error {
 	program := map[string][]string{"darwin": {"open"},
 		"windows": {"rundll32", "url.dll,FileProtocolHandler"}}[runtime.GOOS]
