@@ -19,7 +19,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/plugin/cli"
 )
 
-// Action is a change of one run, or a run that is made from it, which a command of the same name makes as well.
+// Action changes one run, or makes another run from it, as the command of the same name does.
 type Action struct {
 	// Name is the name of the command.
 	Name string
@@ -36,7 +36,7 @@ type Action struct {
 type Input struct {
 	// Name is the name of the command's flag.
 	Name, Title string
-	// Number says that it is a whole number, and Long that it may have several lines.
+	// Number says that the value is a whole number, and Long that the value may have several lines.
 	Number, Long bool
 	value        func(*v1alpha1.TrainingRun) string
 }
@@ -63,7 +63,7 @@ func (v Values) number(name string, bits int) (int64, error) {
 // Outcome is the outcome of an action. Made is the name of the run that it makes; empty for a change.
 type Outcome struct{ Says, Made string }
 
-// alone is the change of an action that needs nothing beside the run.
+// alone returns the change of an action that needs only the run.
 func alone(apply func(*v1alpha1.TrainingRun) (string, error)) func(*v1alpha1.TrainingRun, Values) (string, error) {
 	return func(run *v1alpha1.TrainingRun, _ Values) (string, error) { return apply(run) }
 }
@@ -85,7 +85,7 @@ func Actions() []Action {
 	}
 }
 
-// Defaults are the values that a run has before a person changes them.
+// Defaults returns the values that a run has before a person changes them.
 func (a Action) Defaults(run *v1alpha1.TrainingRun) Values {
 	values := Values{}
 	for _, input := range a.Inputs {
@@ -94,8 +94,8 @@ func (a Action) Defaults(run *v1alpha1.TrainingRun) Values {
 	return values
 }
 
-// Preview describes the effect of the action on the known state of a run, or why it does not apply. The run is not
-// changed.
+// Preview describes the effect of the action on the known state of a run. An error says why the action does not
+// apply. The run is not changed.
 func (a Action) Preview(run *v1alpha1.TrainingRun) (string, error) {
 	run = run.DeepCopy()
 	if a.make == nil {
@@ -112,7 +112,7 @@ func saysOf(made *unstructured.Unstructured) string {
 	return fmt.Sprintf("is forked as %s", made.GetName())
 }
 
-// Check has the API server check the action without doing it, and describes its effect.
+// Check checks the action at the API server without doing it, and describes its effect.
 func (a Action) Check(ctx context.Context, connection *cli.Connection, name string, values Values) (Outcome, error) {
 	return a.act(ctx, connection, name, values, true)
 }

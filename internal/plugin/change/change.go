@@ -24,7 +24,7 @@ import (
 // edit is a change of a run's spec.
 type edit struct {
 	use, short, long, example string
-	// apply changes the run and describes the effect. It does not change a run that is already as it should be.
+	// apply changes the run and describes the effect. It does not change a run that needs no change.
 	apply func(run *v1alpha1.TrainingRun) (string, error)
 }
 
@@ -52,7 +52,7 @@ func (e edit) command(env cli.IO, cluster *cli.Cluster) *cobra.Command {
 	}
 }
 
-// to applies the edit to a run, again if somebody else changed the run meanwhile.
+// to applies the edit to a run. It tries again if the run was changed meanwhile.
 func (e edit) to(ctx context.Context, connection *cli.Connection, name string,
 	options ...client.PatchOption) (message string, err error) {
 	err = retry.RetryOnConflict(retry.DefaultRetry, func() error {

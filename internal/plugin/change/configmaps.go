@@ -17,8 +17,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// namespaceConfigMaps returns the ConfigMaps of a namespace that environments name, except the ConfigMaps in given and
-// the ones that --data gives as NAME=DIR. A missing ConfigMap is left out: the probe reports it.
+// namespaceConfigMaps returns the ConfigMaps of a namespace that environments name, except the ConfigMaps in given
+// and the ConfigMaps that --data gives as NAME=DIR. A missing ConfigMap is left out: the probe reports it.
 func namespaceConfigMaps(ctx context.Context, reader client.Reader, namespace string,
 	environments, given []*unstructured.Unstructured, data []string) ([]*unstructured.Unstructured, error) {
 	names := map[string]bool{}

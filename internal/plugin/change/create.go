@@ -219,8 +219,8 @@ func create(
 	return nil
 }
 
-// place puts an object into the namespace of the connection unless it names one. As with kubectl, it must not name
-// another one than the command line does.
+// place puts an object into the namespace of the connection unless the object names a namespace. As with kubectl,
+// this must be the namespace that the command line names, if any.
 func place(object *unstructured.Unstructured, connection *cli.Connection) error {
 	switch named := object.GetNamespace(); {
 	case named == "":

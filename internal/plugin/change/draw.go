@@ -19,7 +19,7 @@ import (
 // distribution is the distribution from which a search draws the values of a field: a range, or a list.
 type distribution struct {
 	path string
-	// low and high bound a range, whose logarithm is uniform where logarithmic is set.
+	// low and high bound a range. If logarithmic is set, the logarithm of the value is uniform.
 	low, high   float64
 	logarithmic bool
 	// whole says that the field takes whole numbers.

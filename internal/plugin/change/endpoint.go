@@ -45,7 +45,7 @@ type knowledge struct {
 
 // findCapabilities sets the capabilities of a planned run to the capabilities that another run of its namespace has
 // found at the same endpoint with the same model, or that the broker of its TinkerEndpoint has. It takes the newest
-// ones.
+// capabilities.
 func findCapabilities(ctx context.Context, connection *cli.Connection, run *v1alpha1.TrainingRun,
 	now time.Time) (knowledge, error) {
 	if run.Spec.Tinker.EndpointRef != nil {

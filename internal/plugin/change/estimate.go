@@ -24,7 +24,7 @@ type estimate struct {
 	Tasks         int64  `json:"tasks"`
 	Steps         int64  `json:"steps"`
 	GroupsPerStep int64  `json:"groupsPerStep"`
-	// RowsPerStep is the batch of a supervised run. Epochs are passes over rows that nobody has counted; Steps is then 0.
+	// RowsPerStep is the batch of a supervised run. Epochs are passes over an unknown number of rows; Steps is then 0.
 	RowsPerStep int64 `json:"rowsPerStep,omitempty"`
 	Epochs      int64 `json:"epochs,omitempty"`
 	// TrainedTokens are the tokens of rows that are cut to maxTokens; 0 if rows are not cut.
@@ -33,16 +33,17 @@ type estimate struct {
 	Episodes      int64 `json:"episodes"`
 	SampledTokens int64 `json:"maxSampledTokens"`
 	// TeacherTokens are the tokens that teachers read: sampled tokens, and prompts that a limit bounds. Unbounded says
-	// that there are other prompts.
+	// that teachers also read prompts that no limit bounds.
 	TeacherTokens int64 `json:"maxTeacherTokens,omitempty"`
 	Unbounded     bool  `json:"teacherPromptsUnbounded,omitempty"`
 	Evaluations   int64 `json:"evaluations"`
-	// HeldOutTokens are the tokens of held-out rows that are counted and cut; 0 if they are not.
+	// HeldOutTokens are the tokens of held-out rows; 0 if the rows are not counted or not cut.
 	HeldOutTokens      int64 `json:"maxHeldOutTokens,omitempty"`
 	EvaluationEpisodes int64 `json:"evaluationEpisodes"`
 	EvaluationTokens   int64 `json:"maxEvaluationTokens"`
 	// Prompts are the counts of the prompts with which episodes of training environments begin. PromptTokens are the
-	// tokens of all training and evaluation episodes by their mean; 0 if no prompt was counted.
+	// tokens of the prompts of all training and evaluation episodes, by the mean of the counted prompts; 0 if no prompt
+	// was counted.
 	Prompts      map[string]try.Prompts `json:"prompts,omitempty"`
 	PromptTokens int64                  `json:"promptTokens,omitempty"`
 	// LaterPrompts says that episodes may have prompts beyond the first.
@@ -50,16 +51,16 @@ type estimate struct {
 	// USD is the cost of the counted prompts, and of sampling these tokens, training on them and reading them as a
 	// teacher, without judges and references; nil if a price is not known.
 	USD *float64 `json:"maxUSD,omitempty"`
-	// LearningRate is the run's. CookbookRate is tinker-cookbook's rate for supervised training of the model; 0 if it has
-	// none.
+	// LearningRate is the learning rate of the run. CookbookRate is tinker-cookbook's rate for supervised training of
+	// the model; 0 if it has none.
 	LearningRate float64 `json:"learningRate,omitempty"`
 	CookbookRate float64 `json:"cookbookLearningRate,omitempty"`
 	// Endpoint has the settings that the endpoint will refuse.
 	Endpoint endpointCheck `json:"endpoint"`
 }
 
-// estimateOf computes the estimate. If environments differ, episodes and tokens are the numbers of the largest.
-// training and evaluation are the counts of prompts, by the names of environments.
+// estimateOf computes the estimate. If environments differ, episodes and tokens are the numbers of the largest
+// environment. training and evaluation are the counts of prompts, by the names of environments.
 func estimateOf(file contract.RunFile, training, evaluation map[string]try.Prompts) estimate {
 	e := estimate{Model: file.Fixed.Model.Name, Prompts: training}
 	trainedPrompts := int64(0)

@@ -108,7 +108,7 @@ func (f forkFlags) fork(run *v1alpha1.TrainingRun, checkpoint v1alpha1.Checkpoin
 	return forked, assign(forked, cmp.Or(f.name, fmt.Sprintf("%s-s%d", run.Name, checkpoint.Step)), f.set)
 }
 
-// selectData sets which tasks the fork sees: those after the checkpoint, or all of them in another order.
+// selectData selects the tasks that the fork sees: the tasks after the checkpoint, or all tasks in another order.
 func (f forkFlags) selectData(run *v1alpha1.TrainingRun, spec, source map[string]any) error {
 	if run.Spec.Algorithm == nil {
 		if f.continueData {

@@ -31,8 +31,8 @@ import (
 const (
 	// annotationRungs has the results of a run of a search at its rungs: the metric by step, null if it has none.
 	annotationRungs = "rl.tinker-operator.dev/sweep-rungs"
-	// annotationStopped marks a run that does not continue, with the rung that stopped it. A person may leave out a run by
-	// it.
+	// annotationStopped marks a run that does not continue, with the rung that stopped it. A person may set it to leave
+	// out a run.
 	annotationStopped = "rl.tinker-operator.dev/sweep-stopped"
 )
 
@@ -43,7 +43,7 @@ type searcher struct {
 	env              cli.IO
 	kube             client.Client
 	namespace, sweep string
-	// names are the runs of the search, and most limits the ones that run at a time; 0 means no limit.
+	// names are the runs of the search, and most limits the runs that run at a time; 0 means no limit.
 	names []string
 	most  int
 	// period is the time between two looks at the runs.
@@ -165,8 +165,8 @@ func resultsOf(run *v1alpha1.TrainingRun) (map[int64]*float64, error) {
 	return results, nil
 }
 
-// valueAt returns the metric that a run has at a rung, nil if it ended without it, and whether that is certain. Values
-// at or before the step from belong to an earlier rung.
+// valueAt returns the value of the metric that a run has at a rung, and whether the value is final. The value is nil
+// if the run has none. Values at or before the step from belong to an earlier rung.
 func (s searcher) valueAt(ctx context.Context, run *v1alpha1.TrainingRun, from, rung int64) (*float64, bool, error) {
 	if run.Annotations[annotationStopped] != "" || status.IsTrue(run.Status.Conditions, v1alpha1.ConditionFailed) {
 		return nil, true, nil // It would not continue, whatever its result.
@@ -239,8 +239,8 @@ func (s searcher) halve(ctx context.Context, cohort []*v1alpha1.TrainingRun, run
 	return kept, nil
 }
 
-// proceed resumes runs that are held back, as many as may run beside the running ones, and prints which wait for a
-// person.
+// proceed resumes runs that are held back, as many as may run beside the running runs, and reports the runs that wait
+// for a person.
 func (s searcher) proceed(ctx context.Context, open []*v1alpha1.TrainingRun, running int) error {
 	var errs []error
 	for _, run := range open {
@@ -275,8 +275,8 @@ func (s searcher) tell(name, why, repair string) {
 	}
 }
 
-// patch changes a run unless somebody else has changed it, and reports whether it did. The next look sees the changes
-// of others.
+// patch changes a run, and reports whether it did. It leaves a run that was changed or deleted meanwhile: the next
+// look sees that change.
 func (s searcher) patch(ctx context.Context, run *v1alpha1.TrainingRun, change func()) (bool, error) {
 	before := run.DeepCopy()
 	change()

@@ -113,7 +113,7 @@ func (f planFlags) plan(ctx context.Context, env cli.IO, cluster *cli.Cluster, f
 	return show(ctx, env, format, file, known, probed)
 }
 
-// planLocally plans with the objects of the file alone.
+// planLocally plans with only the objects of the file.
 func planLocally(ctx context.Context, env cli.IO, local try.Local, format output.Format) error {
 	if err := local.CheckReferences(ctx); err != nil {
 		return err

@@ -75,7 +75,7 @@ func newSearcher(s search, env cli.IO, connection *cli.Connection, most int,
 // outcome is the result of a run of a search.
 type outcome struct {
 	run *v1alpha1.TrainingRun
-	// rungs is at how many rungs it was among the best; newest is its newest value of the metric.
+	// rungs counts the rungs at which the run was among the best; newest is the run's newest value of the metric.
 	rungs  int
 	at     map[int64]*float64
 	newest *float64

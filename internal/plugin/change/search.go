@@ -157,8 +157,8 @@ func (s *search) prepareRungs(run *v1alpha1.TrainingRun) error {
 	return nil
 }
 
-// defaultRungs returns the steps of a run divided by powers of the reduction, so that each rung costs the same: as many
-// as the samples permit, rounded up to steps with the metric.
+// defaultRungs returns as many rungs as the samples permit: the steps of a run divided by powers of the reduction, so
+// that each rung costs the same, and rounded up to steps that have the metric.
 func (s *search) defaultRungs(steps, every int64) (rungs []int64) {
 	at := steps
 	for left := s.Samples / s.Reduction; left > 0; left /= s.Reduction {
@@ -237,7 +237,7 @@ func (s search) trials(run *unstructured.Unstructured, sweep string) ([]*unstruc
 	return runs, holdBack(runs)
 }
 
-// missing returns the trials that no run exists for yet. A run of the sweep that another command made is an error.
+// missing returns the trials that do not exist as runs yet. A run of the sweep that another command made is an error.
 func missing(ctx context.Context, kube client.Client, namespace string,
 	trials []*unstructured.Unstructured) ([]*unstructured.Unstructured, error) {
 	sweep := trials[0].GetLabels()[observe.LabelSweep]

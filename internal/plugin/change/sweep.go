@@ -105,7 +105,7 @@ func axisNames(grid []string) ([]string, error) {
 
 var notInLabels = regexp.MustCompile(`[^A-Za-z0-9._-]+`)
 
-// labelValue returns a text as a label may have it.
+// labelValue turns a text into a valid value of a label.
 func labelValue(text string) string {
 	const most = 63
 	clean := strings.Trim(notInLabels.ReplaceAllString(text, "-"), "._-")
@@ -130,7 +130,7 @@ func annotate(object *unstructured.Unstructured, key, value string) {
 	object.SetAnnotations(annotations)
 }
 
-// holdBack makes runs that are created suspended, until others of their sweep have ended.
+// holdBack marks runs to be created suspended, until other runs of their sweep have ended.
 func holdBack(runs []*unstructured.Unstructured) error {
 	for _, run := range runs {
 		if err := unstructured.SetNestedField(run.Object, true, "spec", "suspend"); err != nil {

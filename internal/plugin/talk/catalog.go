@@ -35,7 +35,7 @@ type catalog struct {
 	read time.Time
 	// served is the step that was served last under the names.
 	served int64
-	// found are the weights that were found, by name and step.
+	// found are the weights that were found, by the chosen step and the run's latest and best checkpoints.
 	found map[string]serving.Weights
 }
 
@@ -100,7 +100,7 @@ func (c *catalog) Model(ctx context.Context, name string) (serving.Model, error)
 	return c.source.modelWith(found), nil
 }
 
-// parse takes a name apart.
+// parse returns the checkpoint that a name of a model stands for.
 func (c *catalog) parse(name string) (step int64, best, base, ok bool) {
 	if slices.Contains(c.names, name) {
 		return c.source.step, c.source.best, false, true

@@ -141,7 +141,8 @@ func nameOf(w serving.Weights) string {
 	return fmt.Sprintf("step %d", w.Step)
 }
 
-// systemPrompt returns the system prompt of the run's first environment. A prompt that depends on the task is none.
+// systemPrompt returns the system prompt of the run's first environment. It is empty if the prompt depends on the
+// task.
 func (s *source) systemPrompt(ctx context.Context) (string, error) {
 	names := desired.References(s.run)
 	if s.kube == nil || len(names) == 0 {
@@ -217,8 +218,8 @@ func (t *talk) prompt() {
 	}
 }
 
-// say sends a message to all speakers and prints their replies. They are sampled together; those after the first one
-// wait for their turn on the screen. A message that the endpoint refuses is taken back.
+// say sends a message to all speakers and prints their replies. The replies are sampled concurrently, and printed one
+// after the other. A message that the endpoint refuses does not enter the conversation.
 func (t *talk) say(ctx context.Context, line string) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -267,7 +268,7 @@ func (r *spoken) sample(ctx context.Context, m serving.Model, messages []chat.Me
 		r.err = err
 		return
 	}
-	// A speaker whose turn has not come samples on: its pieces wait here.
+	// A speaker whose turn has not come continues to sample: its pieces wait here.
 	waiting := make(chan chat.Part, d.MaxTokens+1)
 	go func() {
 		defer close(waiting)
@@ -313,7 +314,7 @@ func (t *talk) print(s *speaker, reply *spoken) {
 	fmt.Fprintln(t.env.Stdout)
 }
 
-// safeLines returns text of a model without characters that control a terminal, except line breaks.
+// safeLines returns text of a model without characters that control a terminal, except line breaks and tabs.
 func safeLines(text string) string {
 	lines := strings.Split(text, "\n")
 	for i, line := range lines {

@@ -118,7 +118,7 @@ func (c choice) open(ctx context.Context, env cli.IO, connect func() (*cli.Conne
 	return s, nil
 }
 
-// prepare has a function find the checkpoints, and loads the renderer and the client with which they are sampled.
+// prepare calls find, which finds the checkpoints, and loads the renderer and the client that sample from them.
 func (s *source) prepare(ctx context.Context, find func(context.Context) error) error {
 	if err := find(ctx); err != nil {
 		return err
@@ -137,7 +137,7 @@ func (s *source) prepare(ctx context.Context, find func(context.Context) error) 
 	return nil
 }
 
-// client returns a client that tries for as long as the request lasts, and prints that it does.
+// client returns a client that tries again for as long as the request lasts, and prints its retries.
 func (s *source) client(ctx context.Context) (*tinkerclient.Client, error) {
 	return s.endpoint.Client(func(message string) {
 		if ctx.Err() == nil {
@@ -181,7 +181,7 @@ func (s *source) openPath(ctx context.Context) error {
 	return err
 }
 
-// defaultTokens is the length of a reply that nobody bounds.
+// defaultTokens bounds a reply if neither the command line nor the run does.
 const defaultTokens = 1024
 
 // openRun prepares the checkpoints of a run, in the format that its newest learner was given.

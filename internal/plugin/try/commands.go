@@ -105,7 +105,7 @@ func (t *trial) startServer(ctx context.Context, name, line string) (*server, er
 	return s, nil
 }
 
-// freePort returns a port that nobody listens on.
+// freePort returns a free port of the loopback interface.
 func freePort(ctx context.Context) (int, error) {
 	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", "127.0.0.1:0")
 	if err != nil {
@@ -119,8 +119,8 @@ func freePort(ctx context.Context) (int, error) {
 	return address.Port, nil
 }
 
-// awaitServer waits until a server answers. If the server ends or does not answer in time, the error has its last
-// lines.
+// awaitServer waits until a server answers. If the server ends or does not answer in time, the error quotes the
+// server's last output.
 func (t *trial) awaitServer(ctx context.Context, s *server) error {
 	ctx, cancel := context.WithTimeout(ctx, serverPatience)
 	defer cancel()
@@ -164,7 +164,7 @@ func isHealthy(ctx context.Context, address string) bool {
 // stop ends the server and its children.
 func (s *server) stop() {
 	group := -s.process.Process.Pid
-	_ = syscall.Kill(group, syscall.SIGTERM) // an error says that it has ended
+	_ = syscall.Kill(group, syscall.SIGTERM) // An error means that the server has ended.
 	select {
 	case <-s.ended:
 	case <-time.After(serverEnds):

@@ -29,7 +29,7 @@ type input struct {
 	environments map[string]*v1alpha1.RewardEnvironment
 	// others are ConfigMaps and Secrets.
 	others []*unstructured.Unstructured
-	// train is set where steps are trained.
+	// train is set if steps are trained.
 	train bool
 }
 
@@ -194,7 +194,7 @@ func (f flags) limitTokens(object *unstructured.Unstructured) error {
 	}
 	list, given, err := unstructured.NestedSlice(object.Object, "spec", "environments")
 	if err == nil && !given {
-		return nil // a supervised run has none
+		return nil // A supervised run has no environments.
 	}
 	if err != nil {
 		return fmt.Errorf("reading spec.environments: %w", err)
@@ -229,7 +229,7 @@ func (in input) check(f flags) error {
 	return nil
 }
 
-// checkReferences requires each environment that the run names.
+// checkReferences returns an error if the file lacks an environment that the run names.
 func (in input) checkReferences() error {
 	for _, name := range desired.References(in.run) {
 		if in.environments[name] == nil {

@@ -27,7 +27,7 @@ type lessor struct {
 	session     string
 	// progress prints a line.
 	progress func(format string, args ...any)
-	// ended receives errPlayed, or the error.
+	// ended receives errPlayed, or the error that ends the trial.
 	ended chan error
 
 	mu     sync.Mutex
@@ -74,7 +74,7 @@ func (l *lessor) Run(ctx context.Context, worker exchange.Worker) error {
 	}
 }
 
-// problemOf returns the reason of a worker's wait.
+// problemOf returns the reason why a worker waits; empty if it does not wait.
 func problemOf(r exchange.Renewal) string {
 	unavailable := r.State.GetUnavailable()
 	for _, name := range slices.Sorted(maps.Keys(unavailable)) {

@@ -84,7 +84,7 @@ func (p *Probed) Close() {
 // address of the endpoint is the run's, or a stand-in for the operator's default.
 func (p *Probed) RunFile() (contract.RunFile, error) { return p.trial.runFile(p.Pins) }
 
-// CheckReferences requires each environment that the run names in the file.
+// CheckReferences returns an error if the file lacks an environment that the run names.
 func (l Local) CheckReferences(ctx context.Context) error {
 	in := input{run: &v1alpha1.TrainingRun{}}
 	var err error

@@ -59,7 +59,7 @@ func (t *trial) play(ctx context.Context, file contract.RunFile) error {
 	return t.printGroups(lessor.results())
 }
 
-// finish tells the endpoint that a session is over. It expires otherwise.
+// finish ends a session at the endpoint, where it would expire otherwise.
 func finish(ctx context.Context, endpoint *client.Client, session string) {
 	const patience = 5 * time.Second
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), patience)

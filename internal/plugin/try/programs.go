@@ -21,8 +21,8 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/rollout/setup"
 )
 
-// passedOn are the variables by which python3 and its packages are found. Functions get no others of this process: it
-// may have keys.
+// passedOn are the variables by which python3 and its packages are found. Functions get no other variables of this
+// process, which may have keys.
 var passedOn = []string{
 	"PATH", "LANG", "LC_ALL", "LD_LIBRARY_PATH", "PYTHONPATH", "VIRTUAL_ENV", "PYENV_ROOT", "PYENV_VERSION",
 	"CONDA_PREFIX",
@@ -36,7 +36,8 @@ func (t *trial) socket() string { return filepath.Join(t.dir, contract.RunnerSoc
 
 func (t *trial) scratch() string { return filepath.Join(t.dir, "programs") }
 
-// hostPrograms starts a runner if functions are called. The returned function ends the runner.
+// hostPrograms starts a runner if environments have functions, agents or programs of the policy. stop ends the
+// runner.
 func (t *trial) hostPrograms(ctx context.Context) (stop func(), err error) {
 	for _, name := range t.names() {
 		definition := desired.Definition(t.input.environments[name].Spec)
@@ -75,7 +76,7 @@ func (t *trial) tellRequirements() {
 	}
 }
 
-// programs returns where the functions of a definition run.
+// programs returns the host that runs the functions of a definition.
 func (t *trial) programs(definition contract.Definition) *pythonreward.Host {
 	host := &pythonreward.Host{Socket: t.socket(), Env: map[string]string{}, StarterBytes: starterBytes}
 	for _, name := range passedOn {
@@ -93,8 +94,8 @@ func (t *trial) programs(definition contract.Definition) *pythonreward.Host {
 	return host
 }
 
-// fromHere returns the value of a variable for processes that run in other directories than this one: folders of a list
-// that are relative are relative to this directory.
+// fromHere returns the value of a variable for processes that run in other directories: relative folders of a list
+// become absolute.
 func fromHere(name, value string) string {
 	if name != "PATH" && name != "PYTHONPATH" {
 		return value
@@ -108,7 +109,7 @@ func fromHere(name, value string) string {
 	return strings.Join(folders, string(filepath.ListSeparator))
 }
 
-// withInterpreter returns a list of folders with the folder of the python3 that it finds: the python3 of a virtual
+// withInterpreter adds to a list of folders the folder of the python3 that is found in them: the python3 of a virtual
 // environment is a link, and a sandbox reads only folders of its PATH and of the system.
 func withInterpreter(path string) string {
 	folders := filepath.SplitList(path)

@@ -12,8 +12,8 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/runner/command"
 )
 
-// startRunner starts this program once more, as the runner of functions. It ends with this process, also if that is
-// killed: then no caller is connected.
+// startRunner starts this program once more, as the runner of functions. It ends with this process, even if this
+// process is killed: no caller is connected then.
 func (t *trial) startRunner(ctx context.Context) (stop func(), err error) {
 	runner := exec.CommandContext(ctx, "/proc/self/exe", "--socket", t.socket(), "--scratch", t.scratch())
 	runner.Args[0] = command.Name
@@ -28,6 +28,6 @@ func (t *trial) startRunner(ctx context.Context) (stop func(), err error) {
 	}
 	return func() {
 		_ = runner.Process.Signal(syscall.SIGTERM)
-		_ = runner.Wait() // it leaves once its last caller has left
+		_ = runner.Wait() // The runner ends once its last caller has left.
 	}, nil
 }

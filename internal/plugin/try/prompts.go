@@ -16,7 +16,7 @@ import (
 const (
 	// countedTasks is the number of tasks of a split whose prompts are counted, at equal distances.
 	countedTasks = 32
-	// countingTime bounds how long that takes.
+	// countingTime bounds the time for counting.
 	countingTime = time.Minute
 	// closeTime bounds the end of an episode.
 	closeTime = 10 * time.Second
@@ -28,13 +28,13 @@ type Prompts struct {
 	// limits.promptTokens.
 	Tasks   int64 `json:"tasks"`
 	TooLong int64 `json:"tooLong,omitempty"`
-	// Mean and Longest are tokens of an episode's first prompts together.
+	// Mean and Longest are the mean and the largest number of tokens of all first prompts of an episode.
 	Mean    float64 `json:"meanTokens"`
 	Longest int64   `json:"longestTokens"`
 }
 
-// CountPrompts renders the first prompts of some tasks of each environment of a run file that this machine has probed,
-// by its model's renderer. Environments whose episodes an agent plays have none to count.
+// CountPrompts renders the first prompts of some tasks of each environment of a run file that this machine has
+// probed, by its model's renderer. Environments whose episodes an agent plays have no prompts to count.
 func (p *Probed) CountPrompts(ctx context.Context, file contract.RunFile,
 	environments []contract.Environment) (map[string]Prompts, error) {
 	ctx, cancel := context.WithTimeout(ctx, countingTime)

@@ -30,7 +30,7 @@ import (
 )
 
 // trainRows trains the steps of a supervised run with a learner, and prints the data of each step. Data that cannot
-// be used is an error: nobody repairs it while the command runs.
+// be used is an error: the command does not wait for a repair.
 func (t *trial) trainRows(ctx context.Context, file contract.RunFile) error {
 	file.ArtifactsDir, file.Checkpoints.RollingEverySteps = filepath.Join(t.dir, "artifacts"), 1
 	credentials, listener, err := listen(ctx, file.Run.UID)
@@ -61,8 +61,8 @@ func (t *trial) trainRows(ctx context.Context, file contract.RunFile) error {
 	return t.printRows(steps)
 }
 
-// readMetrics reads the metrics of the steps of a run, none before the first. A line that is being written does not
-// count.
+// readMetrics reads the metrics of the steps of a run. It returns nothing before the first step, and skips a line
+// that is still being written.
 func readMetrics(file contract.RunFile) (steps []map[string]float64, err error) {
 	data, err := os.ReadFile(filepath.Join(file.ArtifactsDir, file.Run.UID, "metrics.jsonl"))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {

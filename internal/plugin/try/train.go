@@ -37,7 +37,7 @@ const shownGroups = 2
 // trialUID returns the uid of a run that no cluster has.
 func trialUID() types.UID { return types.UID(uuid.NewString()) }
 
-// listen returns credentials of a run, by a key that nobody else has, and a listener for its learner.
+// listen returns credentials of a run, derived from a random key, and a listener for its learner.
 func listen(ctx context.Context, uid string) (contract.Credentials, net.Listener, error) {
 	key := make([]byte, 32)
 	_, _ = rand.Read(key)
@@ -147,14 +147,14 @@ type trained struct {
 	// shown are the names of the files of episodes that were shown, and steps their transcripts.
 	shown map[string]bool
 	steps []transcript.Step
-	// newest are the lines of the newest of them.
+	// newest are the lines of the newest of these files.
 	newest []transcript.Line
 	// rows counts the rows of metrics that were printed.
 	rows int
 }
 
 // look shows the steps that are new, first their transcripts and then a line of metrics for each. It reports whether
-// there are any.
+// there are new steps.
 func (t *trial) look(file contract.RunFile, seen *trained) (isNew bool, err error) {
 	names, err := filepath.Glob(filepath.Join(file.ArtifactsDir, file.Run.UID, "episodes", "*.jsonl.gz"))
 	if err != nil {
@@ -244,8 +244,8 @@ func (p passes) with(e transcript.Episode) passes {
 	return p
 }
 
-// passLine returns the pass@k of tasks, for one sample and for as many as each task has. It is empty if no task has
-// a sample.
+// passLine returns the pass@k of tasks, for one sample and for as many samples as every task has. It is empty if no
+// task has a sample.
 func passLine(tasks []passes) string {
 	tasks = slices.DeleteFunc(tasks, func(p passes) bool { return p.samples == 0 })
 	if len(tasks) == 0 {

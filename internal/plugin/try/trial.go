@@ -128,7 +128,7 @@ func (t *trial) confirm(ctx context.Context) error {
 	return cli.Confirm(ctx, t.env, fmt.Sprintf("This trial %s at %s, which may bill their tokens. Continue?", what, t.url))
 }
 
-// isLocal reports whether an address is one of this machine.
+// isLocal reports whether an address is on the loopback interface of this machine.
 func isLocal(address string) bool {
 	parsed, err := url.Parse(address)
 	if err != nil {
@@ -223,7 +223,7 @@ func (t *trial) probeAll(ctx context.Context) (desired.Pins, error) {
 	return pins, nil
 }
 
-// names are the environments that are probed.
+// names returns the names of the environments that are probed.
 func (t *trial) names() []string {
 	switch {
 	case t.environment != "":
@@ -344,7 +344,7 @@ func (t *trial) noEnvironment(flag, name string) error {
 		strings.Join(slices.Sorted(maps.Keys(t.input.environments)), ", "))
 }
 
-// useServer sets where the server of an environment runs. Nothing here runs images.
+// useServer sets the address of the server of an environment. This command does not run images.
 func (t *trial) useServer(name string, definition *contract.Definition, servers map[string]string) error {
 	address, given := servers[name]
 	switch o := definition.ORS; {

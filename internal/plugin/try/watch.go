@@ -77,8 +77,8 @@ func (f flags) awaitChange(ctx context.Context, env cli.IO, seen map[string]stri
 }
 
 // fingerprint returns sizes and times of all files that a trial reads: the file, the folders of --data and --secret,
-// the modules in the folders of PYTHONPATH, and those below this folder if servers are started from it. Without times,
-// a change that keeps the size would be missed.
+// the modules in the folders of PYTHONPATH, and the modules below this folder if --ors-command starts servers.
+// Without times, a change that keeps the size would be missed.
 func (f flags) fingerprint(env cli.IO) map[string]string {
 	seen := map[string]string{}
 	note := func(root string, wanted func(name string) bool) {
