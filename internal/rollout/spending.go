@@ -158,7 +158,7 @@ func (s *Spending) of(ctx context.Context, group *activeGroup) context.Context {
 			group.account)
 	}
 	// A request is counted when its reply comes, from the endpoint or from the replies that an earlier process has kept.
-	// The usage of the group by that process is held.
+	// The usage of the group by that process stays held.
 	group.progress.Inherited = func(prompt, sampled int) {
 		s.meter.Add(spending.Usage{PromptTokens: int64(prompt), SampledTokens: int64(sampled)}, group.account)
 	}

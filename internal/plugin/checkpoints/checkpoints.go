@@ -47,7 +47,7 @@ func Known(run *v1alpha1.TrainingRun) []v1alpha1.Checkpoint {
 // Newest is the step that asks for the newest checkpoint.
 const Newest = -1
 
-// Choose returns the checkpoint of a step, the best, or the newest where neither is asked for.
+// Choose returns the checkpoint of a step, the best checkpoint, or the newest checkpoint if neither is asked for.
 func Choose(run *v1alpha1.TrainingRun, step int64, best bool) (v1alpha1.Checkpoint, error) {
 	all, chosen := Known(run), status.Best(&run.Status)
 	switch {

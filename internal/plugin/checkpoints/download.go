@@ -163,12 +163,12 @@ func (d *adapterDownload) ways(ctx context.Context, chosen v1alpha1.Checkpoint) 
 	return append(archives, export)
 }
 
-// report tells a person about the download of a path.
+// report returns a function that prints messages about the download of a path.
 func (d *adapterDownload) report(path string) func(message string) {
 	return func(message string) { fmt.Fprintf(d.env.Stderr, "%s: %s\n", path, message) }
 }
 
-// partial is the name of a file that is being downloaded, by the path of its checkpoint.
+// partial returns the name of a file that is being downloaded, by the path of its checkpoint.
 func (d *adapterDownload) partial(kind, path string) string {
 	return filepath.Join(d.folder, fmt.Sprintf(".%s-%x%s", kind, sha256.Sum256([]byte(path)), atomicfile.Extension))
 }
@@ -211,7 +211,8 @@ func (d *adapterDownload) fetchArchive(ctx context.Context, path string) ([]arch
 	return files, errors.Join(err, download.Discard(partial))
 }
 
-// install writes an adapter, which unpack writes to a folder, as PEFT expects it.
+// install moves an adapter, which unpack writes to a temporary folder, to the folder of the download, in the format
+// that PEFT expects.
 func (d *adapterDownload) install(path string, unpack func(folder string) ([]archive.File, error)) ([]archive.File,
 	error) {
 	unpacked := filepath.Join(d.folder, ".adapter")

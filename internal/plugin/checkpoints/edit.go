@@ -52,7 +52,7 @@ type editor struct {
 	done string
 	// question is the question that a person confirms.
 	question string
-	// guards says that checkpoints that are in use are refused.
+	// guards says that the command refuses checkpoints that are in use.
 	guards bool
 	apply  func(ctx context.Context, api *client.Client, path string) error
 }
@@ -123,7 +123,7 @@ func (e *editor) command(env cli.IO, cluster *cli.Cluster, command *cobra.Comman
 		if err := at.AddSamplers(ctx, env, chosen); err != nil {
 			return err
 		}
-		// The status does not name all sampler weights.
+		// AddSamplers adds sampler weights that the status does not name.
 		if err := e.guard(run, chosen, used); err != nil {
 			return err
 		}
@@ -193,7 +193,8 @@ func (e *editor) targets(chosen []v1alpha1.Checkpoint) ([]target, error) {
 	return all, nil
 }
 
-// confirm asks a person at a terminal, and refuses if nobody can be asked.
+// confirm asks the question at a terminal, unless a flag answers it. It fails if there is no terminal, or if the
+// answer is not yes.
 func (e *editor) confirm(ctx context.Context, env cli.IO, targets []target) error {
 	if e.yes || e.question == "" {
 		return nil
@@ -201,7 +202,7 @@ func (e *editor) confirm(ctx context.Context, env cli.IO, targets []target) erro
 	return cli.Confirm(ctx, env, e.ask(targets))
 }
 
-// ask is the question about checkpoints.
+// ask returns the question about checkpoints.
 func (e *editor) ask(targets []target) string {
 	var text strings.Builder
 	for _, t := range targets {

@@ -42,7 +42,7 @@ const maxUnreachable = 4
 type Endpoint struct {
 	baseURL, key string
 	http         *http.Client
-	// relay has the requests sent by a pod, and name is the TinkerEndpoint; nil and empty for a direct connection.
+	// relay sends the requests through a pod, and name is the TinkerEndpoint; nil and empty for a direct connection.
 	relay *relay.Relay
 	name  string
 }
@@ -67,15 +67,15 @@ func Open(ctx context.Context, env cli.IO, connection *cli.Connection, run *v1al
 	return e, e.relay.Start(ctx)
 }
 
-// throughPod returns the endpoint of a run whose requests a pod passes on. Files that it names are fetched directly if
-// possible.
+// throughPod returns the endpoint of a run, with requests that a pod passes on. Files that the endpoint names are
+// fetched directly if possible.
 func throughPod(pods runpod.Pods, run *v1alpha1.TrainingRun, direct http.RoundTripper) Endpoint {
 	by := relay.New(pods, run, direct)
 	return Endpoint{baseURL: relay.BaseURL, key: relay.Token, http: &http.Client{Transport: by}, relay: by,
 		name: run.Spec.Tinker.EndpointRef.Name}
 }
 
-// Close deletes the pod by which requests were sent, if there is one, even if the context has ended.
+// Close deletes the pod through which requests were sent, if there is one, even if the context has ended.
 func (e Endpoint) Close(ctx context.Context) error {
 	if e.relay == nil {
 		return nil
@@ -83,7 +83,7 @@ func (e Endpoint) Close(ctx context.Context) error {
 	return e.relay.Close(ctx)
 }
 
-// place is the endpoint in messages.
+// place returns the endpoint's name for messages.
 func (e Endpoint) place() string {
 	if e.relay == nil {
 		return e.baseURL
@@ -91,7 +91,7 @@ func (e Endpoint) place() string {
 	return "TinkerEndpoint " + e.name
 }
 
-// EndpointOf returns the endpoint of a run that this machine calls itself.
+// EndpointOf returns the endpoint of a run, with requests that this machine sends itself.
 func EndpointOf(ctx context.Context, env cli.IO, kube client.Reader, run *v1alpha1.TrainingRun,
 	baseURL string) (Endpoint, error) {
 	own := cmp.Or(baseURL, env.Getenv(baseURLVariable))
@@ -146,8 +146,8 @@ func secretKey(ctx context.Context, kube client.Reader, run *v1alpha1.TrainingRu
 	return key, nil
 }
 
-// Client returns a client of the endpoint, which reports each retry, with the repair if it is not reached at first, and
-// calls giveUp when the endpoint remains unreachable.
+// Client returns a client of the endpoint, which reports each retry. The first report that the endpoint is
+// unreachable has the repair. The client calls giveUp if the endpoint remains unreachable.
 func (e Endpoint) Client(report func(string), giveUp func()) (*tinkerclient.Client, error) {
 	unreachable := 0
 	return tinkerclient.New(tinkerclient.Config{

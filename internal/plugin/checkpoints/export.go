@@ -29,8 +29,8 @@ const exportTTL = time.Hour
 // exportPatience is the time that an endpoint has to load a state and save it as external weights.
 const exportPatience = 15 * time.Minute
 
-// exports reports whether an endpoint says that a state has no external weights, which an endpoint without external
-// weights does not know.
+// exports reports whether an endpoint can export external weights: it then says that a state has none, while other
+// endpoints do not know the request.
 func (e Endpoint) exports(ctx context.Context, state string) bool {
 	limited, cancel := context.WithTimeout(ctx, archivePatience)
 	defer cancel()
@@ -42,8 +42,8 @@ func (e Endpoint) exports(ctx context.Context, state string) bool {
 	return tinkerclient.CategoryFrom(err) == tinker.CategoryUser
 }
 
-// fetchExternal has the endpoint save a state as external weights, downloads their files, and deletes them at the
-// endpoint. The weights that an interrupted download has saved are used by the next one while they exist.
+// fetchExternal makes the endpoint save a state as external weights, downloads their files, and deletes them at the
+// endpoint. The next download uses the weights that an interrupted download has saved, as long as they exist.
 func (d *adapterDownload) fetchExternal(ctx context.Context, state string) ([]archive.File, error) {
 	report := d.report(state)
 	ctx, cancel := context.WithCancel(ctx)
@@ -85,7 +85,7 @@ func (d *adapterDownload) fetchExternal(ctx context.Context, state string) ([]ar
 }
 
 // external returns the path of external weights of a state: of weights that an earlier download has saved, whose path
-// is in a file, or of new ones.
+// is in the file saved, or of new weights.
 func (d *adapterDownload) external(ctx context.Context, api *tinkerclient.Client, state, saved string) (string, error) {
 	earlier, err := os.ReadFile(saved)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {

@@ -22,7 +22,7 @@ type users struct {
 	environments []v1alpha1.RewardEnvironment
 }
 
-// usersOf returns the users in the namespace of a run, if they guard its checkpoints.
+// usersOf returns the users in the namespace of a run. It returns none if the command does not guard checkpoints.
 func (e *editor) usersOf(ctx context.Context, connection *cli.Connection, run *v1alpha1.TrainingRun) (users, error) {
 	if !e.guards || e.force {
 		return users{}, nil
@@ -129,7 +129,7 @@ func judgedBy(c v1alpha1.Checkpoint, environments []v1alpha1.RewardEnvironment) 
 	return ""
 }
 
-// frozenOf returns the name of the frozen model that samples with a checkpoint; empty for none.
+// frozenOf returns the name of the frozen model that samples with a checkpoint; empty if there is none.
 func frozenOf(c v1alpha1.Checkpoint, interaction *environment.Interaction) string {
 	if interaction == nil || interaction.Agent == nil {
 		return ""
@@ -142,7 +142,7 @@ func frozenOf(c v1alpha1.Checkpoint, interaction *environment.Interaction) strin
 	return ""
 }
 
-// isOf reports whether a path is one of a checkpoint's.
+// isOf reports whether a path is a path of a checkpoint.
 func isOf(c v1alpha1.Checkpoint, path string) bool {
 	return path != "" && (path == c.State || path == c.Sampler)
 }

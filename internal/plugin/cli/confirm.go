@@ -18,7 +18,7 @@ import (
 // errDeclined ends a command whose question was not answered with yes.
 var errDeclined = errors.New("nothing was changed")
 
-// Confirm asks a question at a terminal. It fails unless the answer is yes, and without a terminal.
+// Confirm asks a question at a terminal. It fails if there is no terminal, or if the answer is not yes.
 func Confirm(ctx context.Context, env IO, question string) error {
 	file, ok := env.Stdin.(*os.File)
 	if !ok || !term.IsTerminal(int(file.Fd())) {

@@ -21,8 +21,8 @@ import (
 // mostLines is the number of lines of metrics.jsonl that are read if --last asks for no number.
 const mostLines = 1000
 
-// historyOf returns lines of metrics.jsonl and evaluations.jsonl as a history. The former count batches from 0, which
-// is the number of the version that a batch began with; a row has the number of the version that the batch made.
+// historyOf returns lines of metrics.jsonl and evaluations.jsonl as a history. A line of metrics.jsonl has the number
+// of the version that a batch began with, from 0; a row has the number of the version that the batch made.
 func historyOf(lines delivery.Delivery) (*history.History, error) {
 	rows := map[int64]*history.Row{}
 	at := func(step int64) *history.Row {
@@ -56,8 +56,8 @@ func historyOf(lines delivery.Delivery) (*history.History, error) {
 	return h, nil
 }
 
-// describe prints the newest value of each metric with its step, its unit and its meaning. Not every step has all: the
-// share of cut replies, for one, is of the newest step that had any.
+// describe prints the newest value of each metric with its step, its unit and its meaning. Not every step has every
+// metric: the share of cut replies, for example, is from the newest step that had any.
 func (f metricsFlags) describe(env cli.IO, h *history.History) error {
 	if *f.format == output.JSON {
 		return f.print(env, h)

@@ -25,7 +25,8 @@ import (
 // LabelSweep is the label of the runs of a sweep, which has the sweep's name.
 const LabelSweep = "rl.tinker-operator.dev/sweep"
 
-// LabelSweepValue begins the labels of a run of a sweep that have its values, which end in the names of fields.
+// LabelSweepValue is the prefix of the labels that have the values of a run of a sweep. They end in the names of
+// fields.
 const LabelSweepValue = "sweep.rl.tinker-operator.dev/"
 
 const compareHelp = `kubectl tinker compare shows runs side by side: the fields of the spec in which they
@@ -51,7 +52,8 @@ type compareFlags struct {
 	sweep string
 	plot  []string
 	tasks bool
-	// sort is the metric by which runs are ranked, one a row. seeds puts runs into one row that differ in seeds alone.
+	// sort is the metric by which runs are ranked, with a row for each run. seeds puts runs that differ only in their
+	// seeds into one row.
 	sort   string
 	seeds  bool
 	format *output.Format
@@ -280,7 +282,8 @@ func Differences(specs []map[string]string) []string {
 	return slices.Sorted(maps.Keys(paths))
 }
 
-// Flatten returns the leaves of a spec by their dotted path. Entries of lists have their name, or else their place.
+// Flatten returns the leaves of a spec by their dotted path. A path has the names of entries of lists, or else their
+// indexes.
 func Flatten(spec any) (map[string]string, error) {
 	data, err := json.Marshal(spec)
 	if err != nil {

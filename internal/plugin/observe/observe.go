@@ -20,7 +20,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/plugin/output"
 )
 
-// ShortName returns the short name of a metric, or its own.
+// ShortName returns the short name of a metric, or its own name if it has no short name.
 func ShortName(metric string) string {
 	for _, m := range contract.Metrics {
 		if m.Name == metric && m.Short != "" {
@@ -30,7 +30,7 @@ func ShortName(metric string) string {
 	return metric
 }
 
-// FullName returns the name of a metric that has a short one, or the name that was given.
+// FullName returns the name of the metric with a short name, or the given name if it is no short name.
 func FullName(name string) string {
 	for _, m := range contract.Metrics {
 		if m.Short == name && name != "" {
@@ -51,7 +51,7 @@ func shortNames() (names []string) {
 	return names
 }
 
-// readHistory returns the history of a run; it is empty for one that has none yet.
+// readHistory returns the history of a run; it is empty if the run has none yet.
 func readHistory(ctx context.Context, c *cli.Connection, run *v1alpha1.TrainingRun) (*history.History, error) {
 	_, h, err := historymap.Read(ctx, c, run)
 	return h, err

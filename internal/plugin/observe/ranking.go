@@ -17,16 +17,16 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/status"
 )
 
-// seeds are the fields that runs of the same settings differ in.
+// seeds are the fields in which runs of the same settings may differ.
 var seeds = []string{"spec.algorithm.seed", "spec.model.seed"}
 
-// ranked is a row of compare --sort: a run, or runs that differ in their seeds alone.
+// ranked is a row of compare --sort: a run, or runs that differ only in their seeds.
 type ranked struct {
 	Runs   []string          `json:"runs"`
 	States []string          `json:"states"`
 	Spec   map[string]string `json:"differences"`
-	// Newest and Best are means over the runs that have the metric, and Deviation the standard deviation of Best over
-	// them; nil if no run, or only one, has it.
+	// Newest and Best are means over the runs that have the metric; nil if no run has it. Deviation is the standard
+	// deviation of Best over these runs; nil if fewer than two have the metric.
 	Newest    *float64 `json:"newest,omitempty"`
 	Best      *float64 `json:"best,omitempty"`
 	Deviation *float64 `json:"bestStandardDeviation,omitempty"`
@@ -39,12 +39,12 @@ type ranked struct {
 	places []int
 }
 
-// lowerIsBetter reports whether a run is better by a smaller value of a metric.
+// lowerIsBetter reports whether a smaller value of a metric is better.
 func lowerIsBetter(metric string) bool {
 	return metric == contract.MetricNLL || metric == contract.MetricHeldOutNLL || metric == contract.MetricLoss
 }
 
-// rank returns a row for each run, the best first by a metric. With bySettings, runs that differ in their seeds alone
+// rank returns a row for each run, the best first by a metric. With bySettings, runs that differ only in their seeds
 // share a row.
 func rank(runs []compared, named string, bySettings bool) (output.Result, error) {
 	metric := FullName(named)
@@ -89,7 +89,7 @@ func sortRows(rows []*ranked, metric string) {
 	slices.SortStableFunc(rows, func(a, b *ranked) int { return better(a.Best, b.Best, lowerIsBetter(metric)) })
 }
 
-// rankedRows returns the rows without an order, and the paths in which they differ.
+// rankedRows returns the unsorted rows, and the paths in which they differ.
 func rankedRows(runs []compared, metric string, bySettings bool) ([]*ranked, []string, error) {
 	var specs []map[string]string
 	for _, c := range runs {
@@ -141,7 +141,7 @@ func (r *ranked) add(c compared, metric string) {
 	}
 }
 
-// conclude computes the figures of a row, and leaves it the paths of its spec that differ.
+// conclude computes the figures of a row, and keeps only the paths of its spec that differ.
 func (r *ranked) conclude(paths []string) {
 	r.Measured = len(r.top)
 	if r.Measured > 0 {
@@ -155,7 +155,7 @@ func (r *ranked) conclude(paths []string) {
 	maps.DeleteFunc(r.Spec, func(path, _ string) bool { return !slices.Contains(paths, path) })
 }
 
-// meanAndDeviation returns the mean of values and their standard deviation, by n-1.
+// meanAndDeviation returns the mean of values and their standard deviation, with the divisor n-1.
 func meanAndDeviation(values []float64) (mean, deviation float64) {
 	for _, v := range values {
 		mean += v / float64(len(values))
@@ -166,10 +166,10 @@ func meanAndDeviation(values []float64) (mean, deviation float64) {
 	return mean, math.Sqrt(deviation / float64(max(1, len(values)-1)))
 }
 
-// Better compares values of a metric: the better comes first, and a missing one last.
+// Better compares values of a metric: the better value comes first, and a missing value last.
 func Better(a, b *float64, metric string) int { return better(a, b, lowerIsBetter(metric)) }
 
-// better compares values: the better comes first, and a missing one last.
+// better compares values: the better value comes first, and a missing value last.
 func better(a, b *float64, lower bool) int {
 	switch {
 	case a == nil && b == nil:
@@ -184,7 +184,7 @@ func better(a, b *float64, lower bool) int {
 	return cmp.Compare(*b, *a)
 }
 
-// drawTogether draws metrics with the curves of all runs in one plot.
+// drawTogether draws a plot for each metric, with the curves of all runs.
 func drawTogether(env cli.IO, runs []compared, named []string) error {
 	const width, height = 60, 14
 	for _, name := range named {

@@ -52,24 +52,23 @@ func IsWrong(c metav1.Condition) bool { return isWrong(c) }
 // LastSeen returns when an event was last observed.
 func LastSeen(e eventsv1.Event) time.Time { return lastSeen(e) }
 
-// Usual are the metrics of a history that people look at first.
+// Usual returns the metrics of a history that people look at first.
 func Usual(h *history.History) []string { return usualIn(h) }
 
 // Newest returns the newest value of each metric of a history.
 func Newest(h *history.History) map[string]float64 { return latest(h) }
 
-// Row is a row of a comparison by a metric: a run, or runs that differ in their seeds alone.
+// Row is a row of a comparison by a metric: a run, or runs that differ only in their seeds.
 type Row = ranked
 
-// Comparison has the fields in which runs differ, and a row for each run or, with their seeds together, for each
-// setting, the best first by a metric.
+// Comparison has the fields in which runs differ, and the rows of the runs, the best first by a metric.
 type Comparison struct {
 	Paths []string
 	Rows  []*Row
 }
 
-// Compare compares runs by a metric. histories has the history of each run. With bySettings, runs that differ in their
-// seeds alone share a row.
+// Compare compares runs by a metric. histories has the history of each run. With bySettings, runs that differ only in
+// their seeds share a row.
 func Compare(runs []v1alpha1.TrainingRun, histories []*history.History, metric string,
 	bySettings bool) (Comparison, error) {
 	all := make([]compared, len(runs))
@@ -87,7 +86,7 @@ func Compare(runs []v1alpha1.TrainingRun, histories []*history.History, metric s
 // Step returns the numbers of committed steps and of all steps of the row's runs.
 func (r *ranked) Step() string { return r.step }
 
-// Places are the places of the row's runs in the list that is compared.
+// Places returns the places of the row's runs in the list that is compared.
 func (r *ranked) Places() []int { return r.places }
 
 // Metrics returns the names of all metrics of histories, sorted.

@@ -26,7 +26,7 @@ const defaultWidth = 100
 
 // summary is a run at a glance.
 type summary struct {
-	// Namespace is empty if all runs are in one.
+	// Namespace is empty if all runs are in one namespace.
 	Namespace    string   `json:"namespace,omitempty"`
 	Name         string   `json:"name"`
 	State        string   `json:"state"`
@@ -44,11 +44,11 @@ type summary struct {
 	Restarts     int32    `json:"restarts"`
 	// ETASeconds is the time for the rest at the pace of the newest step; nil if not known.
 	ETASeconds *int64 `json:"etaSeconds,omitempty"`
-	// From is the run with whose weights this one begins, by initFrom.runRef; empty without one.
+	// From is the run whose weights this run begins with, by initFrom.runRef; empty if there is none.
 	From string `json:"from,omitempty"`
 	// WaitsFor is the reason of the run's wait; empty while it makes progress.
 	WaitsFor string `json:"waitsFor,omitempty"`
-	// Learning is the reason for which the policy does not learn, with its figures; empty for none.
+	// Learning is the reason why the policy does not learn, with its figures; empty if there is none.
 	Learning  string `json:"learning,omitempty"`
 	namespace string
 	cause     string        `json:"-"`
@@ -91,7 +91,7 @@ func summarize(run *v1alpha1.TrainingRun, now time.Time) summary {
 	return s
 }
 
-// in returns the summary as a snapshot shows it: with the namespace if it has several.
+// in returns the summary as a snapshot shows it: with the namespace if the snapshot has several.
 func (s summary) in(now snapshot) summary {
 	if now.allNamespaces {
 		s.Namespace = s.namespace
@@ -99,7 +99,7 @@ func (s summary) in(now snapshot) summary {
 	return s
 }
 
-// title distinguishes the run from others of a snapshot.
+// title returns a name that distinguishes the run from the other runs of a snapshot.
 func (s summary) title() string {
 	if s.Namespace != "" {
 		return s.Namespace + "/" + s.Name
@@ -179,7 +179,7 @@ func overview(now snapshot) output.Result {
 	return withNamespace(withUSD(withFrom(withNLL(result, all), all), all), all)
 }
 
-// withNamespace adds the column of the namespaces where runs of several are shown.
+// withNamespace adds the column of the namespaces if runs of several namespaces are shown.
 func withNamespace(result output.Result, all []summary) output.Result {
 	if !slices.ContainsFunc(all, func(s summary) bool { return s.Namespace != "" }) {
 		return result
@@ -204,7 +204,7 @@ func withUSD(result output.Result, all []summary) output.Result {
 	return result
 }
 
-// withFrom adds the column of the runs that others begin with if there is one.
+// withFrom adds the column of the runs whose weights other runs begin with, if there is any.
 func withFrom(result output.Result, all []summary) output.Result {
 	if !slices.ContainsFunc(all, func(s summary) bool { return s.From != "" }) {
 		return result
@@ -217,7 +217,7 @@ func withFrom(result output.Result, all []summary) output.Result {
 	return result
 }
 
-// withNLL adds the columns of supervised runs if there is one.
+// withNLL adds the columns of supervised runs, if there is any.
 func withNLL(result output.Result, all []summary) output.Result {
 	if !slices.ContainsFunc(all, func(s summary) bool { return s.NLL != nil || s.HeldOutNLL != nil }) {
 		return result

@@ -60,7 +60,7 @@ func NewTop(env cli.IO, cluster *cli.Cluster) *cobra.Command {
 // source reads the contents of the screen.
 type source struct {
 	connection *cli.Connection
-	// name is the run; empty for all of the namespace, or of all namespaces.
+	// name is the run; empty means all runs of the namespace or of all namespaces.
 	name          string
 	allNamespaces bool
 	now           func() time.Time
@@ -76,7 +76,7 @@ type snapshot struct {
 	history *history.History
 }
 
-// none says that there is no run.
+// none returns the message that there is no run.
 func (s source) none() string {
 	if s.allNamespaces {
 		return "no namespace has a run"

@@ -18,7 +18,8 @@ import (
 // watch draws the screen again and again until a key ends it.
 func watch(ctx context.Context, env cli.IO, from source, first snapshot, every time.Duration) error {
 	screen := &screen{from: from, now: first, every: every, ctx: ctx, width: defaultWidth}
-	// Signals end ctx: with a handler of its own, the program and its handler waited for each other after two signals.
+	// Signals end ctx. With a signal handler of its own, the program and the handler would wait for each other after two
+	// signals.
 	_, err := tea.NewProgram(screen, tea.WithContext(ctx), tea.WithoutSignalHandler(), tea.WithInput(env.Stdin),
 		tea.WithOutput(env.Stdout)).Run()
 	if ctx.Err() != nil {

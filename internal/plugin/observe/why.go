@@ -55,10 +55,10 @@ type explanation struct {
 	Code        string `json:"code,omitempty"`
 	Message     string `json:"message,omitempty"`
 	Repair      string `json:"repair,omitempty"`
-	// StepTime divides the time of the newest step; empty while the run makes no progress.
+	// StepTime is the time of the newest step with its parts; empty while the run makes no progress.
 	StepTime string     `json:"stepTime,omitempty"`
 	Evidence []evidence `json:"evidence"`
-	// Learning has the reasons for which the policy does not learn, by the figures of its steps.
+	// Learning has the reasons why the policy does not learn, by the figures of its steps.
 	Learning []learning `json:"learning"`
 }
 
@@ -166,7 +166,7 @@ func why(ctx context.Context, env cli.IO, connection *cli.Connection, name strin
 	return found.print(env.Stdout)
 }
 
-// find explains a subject by its pods and events. People who may read runs need not be permitted to read pods and
+// find explains a subject by its pods and events. People who may read runs may lack the permission to read pods and
 // events: the rest is worth showing without them.
 func (of subject) find(ctx context.Context, connection *cli.Connection, now time.Time) explanation {
 	var pods corev1.PodList
@@ -240,7 +240,7 @@ func explain(run *v1alpha1.TrainingRun, pods []corev1.Pod, events []eventsv1.Eve
 		found.Evidence = append(found.Evidence, evidence{From: from, Text: output.Safe(fmt.Sprintf(format, args...))})
 	}
 	said := map[string]bool{"": true, c.Message: true}
-	// first reports whether nothing has said a message yet.
+	// first reports whether a message has not been shown yet, and marks it as shown.
 	first := func(message string) bool {
 		before := said[message]
 		said[message] = true
@@ -310,7 +310,7 @@ func conditionsOf(conditions []metav1.Condition, wrong func(metav1.Condition) bo
 	return found
 }
 
-// stepTime divides the time of the newest step, if the run makes progress.
+// stepTime returns the time of the newest step with its parts, if the run makes progress.
 func stepTime(run *v1alpha1.TrainingRun) string {
 	total := run.Status.Metric(contract.MetricStepSeconds)
 	if total == nil || !meta.IsStatusConditionTrue(run.Status.Conditions, v1alpha1.ConditionProgressing) {
@@ -366,7 +366,7 @@ func isOf(event eventsv1.Event, pods []corev1.Pod) bool {
 	return slices.ContainsFunc(pods, func(p corev1.Pod) bool { return p.UID == event.Regarding.UID || owns(p, event) })
 }
 
-// warnings returns the newest warnings about something, without warnings about pods that have become ready since.
+// warnings returns the newest of the warnings that about selects, without warnings that are over.
 func warnings(about func(eventsv1.Event) bool, pods []corev1.Pod, events []eventsv1.Event) []eventsv1.Event {
 	const most = 5
 	var all []eventsv1.Event
@@ -379,11 +379,11 @@ func warnings(about func(eventsv1.Event) bool, pods []corev1.Pod, events []event
 	return all[:min(len(all), most)]
 }
 
-// startTime is the time that a pod has to be ready without a remark.
+// startTime is the time in which a pod may start without a warning about its readiness probe.
 const startTime = time.Minute
 
-// isOver reports whether an event no longer says anything about its pod: the pod has become ready since, such as a pod
-// whose readiness probe failed at first, or it has a node by now, has succeeded, or was starting.
+// isOver reports whether a warning about a pod is out of date: the pod has become ready since, has a node by now or
+// has succeeded, or its readiness probe failed while it was starting.
 func isOver(event eventsv1.Event, pods []corev1.Pod) bool {
 	for _, pod := range pods {
 		if pod.UID != event.Regarding.UID {

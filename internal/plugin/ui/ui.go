@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package ui has the command that shows runs in a browser. Its server runs on the user's machine, with the user's own
-// permissions, and nothing of it is in the cluster but the pods that read artifacts.
+// permissions, and only the pods that read artifacts are in the cluster.
 package ui
 
 import (
@@ -88,7 +88,7 @@ func New(env cli.IO, cluster *cli.Cluster) *cobra.Command {
 	return command
 }
 
-// check refuses an address that others reach without TLS.
+// check refuses an address that other machines reach without TLS.
 func (f flags) check() error {
 	host, _, err := net.SplitHostPort(f.listen)
 	switch {
@@ -108,7 +108,8 @@ func isLoopback(host string) bool {
 	return host == "localhost" || ip != nil && ip.IsLoopback()
 }
 
-// kept has transcripts kept on this machine's disk, unless a flag forbids it or the user has no folder for them.
+// kept returns a read function that keeps transcripts on this machine's disk, unless a flag forbids it or the user
+// has no folder for them.
 func (f flags) kept(env cli.IO, read site.ReadFunc) site.ReadFunc {
 	folder := env.TranscriptCache()
 	if f.noCache || folder == "" {
@@ -182,7 +183,7 @@ type discard struct{}
 // Write implements io.Writer.
 func (discard) Write(p []byte) (int, error) { return len(p), nil }
 
-// open listens, and returns the names of the host by which browsers may ask, the one that is printed first.
+// open listens, and returns the names of the host by which browsers may ask. The first name is the one to print.
 func (f flags) open(ctx context.Context) (net.Listener, []string, error) {
 	var config net.ListenConfig
 	listener, err := config.Listen(ctx, "tcp", f.listen)
@@ -201,7 +202,7 @@ func (f flags) open(ctx context.Context) (net.Listener, []string, error) {
 		_ = listener.Close()
 		return nil, nil, fmt.Errorf("reading the certificate: %w", err)
 	}
-	// The names of the certificate are those by which other machines reach the server.
+	// Other machines reach the server by the names of the certificate.
 	names := slices.DeleteFunc(slices.Clone(pair.Leaf.DNSNames), func(name string) bool {
 		return strings.Contains(name, "*")
 	})
@@ -212,7 +213,7 @@ func (f flags) open(ctx context.Context) (net.Listener, []string, error) {
 		NextProtos: []string{"http/1.1"}}), append(names, hosts...), nil
 }
 
-// announce prints the address and opens it, and prints another one for each line of the input.
+// announce prints the address and opens it, and prints another address for each line of the input.
 func (f flags) announce(ctx context.Context, env cli.IO, keeper *guard.Guard) {
 	address := keeper.Address()
 	fmt.Fprintf(env.Stdout, "%s\n", address)

@@ -1,7 +1,8 @@
 // Copyright 2026 The tinker-operator authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package cache keeps transcripts in a folder of this machine, so that kubectl tinker ui shows one again without a pod.
+// Package cache keeps transcripts in a folder of this machine, so that kubectl tinker ui shows them again without a
+// pod.
 package cache
 
 import (
@@ -32,7 +33,7 @@ import (
 const (
 	// MostBytes limits the size of all files together.
 	MostBytes = 256 << 20
-	// Lifetime is after how long without a use a file is removed.
+	// Lifetime is the time after which an unused file is removed.
 	Lifetime = 14 * 24 * time.Hour
 	// mostDecoded bounds a transcript that is read from a file.
 	mostDecoded = 1 << 30
@@ -41,12 +42,12 @@ const (
 // newest is the step that asks for the newest transcript.
 const newest = -1
 
-// ReadFunc returns the transcript of a step of a run, or of the evaluation after it, and the steps that have one. The
-// newest is step -1.
+// ReadFunc returns the transcript of a step of a run, or of the evaluation after it, and the steps that have one.
+// Step -1 is the newest step.
 type ReadFunc = func(ctx context.Context, run *v1alpha1.TrainingRun, step int64,
 	evaluation bool) (transcript.Step, []int64, error)
 
-// Cache keeps transcripts in a folder, whose files the user alone can read.
+// Cache keeps transcripts in a folder, whose files only the user can read.
 type Cache struct {
 	folder string
 	most   int64
@@ -154,7 +155,7 @@ func encode(e entry) ([]byte, error) {
 	return append([]byte(hex.EncodeToString(sum[:])+"\n"), packed.Bytes()...), nil
 }
 
-// put keeps a transcript. A disk without room keeps none, and nobody needs to know.
+// put keeps a transcript. It ignores errors, such as a disk without room.
 func (c *Cache) put(name string, e entry) {
 	data, err := encode(e)
 	if err != nil || int64(len(data)) > c.most {

@@ -1,9 +1,9 @@
 // Copyright 2026 The tinker-operator authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package guard keeps everybody but one browser from a server on this machine: the address that is printed has a token
-// that counts once and is exchanged for a cookie, names of other hosts and requests of other pages are refused, and
-// each answer says that a browser loads nothing from elsewhere.
+// Package guard admits only one browser to a server on this machine: the address that is printed has a token that is
+// valid once and is exchanged for a cookie. Names of other hosts and requests of other pages are refused, and each
+// answer forbids a browser to load anything from elsewhere.
 package guard
 
 import (
@@ -54,7 +54,7 @@ func New(hosts []string, port string, secure bool, now func() time.Time) *Guard 
 	return g
 }
 
-// Address returns an address with a new token, which takes the place of the one before.
+// Address returns an address with a new token, which replaces the previous token.
 func (g *Guard) Address() string {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -96,8 +96,7 @@ func (g *Guard) setHeaders(h http.Header) {
 	h.Set("Cache-Control", "no-store")
 }
 
-// isOwn reports whether a request does not come from a page of another origin. A request that acts has to name its
-// origin.
+// isOwn reports whether a request does not come from a page of another origin. A POST request must name its origin.
 func (g *Guard) isOwn(r *http.Request) bool {
 	origin := r.Header.Get("Origin")
 	if r.Method == http.MethodPost || origin != "" {
@@ -123,7 +122,7 @@ func (g *Guard) enter(w http.ResponseWriter, r *http.Request) {
 	http.Redirect(w, r, "/", http.StatusSeeOther)
 }
 
-// redeem reports whether a token counts, which it does once.
+// redeem reports whether a token is valid, and makes it invalid.
 func (g *Guard) redeem(token string) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()

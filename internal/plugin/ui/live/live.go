@@ -25,7 +25,7 @@ import (
 const (
 	// page limits the objects of one answer.
 	page = 250
-	// firstPause and longestPause are those between a failure and the next try.
+	// firstPause and longestPause bound the pauses between a failure and the next try.
 	firstPause, longestPause = time.Second, 30 * time.Second
 )
 
@@ -47,12 +47,12 @@ type Store[T client.Object] struct {
 	once   sync.Once
 }
 
-// New returns a store of a namespace, or of all for "". Run fills it.
+// New returns a store of a namespace, or of all namespaces for "". Run fills it.
 func New[T client.Object](from client.WithWatch, namespace string, newList func() client.ObjectList) *Store[T] {
 	return &Store[T]{from: from, namespace: namespace, newList: newList, err: ErrPending, listed: make(chan struct{})}
 }
 
-// Run keeps the store until the context ends.
+// Run keeps the store up to date until the context ends.
 func (s *Store[T]) Run(ctx context.Context) {
 	for pause := firstPause; ctx.Err() == nil; pause = min(2*pause, longestPause) {
 		began := time.Now()
@@ -77,7 +77,7 @@ func (s *Store[T]) Await(ctx context.Context) {
 	}
 }
 
-// All returns the objects by namespace and name, and why they are not up to date.
+// All returns the objects, sorted by namespace and name. The error says why they are not up to date.
 func (s *Store[T]) All() ([]T, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -139,7 +139,7 @@ func (s *Store[T]) follow(ctx context.Context) error {
 func (s *Store[T]) list(ctx context.Context) (map[client.ObjectKey]T, string, error) {
 	found := map[client.ObjectKey]T{}
 	for next := ""; ; {
-		list := s.newList() // Another one would be decoded into the objects of the page before.
+		list := s.newList() // With the same list, a page would be decoded into the objects of the page before.
 		if err := s.from.List(ctx, list, client.InNamespace(s.namespace), client.Limit(page),
 			client.Continue(next)); err != nil {
 			return nil, "", fmt.Errorf("listing: %w", err)
@@ -189,7 +189,8 @@ func (s *Store[T]) apply(change watch.Event) error {
 	return nil
 }
 
-// fail keeps the objects that are known. A watch whose version is too old is no failure: the objects are listed again.
+// fail records an error, and keeps the objects that are known. A watch whose version is too old is not a failure: the
+// objects are listed again.
 func (s *Store[T]) fail(err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -18,7 +18,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/plugin/output"
 )
 
-// actionPage asks whether a run shall be changed, and describes the effect.
+// actionPage asks whether to change a run, and describes the effect.
 type actionPage struct {
 	Run     listedRun
 	Action  change.Action
@@ -135,7 +135,7 @@ func (s *Site) doAction(r *http.Request) (view, error) {
 	return view{redirect: address(run.Namespace, run.Name)}, nil
 }
 
-// awaitRun waits until the watch knows a run that was just made, or some seconds.
+// awaitRun waits until the watch knows a run that was just made, but at most some seconds.
 func (s *Site) awaitRun(ctx context.Context, namespace, name string) {
 	ctx, cancel := context.WithTimeout(ctx, 3*time.Second)
 	defer cancel()

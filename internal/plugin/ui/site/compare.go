@@ -132,7 +132,7 @@ func (p *comparePage) offer(s *Site) {
 	slices.Sort(p.Sweeps)
 }
 
-// historiesOf returns the histories of runs, and the problem of the first that cannot be read.
+// historiesOf returns the histories of runs, and the problem of the first history that cannot be read.
 func (s *Site) historiesOf(ctx context.Context, runs []*v1alpha1.TrainingRun) (all []*history.History, problem string) {
 	for _, run := range runs {
 		h, err := s.histories.of(ctx, run)

@@ -34,13 +34,14 @@ type line struct {
 	Y    []*float64 `json:"y"`
 }
 
-// Suffixes of the metrics that are the ends of the interval of another.
+// Suffixes of the metrics that are the ends of the interval of another metric.
 const (
 	suffixLow  = "/ci95_low"
 	suffixHigh = "/ci95_high"
 )
 
-// curveOf returns the curve of a metric of a history, which smoothing averages exponentially unless it has an interval.
+// curveOf returns the curve of a metric of a history. smoothing averages the curve exponentially, unless the metric
+// has an interval.
 func curveOf(h *history.History, metric string, smoothing float64, byTime bool) curves {
 	out := curves{Time: byTime, X: []float64{}, Marks: []float64{}}
 	main, low, high := line{Kind: "main"}, line{Kind: "low"}, line{Kind: "high"}
@@ -133,7 +134,7 @@ func smoothingOf(r *http.Request) float64 {
 	return v
 }
 
-// Curves that are computed of the tokens of steps.
+// Curves that are computed from the tokens of steps.
 const (
 	curveTokens  = "usage/tokens"
 	curveDollars = "usage/dollars"
@@ -142,9 +143,9 @@ const (
 // tokensOf are the metrics of a step that count its tokens.
 var tokensOf = []string{"batch/prompt_tokens", "batch/sampled_tokens", "batch/tokens"}
 
-// withUsage returns a history whose rows also have the tokens that were used up to each step, and the estimated cost of
-// a run, spread over the steps by their tokens. A history that keeps some of the steps alone is as if the others had
-// the tokens of the next one.
+// withUsage returns a history whose rows also have the tokens that were used up to each step, and the estimated cost
+// of a run, spread over the steps by their tokens. A step that the history does not have counts with the tokens of
+// the next step that it has.
 func withUsage(h *history.History, dollars *float64) *history.History {
 	out := &history.History{}
 	sum, before := 0.0, int64(0)

@@ -70,7 +70,7 @@ func restore(edited, stored any, path string, lost func(path string)) any {
 	return edited
 }
 
-// counterpart returns the entry of a stored list that has the name of an edited one, or else its place.
+// counterpart returns the entry of a stored list with the name of an edited entry, or at its place if it has no name.
 func counterpart(edited any, place int, stored any) any {
 	list, _ := stored.([]any)
 	entry, _ := edited.(map[string]any)

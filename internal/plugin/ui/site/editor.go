@@ -25,7 +25,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/plugin/output"
 )
 
-// editorPage has the spec of an object in a field that can be edited, or asks whether a changed one shall be applied.
+// editorPage has the spec of an object in a field that can be edited, or asks whether to apply a changed spec.
 type editorPage struct {
 	Name, Back, Address string
 	// Version is the version of the spec that a person changes.
@@ -34,7 +34,7 @@ type editorPage struct {
 	Causes                 []cause
 	// Refused is the API server's refusal of the object.
 	Refused string
-	// Checked says that the API server accepts the spec, which differs in Changes.
+	// Checked says that the API server accepts the spec, and Changes are the fields in which the spec differs.
 	Checked bool
 	Changes []difference
 }
@@ -143,7 +143,7 @@ func (s *Site) changeSpec(r *http.Request, e editable) (view, error) {
 	return e.view(page), nil
 }
 
-// update replaces the spec of an object, if its spec is still of the version that a person has changed.
+// update replaces the spec of an object, if the stored spec still has the version that a person has changed.
 func (s *Site) update(ctx context.Context, e editable, version string, spec map[string]any,
 	options ...client.UpdateOption) error {
 	strict := client.WithFieldValidation(s.Connection.Client, metav1.FieldValidationStrict)

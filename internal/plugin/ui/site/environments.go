@@ -37,7 +37,8 @@ type environmentRow struct {
 	*v1alpha1.RewardEnvironment
 
 	Address, State, Message, Probed, Kind string
-	// Runs use the environment. Faults is the greatest share of faults among the runs in progress, and Fault its words.
+	// Runs counts the runs that use the environment. Faults is the greatest share of faults among these runs, and Fault
+	// the newest fault of the run with that share.
 	Runs          int
 	Faults, Fault string
 	Bad           bool
@@ -61,7 +62,7 @@ type environmentPage struct {
 	Task       *taskView
 }
 
-// faulty is the share of faults from which on the list shows them in red: package diagnosis has them as a cause there.
+// faulty is the share of faults at which the list shows them in red. It is the threshold of package diagnosis.
 const faulty = 0.05
 
 func (s *Site) serveEnvironments(*http.Request) (view, error) {

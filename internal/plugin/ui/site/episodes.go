@@ -87,7 +87,7 @@ func mentions(c transcript.Conversation, text string) bool {
 type groupView struct {
 	Title, Note, Missing string
 	Episodes             []episodeView
-	// Hidden episodes do not fit the filter, or have no room.
+	// Hidden counts the episodes that do not fit the filter, or have no room.
 	Hidden int
 	Single bool
 	Whole  string

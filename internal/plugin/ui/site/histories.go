@@ -33,7 +33,8 @@ type histories struct {
 	known map[types.UID]*knownHistory
 }
 
-// knownHistory is the history of a run. mu is held while it is read, so that pages that want it at once wait for one.
+// knownHistory is the history of a run. mu is held while it is read, so that pages that need it at the same time wait
+// for one read.
 type knownHistory struct {
 	mu      sync.Mutex
 	history *history.History

@@ -15,8 +15,8 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/transcript"
 )
 
-// ReadFunc returns the transcript of a step of a run, or of the evaluation after it, and the steps that have one. The
-// newest is step -1.
+// ReadFunc returns the transcript of a step of a run, or of the evaluation after it, and the steps that have one.
+// Step -1 is the newest step.
 type ReadFunc = func(ctx context.Context, run *v1alpha1.TrainingRun, step int64,
 	evaluation bool) (transcript.Step, []int64, error)
 
@@ -25,11 +25,11 @@ const (
 	mostTranscripts = 12
 	// glance is the time for which a page waits for a transcript before it says that the transcript is being read.
 	glance = 300 * time.Millisecond
-	// forgotten is after how long a failure is tried again.
+	// forgotten is the time after which a failed read is tried again.
 	forgotten = 20 * time.Second
 )
 
-// library keeps transcripts, and has each one read once. Transcripts of one run are read one after another.
+// library keeps transcripts, and reads each transcript once. Transcripts of one run are read one after another.
 type library struct {
 	read ReadFunc
 	// ctx is the context of Site.Run: a read continues when the page that asked for it is gone.
@@ -141,7 +141,7 @@ func (l *library) evict() {
 	}
 }
 
-// steps returns the steps that have a transcript, as far as they are known, and the newest of the run.
+// steps returns the steps of a run that are known to have a transcript.
 func (l *library) steps(run *v1alpha1.TrainingRun, evaluation bool) []int64 {
 	l.mu.Lock()
 	defer l.mu.Unlock()

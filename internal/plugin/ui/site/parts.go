@@ -16,7 +16,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/plugin/output"
 )
 
-// attempt is an attempt of a run in the line of time.
+// attempt is an attempt of a run in the timeline.
 type attempt struct {
 	Number               string
 	Began, Lasted, Steps string
@@ -76,7 +76,7 @@ func notesOfAttempt(a v1alpha1.Attempt) (notes []string) {
 	return notes
 }
 
-// endOf returns when an attempt ended, or the time now for one that is in progress.
+// endOf returns when an attempt ended, or the current time if the attempt is in progress.
 func (s *Site) endOf(a v1alpha1.Attempt) time.Time {
 	if a.CompletionTime != nil {
 		return a.CompletionTime.Time
@@ -84,7 +84,7 @@ func (s *Site) endOf(a v1alpha1.Attempt) time.Time {
 	return s.Now()
 }
 
-// span draws when something was between two times.
+// span draws a span of time within the time from first to last.
 func span(first, last, from, to time.Time) template.HTML {
 	const width, height, least = 200, 8, 2
 	whole := max(1, last.Sub(first).Seconds())
@@ -103,8 +103,8 @@ type checkpoint struct {
 	Best, Newest   bool
 	Saved, Expires string
 	Ranked         string
-	// ForkAddress is the page that begins a run with it. The others are commands: they need the key of the endpoint, which
-	// the pages do not read.
+	// ForkAddress is the page that begins a run with it. The other fields are commands: they need the key of the
+	// endpoint, which the pages do not read.
 	ForkAddress, Download, Publish, Delete string
 }
 

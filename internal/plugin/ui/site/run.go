@@ -142,7 +142,7 @@ func (s *Site) conditionsOf(run *v1alpha1.TrainingRun) []condition {
 	return all
 }
 
-// chart adds the curves that the request asks for, or else the usual ones.
+// chart adds the curves that the request asks for, or else the usual curves.
 func (p *runPage) chart(r *http.Request, run *v1alpha1.TrainingRun, h *history.History) {
 	query := r.URL.Query()
 	p.ByTime, p.Log = query.Get("x") == "time", query.Get("log") != ""
@@ -266,7 +266,7 @@ func priceOf(run *v1alpha1.TrainingRun) string {
 		"read,", dollars(&price.Sampled), "sampled and", dollars(&price.Trained), "trained, as of", prices.Date()}, " ")
 }
 
-// compareWithParent shows the fields in which a run differs from the one with whose weights it begins.
+// compareWithParent shows the fields in which a run differs from the run whose weights it begins with.
 func (s *Site) compareWithParent(page *runPage, run *v1alpha1.TrainingRun) {
 	parent := s.parentOf(run)
 	if parent == nil {
@@ -286,7 +286,7 @@ func (s *Site) compareWithParent(page *runPage, run *v1alpha1.TrainingRun) {
 	}
 }
 
-// parentOf returns the run with whose weights a run begins, by its name or its checkpoint; nil if none is known.
+// parentOf returns the run whose weights a run begins with, by its name or its checkpoint; nil if none is known.
 func (s *Site) parentOf(run *v1alpha1.TrainingRun) *v1alpha1.TrainingRun {
 	from := run.Spec.InitFrom
 	if from == nil {
@@ -308,7 +308,7 @@ func (s *Site) parentOf(run *v1alpha1.TrainingRun) *v1alpha1.TrainingRun {
 	return all[at]
 }
 
-// forksOf returns the steps of a run with whose checkpoints other runs begin.
+// forksOf returns the steps of a run whose checkpoints other runs begin with.
 func (s *Site) forksOf(run *v1alpha1.TrainingRun) []int64 {
 	var steps []int64
 	all, _ := s.runs.All()

@@ -64,7 +64,8 @@ type column struct {
 	Wide bool
 }
 
-// orders compare two rows by a column. Figures come with the greatest first, and texts in their order.
+// orders compare two rows by a column. The greatest figure comes first. Texts are in alphabetical order, except for
+// problems: runs without a problem come last.
 var orders = map[string]func(a, b listedRun) int{
 	"name":     func(a, b listedRun) int { return cmp.Compare(a.ID, b.ID) },
 	"state":    func(a, b listedRun) int { return cmp.Compare(a.State, b.State) },
@@ -122,8 +123,8 @@ func (s *Site) serveRuns(r *http.Request) (view, error) {
 	return view{template: "runs.html", title: "Runs", section: "runs", data: page}, nil
 }
 
-// sortBy sorts rows by a column; "-" before its name turns the order around. Without one, runs in progress come first
-// and the newest of them.
+// sortBy sorts rows by a column; "-" before its name turns the order around. Without a column, runs in progress come
+// first, and newer runs before older runs.
 func sortBy(rows []listedRun, by string) {
 	order := orders[strings.TrimPrefix(by, "-")]
 	if order == nil {
@@ -141,7 +142,7 @@ func sortBy(rows []listedRun, by string) {
 	})
 }
 
-// cut leaves the page the rows that it has room for.
+// cut adds the rows to the page that it has room for.
 func (l *list) cut(r *http.Request, rows []listedRun) {
 	from, _ := strconv.Atoi(r.URL.Query().Get("from"))
 	from = max(0, min(from, (len(rows)-1)/rowsOfPage*rowsOfPage))

@@ -101,8 +101,8 @@ func (s *Site) Run(ctx context.Context) {
 	s.runs.Run(ctx)
 }
 
-// Wait waits until no transcript is being read, so that each pod that reads one is deleted. The context of Run has
-// ended before.
+// Wait waits until no transcript is being read, so that each pod that reads one is deleted. The context of Run must
+// have ended.
 func (s *Site) Wait() { s.conversations.reads.Wait() }
 
 // ServeHTTP implements http.Handler.
@@ -114,7 +114,7 @@ type view struct {
 	// section is the entry of the navigation.
 	section string
 	data    any
-	// pending has the script look again soon.
+	// pending makes the script fetch the page again soon.
 	pending bool
 	// redirect is the page to go to in place of this one.
 	redirect string
@@ -206,7 +206,7 @@ type notFoundError struct{ text string }
 
 func (e *notFoundError) Error() string { return e.text }
 
-// codeOf returns the status of an answer that says an error.
+// codeOf returns the status of an answer that reports an error.
 func codeOf(err error) int {
 	var missing *notFoundError
 	var misuse *cli.UsageError

@@ -14,8 +14,8 @@ import (
 // hidden stands for a value that may be a key.
 const hidden = "(hidden)"
 
-// specText returns a spec as YAML. The API has names of Secrets alone; values of environment variables and user names
-// in addresses may be keys all the same, and are hidden.
+// specText returns a spec as YAML. A spec has only the names of Secrets, but values of environment variables and user
+// names in addresses may be keys, and are hidden.
 func specText(spec any) (string, error) {
 	data, err := json.Marshal(spec)
 	if err != nil {

@@ -18,7 +18,7 @@ const (
 	sparkPoints             = 64
 )
 
-// sparkline draws a metric of a history as a line; "" without two values.
+// sparkline draws a metric of a history as a line; "" if it has fewer than two values.
 func sparkline(h *history.History, metric string) template.HTML {
 	steps, values := pointsOf(h, metric)
 	steps, values = thinned(steps, values)
@@ -35,7 +35,7 @@ func sparkline(h *history.History, metric string) template.HTML {
 		y = sparkHeight - margin - (v-low)/(high-low)*(sparkHeight-2*margin)
 		fmt.Fprintf(&line, "%.1f,%.1f ", x, y)
 	}
-	// Numbers alone are formatted into the markup.
+	// Only numbers are formatted into the markup.
 	return template.HTML(fmt.Sprintf(`<svg class="spark" width="%d" height="%d" viewBox="0 0 %d %d" aria-hidden="true">`+
 		`<polyline points="%s"/><circle cx="%.1f" cy="%.1f" r="2"/></svg>`, sparkWidth, sparkHeight, sparkWidth, sparkHeight,
 		strings.TrimSpace(line.String()), x, y))

@@ -11,7 +11,7 @@ import (
 )
 
 // visible returns a page in which characters that control a terminal, or turn or hide text, are shown as escapes. No
-// template has such a character, so that each one is from a model, a data set or a cluster.
+// template has such a character, so each of them is from a model, a data set or a cluster.
 func visible(page []byte) []byte {
 	if bytes.IndexFunc(page, isHidden) < 0 {
 		return page
@@ -38,7 +38,7 @@ func isHidden(r rune) bool {
 	case unicode.IsControl(r), unicode.Is(unicode.Bidi_Control, r), r == '\u2028' || r == '\u2029':
 		return true
 	case r == '\u200b' || r == '\u2060' || r == '\ufeff' || r == '\u00ad':
-		return true // They are as wide as nothing. Emoji need the joiner U+200D, and scripts of Asia U+200C.
+		return true // They have no width. Emoji need the joiner U+200D, and scripts of Asia U+200C.
 	}
 	return 0xE0000 <= r && r <= 0xE007F // tags
 }
@@ -49,7 +49,7 @@ const most = 16 << 10
 // excerpt is a part of a text.
 type excerpt struct {
 	Text string
-	// Next is the beginning of the rest, and Left its number of bytes; 0 without a rest.
+	// Next is the beginning of the rest, and Left its number of bytes; 0 if there is no rest.
 	Next, Left int
 }
 

@@ -104,7 +104,7 @@ func supervised(step int64) map[string]float64 {
 	return figures
 }
 
-// Many returns runs with histories of this many steps, as histories keep them.
+// Many returns the given number of runs, and a history of the given number of steps.
 func Many(count int, steps int64) ([]*v1alpha1.TrainingRun, *history.History, error) {
 	first, h, err := NewRun("run-0000", steps, func(step int64) map[string]float64 {
 		return map[string]float64{contract.MetricReward: noise("many", step), contract.MetricPassAt1: .5}

@@ -96,7 +96,7 @@ type made struct {
 	history *history.History
 }
 
-// specOf is the spec of a run for a model, as YAML; %s is the learning rate and %d the seed.
+// specOf is the spec of a run, as YAML; %s is the model, %d the seed and %g the learning rate.
 const specOf = `
 model: {name: %s, loraRank: 32}
 tinker:
@@ -117,7 +117,7 @@ artifacts: {claimName: runs}
 budget: {usd: 60}
 `
 
-// NewRun returns a run whose history has these steps, with figures by a formula.
+// NewRun returns a run and its history of the given number of steps. figures returns the figures of a step.
 func NewRun(name string, steps int64, figures func(step int64) map[string]float64) (*v1alpha1.TrainingRun,
 	*history.History, error) {
 	run := &v1alpha1.TrainingRun{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: Namespace,
@@ -141,7 +141,7 @@ func NewRun(name string, steps int64, figures func(step int64) map[string]float6
 	return run, h, nil
 }
 
-// attemptAt begins a second attempt after step 21.
+// attemptAt returns the attempt that committed a step. The second attempt begins after step 21.
 func attemptAt(step int64) int32 {
 	if step > 21 {
 		return 2
@@ -187,7 +187,7 @@ func statusOf(run *v1alpha1.TrainingRun, h *history.History, steps int64) v1alph
 	return s
 }
 
-// checkpointsOf returns one of each tenth step, the newest first.
+// checkpointsOf returns a checkpoint of each tenth step, the newest first.
 func checkpointsOf(steps int64, figures func(step int64) map[string]float64) (all []v1alpha1.Checkpoint) {
 	for step := steps / 10 * 10; step > 0 && len(all) < 8; step -= 10 {
 		name := fmt.Sprintf("s%d-lineage", step)
@@ -218,7 +218,8 @@ func noise(name string, step int64) float64 {
 
 func seedOf(name string) int64 { return int64(len(name)) }
 
-// Figures returns the figures of a step that learns at a speed, up to a limit that it reaches at a step.
+// Figures returns a function with the figures of each step of a run. The run learns at a speed, towards a limit,
+// until the step plateau.
 func Figures(name string, speed, limit float64, plateau int64) func(int64) map[string]float64 {
 	return func(step int64) map[string]float64 {
 		at := math.Min(float64(step), float64(plateau))

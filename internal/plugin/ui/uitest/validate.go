@@ -16,8 +16,8 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/plugin/manifest"
 )
 
-// validating lets the cluster in memory refuse objects that people write as the API server does, by the schema and the
-// rules of their kind, unless a test has hooks of its own.
+// validating makes the cluster in memory refuse objects as the API server does, by the schema and the rules of their
+// kind, unless a test has hooks of its own.
 func validating(hooks interceptor.Funcs) interceptor.Funcs {
 	if hooks.Update == nil {
 		hooks.Update = func(ctx context.Context, c client.WithWatch, object client.Object,
