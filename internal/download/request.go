@@ -72,7 +72,7 @@ func (b *Body) setHeader(header http.Header) {
 }
 
 // http returns a client that sends secrets only to their host: the token, which net/http would also send to
-// subdomains, and the URL that redirects, which may be signed.
+// subdomains, and, as Referer, the URL that redirects, which may be signed.
 func (c *Client) http() *http.Client {
 	client := *cmp.Or(c.HTTP, http.DefaultClient)
 	given := client.CheckRedirect

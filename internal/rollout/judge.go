@@ -48,8 +48,8 @@ func (j *Judges) New(definition settings.Judge) (rubric.Judge, error) {
 	return &judge{judges: j, definition: definition}, nil
 }
 
-// Report records the error for which a judge cannot be asked; nil means that the judge can be asked. It is made for
-// registry.Builder.JudgeProblem.
+// Report records the error because of which a judge cannot be asked; nil means that the judge can be asked. It is
+// made for registry.Builder.JudgeProblem.
 func (j *Judges) Report(err error) {
 	if err == nil {
 		j.problem.Store(nil)

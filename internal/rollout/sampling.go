@@ -26,7 +26,8 @@ type policy struct {
 	group  *activeGroup
 }
 
-// maxMisses is how often the endpoint may deny the sampling session of one request, which is made again each time.
+// maxMisses is how often the endpoint may deny the sampling session of one request. The session is made again each
+// time.
 const maxMisses = 8
 
 // maxReposts is how often a request is posted again under the next counter. After that the policy counts as missing,

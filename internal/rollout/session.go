@@ -171,8 +171,8 @@ func (s *sessions) sampler(ctx context.Context, number int64, from weights) (sam
 	}
 }
 
-// isOutage reports whether an endpoint refuses to make a sampling session although it has no reason to: it answers
-// 404 if weights or a session are missing.
+// isOutage reports whether an endpoint refuses to make a sampling session although it has no reason to: a working
+// endpoint answers 404 if weights or a session are missing.
 func isOutage(err error) bool {
 	switch client.CategoryFrom(err) {
 	case tinker.CategoryUser, tinker.CategoryTooLarge, tinker.CategoryUnsupported, tinker.CategoryConflict,

@@ -275,8 +275,8 @@ func (s searcher) tell(name, why, repair string) {
 	}
 }
 
-// patch changes a run, and reports whether it did. It leaves a run that was changed or deleted meanwhile: the next
-// look sees that change.
+// patch changes a run, and reports whether it did. It does nothing if the run was changed or deleted meanwhile: the
+// next look sees that.
 func (s searcher) patch(ctx context.Context, run *v1alpha1.TrainingRun, change func()) (bool, error) {
 	before := run.DeepCopy()
 	change()

@@ -123,7 +123,7 @@ func (e *editor) command(env cli.IO, cluster *cli.Cluster, command *cobra.Comman
 		if err := at.AddSamplers(ctx, env, chosen); err != nil {
 			return err
 		}
-		// AddSamplers adds sampler weights that the status does not name.
+		// AddSamplers has added sampler weights that the status does not name.
 		if err := e.guard(run, chosen, used); err != nil {
 			return err
 		}
@@ -193,8 +193,8 @@ func (e *editor) targets(chosen []v1alpha1.Checkpoint) ([]target, error) {
 	return all, nil
 }
 
-// confirm asks the question at a terminal, unless a flag answers it. It fails if there is no terminal, or if the
-// answer is not yes.
+// confirm asks the question at a terminal, unless there is none or --yes answers it. It fails if there is no
+// terminal, or if the answer is not yes.
 func (e *editor) confirm(ctx context.Context, env cli.IO, targets []target) error {
 	if e.yes || e.question == "" {
 		return nil

@@ -197,8 +197,8 @@ func (c *Connection) hint(ctx context.Context, name string, runs []v1alpha1.Trai
 	return "it has no runs: choose another with --namespace"
 }
 
-// ForOneRun makes the name of a run the only argument of the command, which calls act with the run, and returns the
-// command. Checks of flags that need no cluster belong to PreRunE.
+// ForOneRun returns the command, which takes the name of a run as its only argument and calls act with the run.
+// Checks of flags that need no cluster belong to PreRunE.
 func (c *Cluster) ForOneRun(command *cobra.Command,
 	act func(context.Context, *Connection, *v1alpha1.TrainingRun) error) *cobra.Command {
 	command.Args, command.ValidArgsFunction = Args(1, 1, "the name of a RUN"), c.CompleteRuns(1)

@@ -109,7 +109,7 @@ func (s setter) setIn(value any, child *schema, name string, rest []step, done s
 	return object, nil
 }
 
-// setEntry sets a field of an entry of a list, which next names.
+// setEntry sets a field of the entry that next names in a list.
 func (s setter) setEntry(value any, at *schema, next step, rest []step, done string) (any, error) {
 	key, list := keyOf(at), asList(value)
 	if key == "" {

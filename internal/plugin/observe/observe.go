@@ -30,7 +30,7 @@ func ShortName(metric string) string {
 	return metric
 }
 
-// FullName returns the name of the metric with a short name, or the given name if it is no short name.
+// FullName returns the name of the metric with a short name, or the given name if it is not a short name.
 func FullName(name string) string {
 	for _, m := range contract.Metrics {
 		if m.Short == name && name != "" {

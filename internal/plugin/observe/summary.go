@@ -204,7 +204,7 @@ func withUSD(result output.Result, all []summary) output.Result {
 	return result
 }
 
-// withFrom adds the column of the runs whose weights other runs begin with, if there is any.
+// withFrom adds the column of the runs whose weights other runs begin with, if there are any.
 func withFrom(result output.Result, all []summary) output.Result {
 	if !slices.ContainsFunc(all, func(s summary) bool { return s.From != "" }) {
 		return result
@@ -217,7 +217,7 @@ func withFrom(result output.Result, all []summary) output.Result {
 	return result
 }
 
-// withNLL adds the columns of supervised runs, if there is any.
+// withNLL adds the columns of supervised runs, if there are any.
 func withNLL(result output.Result, all []summary) output.Result {
 	if !slices.ContainsFunc(all, func(s summary) bool { return s.NLL != nil || s.HeldOutNLL != nil }) {
 		return result

@@ -40,7 +40,7 @@ type usageFlags struct {
 	format                         *output.Format
 }
 
-// NewUsage returns the command that shows the usage of an endpoint, by its users.
+// NewUsage returns the command that shows the usage of an endpoint.
 func NewUsage(env cli.IO, cluster *cli.Cluster) *cobra.Command {
 	var f usageFlags
 	command := &cobra.Command{

@@ -203,7 +203,7 @@ func ask(ctx context.Context, env cli.IO, connection *cli.Connection, run *v1alp
 	return reader.Ask(ctx, run, asked.args())
 }
 
-// written returns an error if the spec of a run asks for no transcripts, which says how to get them. results says
+// written returns an error if the spec of a run asks for no transcripts. The error says how to get them. results says
 // that results without conversations are enough.
 func written(run *v1alpha1.TrainingRun, results bool) error {
 	then := "suspend the run and resume it; its later steps then have transcripts"

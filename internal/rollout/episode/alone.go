@@ -10,7 +10,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/rl"
 )
 
-// faultyReason is the reason why a member is not played: no other member was in play when workers died.
+// faultyReason is the reason why a member is not played: only this member was in play when workers died.
 const faultyReason = "workers died while this member alone was played: its reply, or what the environment makes of " +
 	"it, ends the process"
 

@@ -91,7 +91,7 @@ type Gate interface {
 	Leave()
 }
 
-// Health knows whether the environment is available. An episode that waits for it takes no place at the Gate.
+// Health tracks whether the environment is available. An episode that waits for it takes no place at the Gate.
 type Health interface {
 	// Admit waits until an episode may begin. An error is the context's, or a *environment.Fault if the episode should
 	// not wait.

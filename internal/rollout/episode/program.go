@@ -139,8 +139,9 @@ func (e *episode) concludes(turn environment.Turn) error {
 	return nil
 }
 
-// limited returns the member of a program that a limit ended, which can no longer grade its episode. If conversations
-// have keys, there may be several, and the order of replies decides how long each of them is: the member is left out.
+// limited returns the member of a program that a limit ended. The program can no longer grade its episode. If
+// conversations have keys, there may be several, and the order of replies decides how long each of them is: the
+// member is left out.
 func (e *episode) limited(limit string) (rl.Member, string, error) {
 	hasKeys := slices.ContainsFunc(e.order, func(c *conversation) bool { return c.key != "" })
 	if hasKeys || len(e.order) == 0 {

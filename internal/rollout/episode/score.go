@@ -136,7 +136,7 @@ func (e *episode) taughtPrompt(c *conversation, prompt environment.Prompt) ([]in
 	return ids, nil
 }
 
-// instructed returns messages with another system message. It replaces a system message at the beginning.
+// instructed returns messages that begin with the given system message, in place of their own if they have one.
 func instructed(messages []chat.Message, text string) []chat.Message {
 	system := chat.Message{Role: chat.RoleSystem, Content: text}
 	if len(messages) > 0 && messages[0].Role == chat.RoleSystem {

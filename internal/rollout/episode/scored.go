@@ -13,7 +13,8 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/rl"
 )
 
-// scoredPrompt is the conversation of requests that score prompts. Other requests of agents have no conversation.
+// scoredPrompt is the conversation of requests that score prompts. Requests of agents for replies have no
+// conversation.
 const scoredPrompt = "scored prompt"
 
 // sampleOnce samples a reply, unless an earlier play of this try has sampled it, perhaps in another process of this

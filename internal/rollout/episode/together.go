@@ -44,8 +44,8 @@ func (p *Player) gradeTogether(ctx context.Context, spec Spec, members []rl.Memb
 	return nil
 }
 
-// gradeReplies calls GradeGroup of the environment, with the time limit of callTimeout. An error is a
-// *environment.Fault, or the context's.
+// gradeReplies calls GradeGroup of the environment, within callTimeout. An error is a *environment.Fault, or the
+// context's.
 func (p *Player) gradeReplies(ctx context.Context, spec Spec, first *episode,
 	replies []environment.Reply) ([]environment.Turn, error) {
 	grader, ok := p.Environment.(environment.GroupGrader)

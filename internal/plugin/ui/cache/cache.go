@@ -155,7 +155,7 @@ func encode(e entry) ([]byte, error) {
 	return append([]byte(hex.EncodeToString(sum[:])+"\n"), packed.Bytes()...), nil
 }
 
-// put keeps a transcript. It ignores errors, such as a disk without room.
+// put keeps a transcript. It ignores errors, such as a full disk.
 func (c *Cache) put(name string, e entry) {
 	data, err := encode(e)
 	if err != nil || int64(len(data)) > c.most {

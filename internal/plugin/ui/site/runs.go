@@ -142,7 +142,7 @@ func sortBy(rows []listedRun, by string) {
 	})
 }
 
-// cut adds the rows to the page that it has room for.
+// cut adds to the page the rows that it has room for.
 func (l *list) cut(r *http.Request, rows []listedRun) {
 	from, _ := strconv.Atoi(r.URL.Query().Get("from"))
 	from = max(0, min(from, (len(rows)-1)/rowsOfPage*rowsOfPage))
