@@ -7,10 +7,10 @@
 //
 // # Every group that was paid for is used
 //
-// A worker drops a group for one reason: covered_index passed it, or its evaluation is durable. It does not drop a
-// group because the group was accepted, is a duplicate, or came too late. The worker reports to a new learner which
-// groups it stores and plays, and the learner requests those that it wants. Without a learner the worker continues to
-// play its leases.
+// A worker drops a group once covered_index has passed it or its evaluation is durable, and before that only for lack
+// of room (package groupstore). It does not drop a group because the group was accepted, is a duplicate, or came too
+// late. The worker reports to a new learner which groups it stores and plays, and the learner requests those that it
+// wants. Without a learner the worker continues to play its leases.
 //
 // # The same tokens from every worker
 //
