@@ -61,6 +61,12 @@ type ToolCall struct {
 	Arguments string
 }
 
+// LacksObject reports whether the arguments of the call are not a JSON object. No dialect can express such a call.
+func (c ToolCall) LacksObject() bool {
+	var object map[string]json.RawMessage
+	return json.Unmarshal([]byte(c.Arguments), &object) != nil || object == nil
+}
+
 // IsStructured reports whether the message consists of parts rather than of one text.
 func (m Message) IsStructured() bool { return m.Parts != nil || m.Thinking != "" }
 

@@ -5,7 +5,6 @@ package rollout
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -149,7 +148,7 @@ func (f frozen) read(format renderer.Renderer, asked environment.Completion,
 		out.Message, out.StopText, out.Truncated = stoptext.Before(out.Message, stop), stop, false
 		out.Text = out.Message.Content
 	}
-	out.Message.Calls = slices.DeleteFunc(slices.Clone(out.Message.Calls), isNoObject)
+	out.Message.Calls = slices.DeleteFunc(slices.Clone(out.Message.Calls), chat.ToolCall.LacksObject)
 	if asked.Logprobs && texts != nil {
 		for _, id := range sample.Tokens {
 			text, _ := texts.Decode([]int32{id})
@@ -157,10 +156,4 @@ func (f frozen) read(format renderer.Renderer, asked environment.Completion,
 		}
 	}
 	return out, nil
-}
-
-// isNoObject reports whether the arguments of a call are not a JSON object. No dialect can express such arguments.
-func isNoObject(call chat.ToolCall) bool {
-	var object map[string]json.RawMessage
-	return json.Unmarshal([]byte(call.Arguments), &object) != nil || object == nil
 }

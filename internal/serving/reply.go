@@ -6,7 +6,6 @@ package serving
 import (
 	"context"
 	"encoding/binary"
-	"encoding/json"
 	"fmt"
 	"hash/fnv"
 	"slices"
@@ -230,7 +229,7 @@ func (d *drawing) finish() error {
 		m = stoptext.Before(m, d.StopText)
 	}
 	m.Calls = slices.Clone(m.Calls)
-	if d.Stop != dialect.StopEnd || slices.ContainsFunc(m.Calls, isNoObject) {
+	if d.Stop != dialect.StopEnd || slices.ContainsFunc(m.Calls, chat.ToolCall.LacksObject) {
 		m.Calls = nil // A call may be cut, and no dialect has words for one without an object.
 	}
 	for i, call := range m.Calls {
@@ -243,12 +242,6 @@ func (d *drawing) finish() error {
 	}
 	d.Message = dialect.Normal(m)
 	return nil
-}
-
-// isNoObject reports whether the arguments of a call are no JSON object.
-func isNoObject(call chat.ToolCall) bool {
-	var object map[string]json.RawMessage
-	return json.Unmarshal([]byte(call.Arguments), &object) != nil || object == nil
 }
 
 // digestOf returns a number that stands for a reply to a prompt.

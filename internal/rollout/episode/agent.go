@@ -5,7 +5,6 @@ package episode
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -381,7 +380,7 @@ func (d *driver) recordChat(asked environment.Completion, n *node, sample Sample
 		n.kept.Content, n.kept.Parts = n.reply.Content, n.reply.Parts
 	}
 	n.reply.Calls = slices.Clone(n.reply.Calls)
-	if slices.ContainsFunc(n.reply.Calls, isNoObject) {
+	if slices.ContainsFunc(n.reply.Calls, chat.ToolCall.LacksObject) {
 		n.reply.Calls = nil // No dialect can express such a call. The agent receives the text.
 	}
 	n.nameCalls()
@@ -410,12 +409,6 @@ func (n *node) nameCalls() {
 		}
 		used[n.reply.Calls[i].ID] = true
 	}
-}
-
-// isNoObject reports whether the arguments of a call are not a JSON object.
-func isNoObject(call chat.ToolCall) bool {
-	var object map[string]json.RawMessage
-	return json.Unmarshal([]byte(call.Arguments), &object) != nil || object == nil
 }
 
 // saidUntrimmed returns the text of a message without its reasoning.
