@@ -16,7 +16,7 @@ import (
 const (
 	// returnGrace is how long a call may take to return once its context has ended.
 	returnGrace = 5 * time.Second
-	// lateCloseTimeout bounds the end of an episode that began after its start was given up.
+	// lateCloseTimeout bounds the closing of an episode that began after its start was given up.
 	lateCloseTimeout = 30 * time.Second
 )
 
@@ -31,8 +31,8 @@ type PanicError struct {
 // Error implements error.
 func (e *PanicError) Error() string { return fmt.Sprintf("%s panicked: %v", e.Doing, e.Value) }
 
-// OverdueError is a call of an environment that did not return after its context had ended. Nobody waits for it any
-// more.
+// OverdueError reports a call of an environment that did not return after its context had ended. The caller has
+// stopped waiting for it.
 type OverdueError struct {
 	// Doing names the call.
 	Doing string
@@ -48,16 +48,16 @@ func (e *OverdueError) Error() string {
 // Unwrap returns why the context ended.
 func (e *OverdueError) Unwrap() error { return e.Cause }
 
-// Call makes a call of an environment, in a goroutine of its own. If the call panics, the error is a *Fault caused by a
-// *PanicError. If the call ignores the end of its context, Call gives it up: the error is a *Fault caused by an
-// *OverdueError. An episode that a call returns after that is closed.
+// Call makes a call of an environment, in a goroutine of its own. If the call panics, the error is a *Fault caused by
+// a *PanicError. If the call ignores the end of its context, Call gives it up: the error is a *Fault caused by an
+// *OverdueError. If the call returns an episode after that, the episode is closed.
 func Call[T any](ctx context.Context, calls *Calls, doing string, call func(context.Context) (T, error)) (T, error) {
 	type answer struct {
 		result T
 		err    error
 	}
 	answers := make(chan answer, 1)
-	var decided atomic.Bool // whether it has returned first or was given up first
+	var decided atomic.Bool // set by the first of two events: the call returns, or is given up
 	go func() {
 		result, err := Guard(calls.Log(), doing, func() (T, error) { return call(ctx) })
 		if decided.CompareAndSwap(false, true) {
@@ -92,7 +92,7 @@ func Call[T any](ctx context.Context, calls *Calls, doing string, call func(cont
 	return none, &Fault{Err: &OverdueError{Doing: doing, Cause: context.Cause(ctx)}}
 }
 
-// closeLate closes an episode that nobody waits for.
+// closeLate closes an episode whose start was given up.
 func closeLate(ctx context.Context, calls *Calls, running Episode) {
 	ctx, stop := context.WithTimeout(context.WithoutCancel(ctx), lateCloseTimeout)
 	defer stop()
@@ -102,8 +102,8 @@ func closeLate(ctx context.Context, calls *Calls, running Episode) {
 	})
 }
 
-// Guard makes a call in this goroutine. A panic of it is a *Fault whose cause is a *PanicError, and its stack goes to
-// the log. The logger nil is slog.Default.
+// Guard makes a call in this goroutine. If the call panics, the error is a *Fault caused by a *PanicError, and the
+// stack is logged. A nil logger means slog.Default.
 func Guard[T any](logger *slog.Logger, doing string, call func() (T, error)) (result T, err error) {
 	defer func() {
 		if value := recover(); value != nil {
@@ -120,7 +120,7 @@ func Guard[T any](logger *slog.Logger, doing string, call func() (T, error)) (re
 // Calls counts the calls of environments that were given up. It is safe for concurrent use. A nil *Calls is ready, and
 // counts nothing.
 type Calls struct {
-	// Logger gets the stacks of panics, and the calls that were given up; nil is slog.Default.
+	// Logger logs the stacks of panics and the calls that were given up. Defaults to slog.Default.
 	Logger *slog.Logger
 	// Grace is how long a call may take to return once its context has ended. Defaults to 5 s.
 	Grace time.Duration
@@ -130,7 +130,7 @@ type Calls struct {
 	givenUp map[string]int
 }
 
-// Problem describes the calls that were given up and have not returned, for people. It is empty without any.
+// Problem describes the calls that were given up and have not returned, for people. It is empty if there are none.
 func (c *Calls) Problem() string {
 	if c == nil {
 		return ""

@@ -30,8 +30,8 @@ type Answerer interface {
 	Answers(ctx context.Context, task Task) (right, wrong string, err error)
 }
 
-// Exampler is an environment whose rewards are a user's own, so that nobody knows the right reward of a reply. A check
-// that plays its examples finds out whether they earn something at all.
+// Exampler is an environment whose rewards are defined by a user, so that the right reward of a reply is not known. A
+// check plays its examples to find out whether any of them earns a reward.
 type Exampler interface {
 	// Examples returns replies to try on the task: one that answers it, if there is any, and an empty one. The error is
 	// ErrNoAnswers if the environment has none to try.
@@ -45,15 +45,15 @@ type GroupGrader interface {
 	GradeGroup(ctx context.Context, task Task, replies []Reply) ([]Turn, error)
 }
 
-// Checker is an environment that may be unavailable for a while, since a server elsewhere runs it.
+// Checker is an environment that may be unavailable for a while, since a server or another process runs it.
 type Checker interface {
-	// Check returns nil once the environment begins episodes. Otherwise the error says why it does not, or is the
+	// Check returns nil if the environment can begin episodes. Otherwise the error says why it cannot, or is the
 	// context's.
 	Check(ctx context.Context) error
 }
 
-// CheckerOf returns the Checker of an environment that has a method of the name Checker; it is nil for one that is part
-// of this process.
+// CheckerOf returns the result of the environment's method Checker. It returns nil if there is no such method, since
+// the environment is part of this process then.
 func CheckerOf(env Environment) Checker {
 	if served, ok := env.(interface{ Checker() Checker }); ok {
 		return served.Checker()
@@ -79,8 +79,8 @@ type Task struct {
 	Seed uint64
 }
 
-// Episode is one attempt at a task, used by one goroutine. The caller calls Prompts, then Step for each batch of
-// replies until a Turn is Done, or Finish in place of a Step, and Close in any case.
+// Episode is one try at a task, used by one goroutine. The caller calls Prompts, then Step for each batch of replies
+// until a Turn is Done, or Finish in place of a Step, and Close in any case.
 type Episode interface {
 	// Prompts returns the first requests to the policy, at least one. It is called once.
 	Prompts(ctx context.Context) ([]Prompt, error)
@@ -97,8 +97,8 @@ type Episode interface {
 
 // Prompt asks one role of the policy for a reply.
 type Prompt struct {
-	// Role names the role in the workflow; it is "" for the one role of a simple environment. It is as
-	// contract.RoleRule says, and the same in all prompts of a conversation.
+	// Role names the role in the workflow; it is "" for the one role of a simple environment. It follows
+	// contract.RoleRule, and is the same in all prompts of a conversation.
 	Role string
 	// Conversation is the key of a trajectory: a prompt continues the earlier ones with its key. The prompts of
 	// one batch have different keys. It is "" only in an environment of one conversation.
@@ -150,18 +150,19 @@ type Turn struct {
 	ToolCalls int
 	// Masked are the conversations whose last reply is not trained on. The reply stays in the conversation.
 	Masked []string
-	// Results are the results of the calls, in their order, for people: transcripts have them.
+	// Results are the results of the calls, in their order. Transcripts show them to people.
 	Results []ToolResult
-	// Ungraded is the reply that ended the episode, where a GroupGrader scores the group together; nil for any other.
+	// Ungraded is the reply that ended the episode, if a GroupGrader scores the group together; otherwise it is nil.
 	Ungraded *Reply
 	// Prompts are the next requests. They are empty when the episode is Done.
 	Prompts []Prompt
 	Done    bool
-	// Finished is set where the result of a tool ended the episode, and not a reply of the policy.
+	// Finished is set if the episode was ended by the result of a tool, and not by a reply of the policy.
 	Finished bool
-	// OnlyLast trains on the conversation of the last reply alone, of those that an AgentPolicy has found.
+	// OnlyLast says that, of the conversations that an AgentPolicy has found, only the conversation of the last reply is
+	// trained on.
 	OnlyLast bool
-	// Abandoned is set where replies of the policy ended the episode before its end, and nothing graded it.
+	// Abandoned is set if replies of the policy ended the episode early, and nothing graded it.
 	Abandoned bool
 }
 
@@ -175,8 +176,9 @@ type ToolResult struct {
 
 // Reward is a reward of one turn.
 type Reward struct {
-	// Conversation is the one that earned the reward; "" is the whole episode, whose reward counts for each of its
-	// conversations. At the end of an episode each conversation that has a reply needs a reward.
+	// Conversation is the conversation that earned the reward. If it is "", the whole episode earned the reward, which
+	// then counts for each of its conversations. At the end of an episode each conversation that has a reply needs a
+	// reward.
 	Conversation string
 	Value        float64
 	// Parts are the parts of Value by name, for metrics.

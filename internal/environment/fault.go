@@ -20,8 +20,8 @@ type Fault struct {
 	Kind FaultKind
 	// Permanent means that a retry would fail, too.
 	Permanent bool
-	// Unavailable means that the episode could not begin, as the environment's server takes no sessions at all. It says
-	// nothing about the task: the same try begins again once the server is available.
+	// Unavailable means that the episode could not begin, because the environment's server accepts no sessions at all.
+	// It says nothing about the task: the same try begins again once the server is available.
 	Unavailable bool
 	// Interrupted means that the episode has met an outage that is not its own. It says nothing about the task or the
 	// environment: the same try is played again.
@@ -36,7 +36,7 @@ func (f *Fault) Error() string { return f.Err.Error() }
 func (f *Fault) Unwrap() error { return f.Err }
 
 // AsFault returns err as a Fault. An error that is not a Fault counts as a temporary one of the environment. The
-// caller has handled the context's own errors before.
+// caller must handle the context's own errors first.
 func AsFault(err error) *Fault {
 	if fault, ok := errors.AsType[*Fault](err); ok {
 		return fault

@@ -20,15 +20,15 @@ type Program interface {
 	Run(ctx context.Context, policy Policy) (Turn, error)
 }
 
-// Policy answers the requests of a Program. It is safe for concurrent use. A conversation has one open request, and
-// parallel requests have keys of conversations: otherwise the order in which requests come would decide their samples.
-// A program that breaks this, or that ends while a request is open, is at fault.
+// Policy answers the requests of a Program. It is safe for concurrent use. A conversation has at most one open
+// request, and parallel requests name their conversations by keys: otherwise the order in which requests arrive would
+// decide their samples. A program that breaks this, or that ends while a request is open, is at fault.
 type Policy interface {
-	// Chat returns the reply to a prompt. The reply's Usage and MaxCalls are not set. The error is a *LimitError where a
+	// Chat returns the reply to a prompt. The reply's Usage and MaxCalls are not set. The error is a *LimitError if a
 	// limit forbids the request. After any other error the episode is over.
 	Chat(ctx context.Context, prompt Prompt) (Reply, error)
-	// Sample returns the tokens that follow on others, for programs that render prompts themselves. Errors are as for
-	// Chat.
+	// Sample returns the tokens that continue a prompt, for programs that render prompts themselves. It returns the same
+	// errors as Chat.
 	Sample(ctx context.Context, prompt TokenPrompt) (TokenReply, error)
 }
 
@@ -51,16 +51,16 @@ type TokenReply struct {
 
 // LimitError reports that a limit of the run forbids a request of a Program.
 type LimitError struct {
-	// Limit is the name that stop reasons have for it.
+	// Limit is the name of the limit in stop reasons.
 	Limit string
-	// Tokens and Most are the tokens of the prompt and the limit, where the limit is one of tokens.
+	// Tokens is the number of tokens of the prompt, and Most is the limit, if it is a limit of tokens.
 	Tokens, Most int
 }
 
 // Error implements error.
 func (e *LimitError) Error() string { return "the episode has reached the limit " + e.Limit }
 
-// Unasked is the part of an Episode that a Program does not have.
+// Unasked implements the methods of Episode that a Program does not have. Each returns a fault.
 type Unasked struct{}
 
 var errUnasked = &Fault{Permanent: true, Err: errors.New("the episode asks the policy itself")}
@@ -82,7 +82,7 @@ func OtherRoleError(key, role, other string) error {
 }
 
 // UnaskedRewardError returns the fault of an environment that rewards a conversation in which it never asked. The
-// other keys are those of its conversations.
+// others are the keys of the conversations in which it asked.
 func UnaskedRewardError(key string, others []string) error {
 	quoted := make([]string, len(others))
 	for i, other := range others {

@@ -15,7 +15,7 @@ type JudgeUsage struct {
 
 // Judgement is how a judge rated one criterion of a reply.
 type Judgement struct {
-	// Conversation is the one that the reply belongs to.
+	// Conversation is the conversation of the reply.
 	Conversation string
 	Criterion    string
 	// Rating is from 0 to 1.
@@ -34,7 +34,7 @@ type Recorder interface {
 	Pause() (resume func())
 }
 
-// WithRecorder returns a context whose graders use the recorder.
+// WithRecorder returns a context in which graders find the recorder.
 func WithRecorder(ctx context.Context, recorder Recorder) context.Context {
 	return context.WithValue(ctx, recorderKey{}, recorder)
 }
