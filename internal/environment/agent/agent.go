@@ -38,7 +38,7 @@ const (
 	Output
 	// File is a file that the command has written.
 	File
-	// Agent is the reward that the agent itself says.
+	// Agent is the reward that the agent itself reports.
 	Agent
 )
 
@@ -48,7 +48,7 @@ const (
 	resultFile = "result.json"
 )
 
-// Variables are the names of the variables that each command has of its own.
+// Variables are the names of the environment variables that differ between commands.
 var Variables = []string{openAIURL, openAIKey, anthropicURL, anthropicKey, taskVariable, resultVariable}
 
 const (
@@ -69,17 +69,17 @@ type Options struct {
 	File   string
 	// Roles are the names of the models.
 	Roles []string
-	// Frozen are the models beside the policy, by their names.
+	// Frozen are the models besides the policy, by name.
 	Frozen map[string]environment.FrozenModel
-	// Fields are the columns that the agent has beside id, prompt and messages.
+	// Fields are the columns that the agent gets besides id, prompt and messages.
 	Fields []string
-	// Unsupported decides whether options that the gateway does not have are ignored or refused.
+	// Unsupported decides whether options that the gateway does not support are ignored or refused.
 	Unsupported dialect.Policy
 	// OnlyLast trains on the conversation with the last reply alone.
 	OnlyLast bool
 	// Grace is how long the agent may go on after a limit.
 	Grace time.Duration
-	// Check returns nil once episodes can be graded; nil where they always can.
+	// Check returns nil if episodes can be graded. It is nil if they always can be.
 	Check func(ctx context.Context) error
 }
 
@@ -101,7 +101,7 @@ type Environment struct {
 	options Options
 
 	mu sync.Mutex
-	// lost counts the processes that tries have lost, by their seeds.
+	// lost counts the processes that tries have lost, by the seeds of the tries.
 	lost map[uint64]int
 }
 
@@ -117,7 +117,7 @@ func (e *Environment) Splits(ctx context.Context) ([]environment.Split, error) {
 	return e.rows.Splits(ctx)
 }
 
-// Checker makes the environment one with an environment.Checker: no episode begins while the agent cannot be started.
+// Checker returns the environment as an environment.Checker: no episode begins while the agent cannot be started.
 func (e *Environment) Checker() environment.Checker { return e }
 
 // Check implements environment.Checker.
@@ -128,7 +128,7 @@ func (e *Environment) Check(ctx context.Context) error {
 	return e.options.Check(ctx)
 }
 
-// Examples implements environment.Exampler. The row's answer is a reply that some agents make something of.
+// Examples implements environment.Exampler. The row's answer is a reply of which some agents make a result.
 func (e *Environment) Examples(ctx context.Context, task environment.Task) ([]string, error) {
 	row, err := e.rows.Row(ctx, task.Split, task.Index)
 	if err != nil {
@@ -163,7 +163,7 @@ type episode struct {
 	seed uint64
 }
 
-// Close implements environment.Episode. The end of Run has ended everything.
+// Close implements environment.Episode. It does nothing, since Run leaves nothing behind.
 func (*episode) Close(context.Context) {}
 
 // Run implements environment.Program.
@@ -208,7 +208,8 @@ func (e *episode) Run(ctx context.Context, policy environment.Policy) (environme
 
 func fault(err error) error { return &environment.Fault{Permanent: true, Err: err} }
 
-// expiryOf returns the channel that is closed once the time of the episode is over; nil where nobody says that.
+// expiryOf returns the channel that is closed once the time of the episode is over, or nil if the policy does not
+// report that.
 func expiryOf(policy environment.AgentPolicy) <-chan struct{} {
 	if timed, ok := policy.(environment.TimedPolicy); ok {
 		return timed.Expired()
@@ -235,10 +236,10 @@ func (e *episode) play(ctx context.Context, served *gateway.Episode, expired <-c
 		return nil, e.interrupted(ctx, served, ending)
 	}
 	switch {
-	case end == pythonreward.Lost && running.Err() == nil: // With it went what it would have made of a limit.
+	case end == pythonreward.Lost && running.Err() == nil: // It may have been about to handle a limit.
 		e.lose()
 		return nil, &environment.Fault{Interrupted: true, Err: err}
-	case err != nil && limit != "": // It was told of a limit, and has ended for that reason or with the grace.
+	case err != nil && limit != "": // It ended because of the limit, or at the end of the grace.
 		return nil, &environment.LimitError{Limit: limit}
 	case err != nil:
 		return nil, fault(err)
@@ -246,7 +247,8 @@ func (e *episode) play(ctx context.Context, served *gateway.Episode, expired <-c
 	return value, nil
 }
 
-// endAfterLimit ends an agent once the grace is over after it was told of a limit, or after its time was over.
+// endAfterLimit ends an agent at the end of the grace, which begins when a request reaches a limit or the time of the
+// episode is over.
 func (e *episode) endAfterLimit(ctx context.Context, served *gateway.Episode, expired <-chan struct{}, stop func()) {
 	select {
 	case <-served.Limited():
@@ -263,7 +265,8 @@ func (e *episode) endAfterLimit(ctx context.Context, served *gateway.Episode, ex
 	}
 }
 
-// interrupted waits for the requests that the agent has left behind, so that the next agent is answered at once.
+// interrupted returns the fault of an agent that ended before its requests did. It first waits for these requests, so
+// that the next agent is answered at once.
 func (e *episode) interrupted(ctx context.Context, served *gateway.Episode, ending gateway.Ending) error {
 	resume := environment.RecorderFrom(ctx).Pause()
 	err := served.Settle(ctx)
@@ -276,14 +279,15 @@ func (e *episode) interrupted(ctx context.Context, served *gateway.Episode, endi
 		ending.Unanswered, ending.Refused, ending.Left)}
 }
 
-// losses is how many processes this try has lost.
+// losses returns the number of processes that this try has lost.
 func (e *episode) losses() int {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return e.lost[e.seed]
 }
 
-// lose notes a process that has ended, perhaps for another episode's sake. The next one plays this episode alone.
+// lose counts a process that has ended, perhaps because of another episode. The next process plays this episode
+// alone.
 func (e *episode) lose() {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -294,7 +298,8 @@ func (e *episode) lose() {
 	e.lost[e.seed]++
 }
 
-// task returns the fields of the row that the agent is given. It has the answer only where the agent says the reward.
+// task returns the fields of the row that the agent gets: id, prompt, messages, and the columns of Options.Fields. An
+// agent that reports the reward itself gets all columns, including the answer.
 func (e *episode) task() map[string]any {
 	all := e.row.AllFields()
 	task := map[string]any{}
@@ -365,7 +370,7 @@ func (e *episode) grade(ctx context.Context, reply environment.Reply) (environme
 	return verify.Turn(score, err, reply)
 }
 
-// read returns the text that the source says. A command that fails is a fault, and never a reward of 0.
+// read returns the text that Options.Source selects. A command that fails is a fault, and never a reward of 0.
 func (e *episode) read(value json.RawMessage) (string, error) {
 	if !e.options.Command {
 		var said struct {

@@ -14,8 +14,8 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/finite"
 )
 
-// rewardOf reads the reward that an agent says: a number, or an object with reward, perhaps correct, and metrics, which
-// may stand below metrics.
+// rewardOf reads the reward that an agent reports: a number, or an object with the field reward. All other fields are
+// metrics, such as correct, and so are the fields of an object metrics.
 func rewardOf(text string) (environment.Turn, error) {
 	var number float64
 	if json.Unmarshal([]byte(text), &number) == nil {

@@ -35,11 +35,12 @@ const callSeconds = 60
 // Grader compares answers. It is safe for concurrent use.
 type Grader struct {
 	*pythonreward.Program
-	// idle has the sessions: a process of each has the package loaded, and compares one reply after the other.
+	// idle holds the sessions that are not in use. The process of a session has loaded the package, and compares one
+	// reply after the other.
 	idle chan *pythonreward.Session
 }
 
-// New returns a Grader with so many processes of a host. Nothing is started yet.
+// New returns a Grader that uses the given number of processes at a host. Nothing is started yet.
 func New(host *pythonreward.Host, processes int, minimum isolation.Level) (*Grader, error) {
 	program, err := pythonreward.NewProgram(host, protocol.Spec{
 		Kind: "math-verify", Command: []string{cmp.Or(host.Interpreter, "python3"), driverFile},
@@ -47,7 +48,7 @@ func New(host *pythonreward.Host, processes int, minimum isolation.Level) (*Grad
 			"PYTHONDONTWRITEBYTECODE": "1", "PYTHONUTF8": "1", "PYTHONHASHSEED": "0", "OMP_NUM_THREADS": "1",
 		},
 		Files:     map[string]string{driverFile: driver},
-		Processes: processes + 1, // one that a start looks for
+		Processes: processes + 1, // one more for the check of each start
 		Limits: protocol.Limits{CallSeconds: callSeconds, MemoryBytes: ProcessBytes,
 			OutputBytes: 1 << 30}, // the package prints warnings
 		Sandbox: &protocol.Sandbox{Minimum: minimum},
@@ -93,8 +94,8 @@ func (g *Grader) Grade(ctx context.Context, row dataset.Row, reply environment.R
 	return verify.Compare(reply, v.Found, v.Correct), nil
 }
 
-// compare has a process compare. A process that ends meanwhile is replaced once: only a reply that ends another one as
-// well is at fault.
+// compare compares in the process of an idle session. If the process ends meanwhile, another one tries once more: a
+// reply is at fault only if it ends the second process, too.
 func (g *Grader) compare(ctx context.Context, params json.RawMessage) (json.RawMessage, error) {
 	resume := environment.RecorderFrom(ctx).Pause()
 	var session *pythonreward.Session

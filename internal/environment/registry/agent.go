@@ -23,7 +23,7 @@ import (
 
 var errNoGateway = errors.New("this program can serve no agents")
 
-// defaultGrace is how long an agent may go on after a limit where the definition does not say.
+// defaultGrace is the number of seconds that an agent may go on after a limit if the definition does not set it.
 const defaultGrace = 10
 
 // newAgent builds an environment whose episodes are played by a program that others wrote.
@@ -60,7 +60,7 @@ func (b Builder) newAgent(ctx context.Context, f *functions, definition contract
 	if program.Network, err = b.networkOf(definition, agentOf, host.Pods != nil); err != nil {
 		return nil, err
 	}
-	// A probe reports at once a problem for which a worker waits.
+	// A worker waits until a problem is over, but a probe reports it at once.
 	host.Wait, host.Logger = !b.CheckRows, b.Logger
 	played, err := pythonreward.NewAgent(host, program)
 	if err != nil {
@@ -78,8 +78,8 @@ func (b Builder) newAgent(ctx context.Context, f *functions, definition contract
 	return env, nil
 }
 
-// networkOf returns the network of an agent's processes: the gateway alone, unless their network is open. In pods of
-// their own it is the gateway of each call, so that the programs of all workers are equal.
+// networkOf returns the network of an agent's processes: only the gateway, or nil if their network is open. In pods
+// of their own, the processes reach the gateway of each call, so that the programs of all workers are equal.
 func (b Builder) networkOf(definition contract.Definition, agentOf settings.Agent,
 	inPods bool) (*protocol.Network, error) {
 	if agentOf.Network == settings.NetworkOpen {
@@ -93,15 +93,15 @@ func (b Builder) networkOf(definition contract.Definition, agentOf settings.Agen
 	if inPods {
 		network.Connect, network.Gateway = nil, true
 	}
-	network.Closed = definition.PodsAreClosed() // A probe judges by the pods of runs.
+	network.Closed = definition.PodsAreClosed() // This goes by the pods of runs, also in a probe.
 	if execution := definition.Execution; execution != nil {
 		network.Minimum = isolation.Level(execution.Isolation.Level())
 	}
 	return network, nil
 }
 
-// frozenOf returns the models beside the policy by their names. In a probe each is nil: whoever plays the policy there
-// answers for them.
+// frozenOf returns the models besides the policy, by name. In a probe each model is nil: the stand-in for the policy
+// answers for the models, too.
 func (b Builder) frozenOf(of settings.Agent) map[string]environment.FrozenModel {
 	frozen := map[string]environment.FrozenModel{}
 	for _, model := range of.Frozen {

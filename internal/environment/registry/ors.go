@@ -16,10 +16,12 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/environment/tooluse"
 )
 
-// defaultParseErrors are the replies in a row that may break the model's format where the definition does not say.
+// defaultParseErrors is the number of consecutive replies that may break the model's format if the definition does
+// not set it.
 const defaultParseErrors = 2
 
-// newORS builds an environment of a server. A Secret that is missing is a fault, since it may come.
+// newORS builds an environment that a server runs. A missing Secret is a fault, and not a defect of the definition,
+// since it may still be created.
 func (b Builder) newORS(definition contract.ORS, interaction *settings.Interaction) (environment.Environment, error) {
 	options := ors.Options{
 		BaseURL: definition.URLFor(b.SharedServers), Environment: definition.Environment, Deployment: definition.Deployment(),

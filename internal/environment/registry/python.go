@@ -31,7 +31,7 @@ func (b Builder) newFunctions(definition contract.Definition) *functions {
 		return &functions{sandbox: b.newSandbox(definition)}
 	}
 	host := b.Programs(definition)
-	// A probe reports at once a problem for which a worker waits.
+	// A worker waits until a problem is over, but a probe reports it at once.
 	host.Wait, host.Logger = !b.CheckRows, b.Logger
 	f := &functions{host: host, sandbox: b.newSandbox(definition)}
 	if definition.Execution != nil {
@@ -97,8 +97,8 @@ func (f *functions) serve(env environment.Environment, rows dataset.Dataset,
 	return pythonreward.Serve(env, rows, f.graders, definition.Reward.Python != nil && oneReply)
 }
 
-// checkFunctions has the functions of an environment loaded. The error of code that can be loaded nowhere describes the
-// defect of the definition.
+// checkFunctions checks that the functions of an environment can be loaded. If their code is wrong wherever it runs,
+// the error describes the defect of the definition; other errors are faults, or the context's.
 func checkFunctions(ctx context.Context, env environment.Environment) error {
 	checker := environment.CheckerOf(env)
 	if checker == nil {

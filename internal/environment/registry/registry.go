@@ -39,33 +39,34 @@ func (e *DefinitionError) Unwrap() error { return e.Err }
 // Builder builds environments. Its fields are the dependencies of environments; the zero value builds environments
 // without dependencies.
 type Builder struct {
-	// Data opens the data sets that are read, or are more than generated tasks as they are: source.Loader's Open. It
-	// should return soon, and leave it to the data set's methods to fetch rows. An error is a *environment.Fault, the
-	// context's, or describes the defect of the definition.
+	// Data opens all data sets for which source.IsPlain is false. It is the method Open of a source.Loader. It should
+	// return soon: the methods of the data set fetch the rows. An error is a *environment.Fault, the context's, or
+	// describes the defect of the definition.
 	Data func(ctx context.Context, definition contract.Dataset) (dataset.Dataset, error)
 	// Secret returns the value of a Secret's key. An error says what is missing.
 	Secret func(ref.SecretKey) (string, error)
 	// SharedServers is the value of contract.SharedServersVariable.
 	SharedServers string
-	// TinkerJudge returns a judge at the run's own endpoint. It is nil where there is no run, as in a probe: then rows are
+	// TinkerJudge returns a judge at the run's own endpoint. It is nil if there is no run, as in a probe: then rows are
 	// checked, and nothing is judged.
 	TinkerJudge func(settings.Judge) (rubric.Judge, error)
-	// Frozen returns a model that agents ask beside the policy. It is nil where there is no run, as in a probe.
+	// Frozen returns a model that agents ask besides the policy. It is nil if there is no run, as in a probe.
 	Frozen func(settings.FrozenModel) environment.FrozenModel
-	// JudgeProblem is called with why a judge cannot be asked, and with nil once it can. If it is nil, nobody waits for a
-	// judge that is down: that is a fault.
+	// JudgeProblem is called with the reason why a judge cannot be asked, and with nil once it can. If JudgeProblem is
+	// nil, graders do not wait for a judge that is down: they return a fault.
 	JudgeProblem func(problem error)
-	// Programs is where the functions of a definition run; nil where this program can run none.
+	// Programs returns the host of the functions of a definition; nil if this program cannot run functions.
 	Programs func(definition contract.Definition) *pythonreward.Host
-	// Agents is where the agent of a definition runs; nil where this program can run none.
+	// Agents returns the host of the agent of a definition; nil if this program cannot run agents.
 	Agents func(definition contract.Definition) *pythonreward.Host
-	// Sandboxes is the host of programs of a policy; nil where this program can run none.
+	// Sandboxes returns the host of programs that a policy wrote; nil if this program cannot run them.
 	Sandboxes func(definition contract.Definition) *pythonreward.Host
-	// Gateway returns the server at which agents ask the policy; nil where this program has none.
+	// Gateway returns the server at which agents ask the policy; nil if this program has no such server.
 	Gateway func() (*gateway.Server, error)
-	// CheckRows has each row checked for the columns that the reward needs, if the reward can check them without a reply.
+	// CheckRows makes Build check that each row has the columns that the reward needs, if the reward can check that
+	// without a reply, and that the functions of users can be loaded. Probes set it.
 	CheckRows bool
-	// Now is the clock of judges; nil measures nothing.
+	// Now is the clock of judges; if it is nil, nothing is timed.
 	Now    func() time.Time
 	Logger *slog.Logger
 }

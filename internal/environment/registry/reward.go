@@ -22,7 +22,7 @@ func (b Builder) newGrader(reward settings.Reward, path string, functions *funct
 	return b.newLeaf(reward.RewardRule, path, functions)
 }
 
-// newLeaf returns the grader of a rule that is no sum.
+// newLeaf builds the grader of a rule that is not a weighted sum.
 func (b Builder) newLeaf(rule settings.RewardRule, path string, functions *functions) (verify.Grader, error) {
 	switch {
 	case rule.ExactMatch != nil:
@@ -61,7 +61,7 @@ func (b Builder) newLeaf(rule settings.RewardRule, path string, functions *funct
 	}
 }
 
-// at adds the path to an error, whose text begins with the name of a field there.
+// at prefixes an error with a path. The text of the error begins with the name of a field below that path.
 func at(path string, err error) error {
 	if err != nil {
 		return fmt.Errorf("%s.%w", path, err)

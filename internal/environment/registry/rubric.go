@@ -12,8 +12,8 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/environment/verify"
 )
 
-// newRubric builds a reward by a judge. Where the endpoint of a judge on Tinker is out of reach, rows are checked
-// alone.
+// newRubric builds the grader that asks a judge. If the judge is on Tinker and there is no endpoint, the grader only
+// checks rows.
 func (b Builder) newRubric(definition settings.Rubric) (verify.Grader, error) {
 	judge, err := b.newJudge(definition.Judge)
 	if err != nil {
@@ -29,7 +29,7 @@ func (b Builder) newRubric(definition settings.Rubric) (verify.Grader, error) {
 	})
 }
 
-// newJudge returns nil for a judge on Tinker where there is no endpoint.
+// newJudge returns nil for a judge on Tinker if there is no endpoint.
 func (b Builder) newJudge(definition settings.Judge) (rubric.Judge, error) {
 	endpoint := definition.OpenAI
 	if endpoint == nil {

@@ -23,13 +23,14 @@ import (
 // sandbox is the host of programs that a policy wrote.
 type sandbox struct {
 	host *pythonreward.Host
-	// bytes is the memory that the programs of each reward, and of all tools, have together.
+	// bytes is the memory for all programs of one reward, or of all tools, together.
 	bytes    int64
 	minimum  isolation.Level
 	programs []*pythonreward.Program
 }
 
-// maxPrograms is how many programs of a policy run at once beside a worker, whatever the memory.
+// maxPrograms limits the programs of one reward, or of all tools, that run at once beside a worker, however much
+// memory there is.
 const maxPrograms = 16
 
 func (b Builder) newSandbox(definition contract.Definition) *sandbox {
@@ -37,7 +38,7 @@ func (b Builder) newSandbox(definition contract.Definition) *sandbox {
 		return &sandbox{}
 	}
 	host := b.Sandboxes(definition)
-	// A probe reports at once a problem for which a worker waits.
+	// A worker waits until a problem is over, but a probe reports it at once.
 	host.Wait, host.Logger = !b.CheckRows, b.Logger
 	execution := definition.Execution
 	return &sandbox{
@@ -60,7 +61,7 @@ func users(definition contract.Definition) int64 {
 	return max(n, 1)
 }
 
-// processes returns how many programs of so much memory run at once.
+// processes returns the number of programs that run at once if each may use the given memory.
 func (s *sandbox) processes(memory int64) (int, error) {
 	n := s.bytes / max(memory, 1)
 	if n == 0 {

@@ -1,8 +1,9 @@
 // Copyright 2026 The tinker-operator authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package sandboxtools has tools with which a policy runs programs: Python that keeps its variables, and a shell. An
-// episode has one session of a sandbox for all of them, from its first call to its end, and a directory in it.
+// Package sandboxtools has tools with which a policy runs programs: Python that keeps its variables, and a shell. All
+// tools of an episode share one session of a sandbox, with one directory, from the first call to the end of the
+// episode.
 package sandboxtools
 
 import (
@@ -36,7 +37,7 @@ const (
 	Shell  Kind = "shell"
 )
 
-// Tool is a tool by its name.
+// Tool is a tool with the name by which the policy calls it.
 type Tool struct {
 	Name string
 	Kind Kind
@@ -161,7 +162,7 @@ func (s *session) run(ctx context.Context, tool Tool, arguments string) (tooluse
 	}
 	var result string
 	if err := json.Unmarshal(value, &result); err != nil {
-		return tooluse.Result{Text: "Error: the session gave no result."}, nil // the policy has written the line
+		return tooluse.Result{Text: "Error: the session gave no result."}, nil // the policy's program wrote the line
 	}
 	return tooluse.Result{Text: result}, nil
 }

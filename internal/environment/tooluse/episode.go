@@ -123,7 +123,7 @@ func (e *episode) call(ctx context.Context, calls []chat.ToolCall) (environment.
 	}, nil
 }
 
-// sumOf returns the sum of rewards; nil for none.
+// sumOf returns the sum of rewards, or nil if there are none.
 func sumOf(rewards []environment.Reward) *float64 {
 	if len(rewards) == 0 {
 		return nil

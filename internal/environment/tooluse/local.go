@@ -19,7 +19,8 @@ import (
 type Tool interface {
 	// Describe returns the tool's name, its purpose and the schema of its arguments.
 	Describe() chat.Tool
-	// Call returns the result for arguments as the policy wrote them. An error tells the policy their defect.
+	// Call returns the result for arguments as the policy wrote them. An error describes the defect of the arguments to
+	// the policy.
 	Call(arguments string) (string, error)
 }
 

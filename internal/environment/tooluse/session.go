@@ -55,7 +55,7 @@ type Outcome struct {
 	Rewards []environment.Reward
 	// Metrics are averaged over episodes, by name.
 	Metrics map[string]float64
-	// Ungraded is the reply that ended the episode, where the group is scored together; nil for any other.
+	// Ungraded is the reply that ended the episode, if the group is scored together; otherwise it is nil.
 	Ungraded *environment.Reply
 	// Text is the user's next message. If it is empty, the episode is over.
 	Text string

@@ -44,8 +44,8 @@ type SelfRefine struct {
 	options settings.SelfRefine
 }
 
-// NewSelfRefine returns the environment. The prompts are templates. The draft's template has $(prompt), the critique's
-// also $(draft), and the revision's also $(critique). Empty templates have defaults.
+// NewSelfRefine returns the environment. The prompts are templates. The draft's template has $(prompt), the
+// critique's also $(draft), and the revision's also $(critique). An empty template is replaced by its default.
 func NewSelfRefine(data dataset.Dataset, grader verify.Grader, options settings.SelfRefine) *SelfRefine {
 	options.DraftPrompt = cmp.Or(options.DraftPrompt, DefaultDraftPrompt)
 	options.CritiquePrompt = cmp.Or(options.CritiquePrompt, DefaultCritiquePrompt)

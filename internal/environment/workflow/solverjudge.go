@@ -61,8 +61,9 @@ type SolverJudge struct {
 }
 
 // NewSolverJudge returns the environment. Empty options have the defaults. The solver's prompt is a template with
-// $(prompt), and the judge's one with $(prompt) and $(solutions). The first match of the pattern counts, whose first
-// group is a solver's answer or the judge's index. It fails if the pattern is not a regular expression with a group.
+// $(prompt), and the judge's prompt a template with $(prompt) and $(solutions). The first group of the pattern's
+// first match is a solver's answer, or the judge's index. NewSolverJudge fails if the pattern is not a regular
+// expression with a group.
 func NewSolverJudge(data dataset.Dataset, grader verify.Grader, options settings.SolverJudge) (*SolverJudge, error) {
 	options.SolverPrompt = cmp.Or(options.SolverPrompt, DefaultSolverPrompt)
 	options.JudgePrompt = cmp.Or(options.JudgePrompt, DefaultJudgePrompt)
@@ -86,7 +87,8 @@ func (s *SolverJudge) Start(ctx context.Context, task environment.Task) (environ
 	return &solverJudgeEpisode{SolverJudge: s, row: row}, nil
 }
 
-// Answers implements environment.Answerer. The answer goes to the solvers; the judge cannot choose by it.
+// Answers implements environment.Answerer. The replies are meant for the solvers; the judge cannot choose an answer
+// by them.
 func (s *SolverJudge) Answers(ctx context.Context, task environment.Task) (right, wrong string, err error) {
 	if right, wrong, err = s.rows.Answers(ctx, task); err != nil {
 		return "", "", err

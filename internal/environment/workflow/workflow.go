@@ -17,7 +17,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/environment/verify"
 )
 
-// MetricCorrect is 1 for an episode whose final answer earned a reward above 0, and 0 for another.
+// MetricCorrect is 1 for an episode whose final answer earned a reward above 0, and 0 for any other episode.
 const MetricCorrect = "correct"
 
 // rows are the tasks of a workflow and the grader of its answers.
@@ -39,7 +39,8 @@ func request(row dataset.Row, role, conversation, text string) environment.Promp
 	return environment.Prompt{Role: role, Conversation: conversation, Messages: messages}
 }
 
-// fill replaces the placeholders of a template, $(name), by the values. It is given names and values in turn.
+// fill replaces the placeholders $(name) of a template. The arguments after the template are names and their values,
+// in turn.
 func fill(template string, values ...string) string {
 	for i := 0; i < len(values); i += 2 {
 		values[i] = "$(" + values[i] + ")"
@@ -56,7 +57,7 @@ func checkReplies(replies []environment.Reply, requests int) error {
 	return &environment.Fault{Permanent: true, Err: err}
 }
 
-// indicator is 1 for true.
+// indicator returns 1 for true and 0 for false.
 func indicator(condition bool) float64 {
 	if condition {
 		return 1
