@@ -42,7 +42,7 @@ func (b *Backend) environmentName(ctx context.Context) (string, error) {
 	return b.name, nil
 }
 
-// pathOf returns the path of an environment, such as /math. It is empty without a name.
+// pathOf returns the path of an environment, such as /math. It is empty if the name is empty.
 func pathOf(name string) string {
 	if name == "" {
 		return ""
@@ -89,8 +89,8 @@ func (b *Backend) splits(ctx context.Context) ([]environment.Split, error) {
 	return splits, nil
 }
 
-// withNames adds the server's environments to the error of one that it does not have. The hosted service finds the
-// server by the session.
+// withNames adds the names of the server's environments to the error that reports an unknown environment. The hosted
+// service finds the server by the session.
 func (b *Backend) withNames(ctx context.Context, session string, err error) error {
 	if b.options.Environment == "" || !hasStatus(err, http.StatusNotFound) {
 		return err
@@ -130,8 +130,8 @@ func (b *Backend) countTasks(ctx context.Context, prefix, session, split string)
 	return int64(len(list.Tasks)), err
 }
 
-// discoverySession returns the ID of a session for requests that are not an episode's, and how to end it. Only the
-// hosted service needs one, to find the server.
+// discoverySession returns the ID of a session for requests outside of episodes, and a function that ends the
+// session. Only the hosted service needs one, to find the server.
 func (b *Backend) discoverySession(ctx context.Context) (id string, end func(), err error) {
 	if b.options.Deployment == "" {
 		return "", func() {}, nil

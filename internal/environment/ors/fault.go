@@ -14,8 +14,8 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/httpstatus"
 )
 
-// faultOf returns a failure as a fault of the environment, or the error of the context if that has ended by
-// itself. A session or a call that took too long is a fault.
+// faultOf returns a failure as a fault of the environment, or the context's error if the context has ended for
+// another reason than a timeout of this package. A session or a call that took too long is a fault.
 func faultOf(ctx context.Context, doing string, err error) error {
 	cause := context.Cause(ctx)
 	timedOut := errors.Is(cause, errCreateTimeout) || errors.Is(cause, errCallTimeout) || errors.Is(cause, errCheckTimeout)
@@ -28,8 +28,8 @@ func faultOf(ctx context.Context, doing string, err error) error {
 	return &environment.Fault{Permanent: isPermanent(err), Err: fmt.Errorf("%s: %w", doing, err)}
 }
 
-// unavailable returns the failure to make a session that has no task yet. An episode whose time ended meanwhile was
-// kept from beginning by the server, too.
+// unavailable returns the fault of a session that could not be made, before it had a task. If the context has ended
+// meanwhile, that is a fault of the server, too: it kept the episode from beginning.
 func unavailable(ctx context.Context, err error) error {
 	const doing = "creating a session"
 	var fault *environment.Fault

@@ -7,8 +7,8 @@
 //
 // An episode is a session of the server: create_session gives its ID, create begins the task, prompt and task_tools
 // describe it, call runs a tool, delete and delete_session end it. A ping every ten seconds keeps it. A tool never
-// runs twice: a call whose connection breaks is continued by the ID of the server's task, and one that
-// broke before the server named that ID is a fault, after which the episode begins anew in another session.
+// runs twice: a call whose connection breaks is continued by the ID of the server's task, and a call whose connection
+// breaks before the server has named that ID is a fault, after which the episode begins anew in another session.
 package ors
 
 import (
@@ -51,14 +51,15 @@ const maxReply = 16 << 20
 type Options struct {
 	// BaseURL is the server's address, without a path of the protocol.
 	BaseURL string
-	// Environment is the name of an environment of the server, in any case; empty for the server's first.
+	// Environment is the name of an environment of the server, in upper or lower case; empty for the server's first
+	// environment.
 	Environment string
 	// Deployment is the name by which the hosted service finds the server, as OWNER/NAME; empty for other servers.
 	Deployment string
 	// Toolset is the name of a toolset that the server adds to the environment's tools; empty for none.
 	Toolset string
-	// AnswerTool is called with replies that call no tool, where the server names no tool for them; nil for none. The
-	// policy does not see it.
+	// AnswerTool is the tool that is called with replies that call no tool, if the server itself names no tool for them;
+	// nil if there is none. The policy does not see it.
 	AnswerTool *settings.AnswerTool
 	// APIKey is sent with every request unless it is empty.
 	APIKey string
@@ -73,7 +74,7 @@ type Options struct {
 	MaxSessions int
 	// MaxText is the number of bytes of a tool's output that the policy gets; the rest is cut off and counted.
 	MaxText int
-	// HTTP sends the requests; nil is a client of this package's own.
+	// HTTP sends the requests. Defaults to a client of this package.
 	HTTP   *http.Client
 	Logger *slog.Logger
 }
@@ -89,7 +90,7 @@ type Backend struct {
 	lacksMessages atomic.Bool
 	// streams is set once the server has answered with a stream.
 	streams atomic.Bool
-	// names finds the environment's name once.
+	// names is held while name, the name of the environment, is looked up.
 	names sync.Mutex
 	name  string
 	pace  pace
@@ -129,8 +130,8 @@ func New(options Options) (*Backend, error) {
 	return b, nil
 }
 
-// Open implements tooluse.Backend. It waits while as many sessions are open as may be, and while the server has no
-// capacity for another, both within the time that a creation may take.
+// Open implements tooluse.Backend. It waits while MaxSessions sessions are open, and while the server has no capacity
+// for another session. CreateTimeout bounds both waits.
 func (b *Backend) Open(ctx context.Context, task environment.Task) (tooluse.Session, error) {
 	ctx, stop := context.WithTimeoutCause(ctx, b.options.CreateTimeout, errCreateTimeout)
 	defer stop()
@@ -152,8 +153,8 @@ func (b *Backend) Open(ctx context.Context, task environment.Task) (tooluse.Sess
 	return s, nil
 }
 
-// reserve makes a session that has no task yet, so that a failure concerns the server and no task. While the server has
-// no capacity, it waits or returns that answer.
+// reserve makes a session that has no task yet, so that a failure concerns the server and no task. If the server has
+// no capacity, reserve either waits or returns the server's answer.
 func (b *Backend) reserve(ctx context.Context, waits bool) (*session, error) {
 	name, err := b.environmentName(ctx)
 	if err != nil {

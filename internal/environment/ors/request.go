@@ -21,7 +21,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/wait"
 )
 
-// maxTries bounds how often a request is sent that fails in the network or at a proxy. A server that is being
+// maxTries bounds how often a request is sent if it fails in the network or at a proxy. A server that is being
 // started, or that has no capacity, is asked until the context ends.
 const maxTries = 4
 
@@ -38,7 +38,7 @@ type request struct {
 	stream bool
 }
 
-// startingError is an answer of a server that is only being started, so that nothing has run.
+// startingError is the answer of a server that is still being started, so that nothing has run.
 type startingError struct{ error }
 
 // Unwrap returns the answer.
@@ -179,8 +179,8 @@ func detailOf(text []byte) string {
 	return string(reply.Detail)
 }
 
-// do sends a request, again after failures that a repetition may overcome, and decodes the JSON of the reply into out
-// unless that is nil. It is for requests that may reach the server twice.
+// do sends a request, repeats it after transient failures, and decodes the JSON of the reply into out unless out is
+// nil. It is for requests that may reach the server twice.
 func (b *Backend) do(ctx context.Context, r request, out any) error {
 	return b.repeat(ctx, isTransient, func() error {
 		response, err := b.send(ctx, r)
@@ -212,7 +212,7 @@ func decode(r request, body io.Reader, out any) error {
 // errTooLarge is the error of a reply that is longer than maxReply.
 var errTooLarge = fmt.Errorf("the reply is longer than %d bytes", maxReply)
 
-// replyError is a reply that came whole and cannot be understood.
+// replyError is a reply that arrived completely but cannot be used.
 type replyError struct{ err error }
 
 // Error implements error.
@@ -249,7 +249,7 @@ func (b *Backend) repeat(ctx context.Context, mayRepeat func(error) bool, try fu
 	}
 }
 
-// isWaiting reports whether the server did nothing since it has no capacity or is being started, and for how long it
+// isWaiting reports whether the server did nothing, because it has no capacity or is being started, and how long it
 // asks to wait.
 func isWaiting(err error) (waits bool, after time.Duration) {
 	refused, ok := errors.AsType[*httpstatus.Error](err)

@@ -29,8 +29,8 @@ type deliveredSecrets struct {
 }
 
 // deliver encodes the secrets. Servers of the package openreward read them from a header, and servers of ors-sdk from
-// the body of create. Where both are sent, the body is left out once the server refuses it. Without a delivery they go
-// into the header.
+// the body of create. Where both are sent, the body is left out once the server refuses it. If no delivery is set,
+// the secrets go into the header.
 func deliver(secrets []Secret, delivery settings.SecretDelivery) (deliveredSecrets, error) {
 	if len(secrets) == 0 {
 		return deliveredSecrets{}, nil

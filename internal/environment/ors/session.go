@@ -42,12 +42,12 @@ type session struct {
 	// name is the name of the environment; it may be empty.
 	name     string
 	terminal *terminalTool
-	// converses says that terminal is the answer tool of the options. Its results answer the policy until one ends the
-	// episode.
+	// converses says that terminal is the answer tool of the options. Its results are sent to the policy until one of
+	// them ends the episode.
 	converses bool
 	// deadline is when the session has to be ready.
 	deadline time.Time
-	// active says that a request has kept the session since the last time that a ping was due.
+	// active says that a request has kept the session alive since the last ping was due.
 	active    atomic.Bool
 	stopPings context.CancelFunc
 	closed    sync.Once
@@ -55,8 +55,8 @@ type session struct {
 	cut, reconnects int
 }
 
-// createSession asks the server for the ID of a new session. While the server has no capacity for one it either waits
-// or returns that answer.
+// createSession asks the server for the ID of a new session. If the server has no capacity, createSession either
+// waits or returns the server's answer.
 func (b *Backend) createSession(ctx context.Context, waits bool) (string, error) {
 	var id string
 	var full error
@@ -88,7 +88,8 @@ func (b *Backend) createSession(ctx context.Context, waits bool) (string, error)
 	return id, err
 }
 
-// create begins the task. A server that already has the session has got an earlier request whose reply was lost.
+// create begins the task. If the server already has the session, an earlier request arrived and its reply was lost:
+// that is a success.
 func (s *session) create(ctx context.Context, task environment.Task) error {
 	s.deadline, _ = ctx.Deadline()
 	body := createRequest{
@@ -121,7 +122,7 @@ func (s *session) post(ctx context.Context, path string, body any) error {
 	return s.backend.do(ctx, r, nil)
 }
 
-// get asks for something of the environment within the time that the session has to become ready.
+// get requests a resource of the environment, such as prompt. The context must end when the session has to be ready.
 func (s *session) get(ctx context.Context, what string, out any) error {
 	s.active.Store(true)
 	return s.backend.do(ctx, request{method: http.MethodGet, path: pathOf(s.name) + "/" + what, session: s.id}, out)
@@ -220,7 +221,7 @@ func (s *session) run(ctx context.Context, name string, input json.RawMessage) (
 	return s.resultOf(reply), nil
 }
 
-// resultOf is the result of a call for the policy.
+// resultOf returns the result of a call for the policy.
 func (s *session) resultOf(reply callReply) tooluse.Result {
 	result := tooluse.Result{Text: "Error: " + reply.Error, Invalid: true}
 	if reply.OK {
@@ -238,9 +239,9 @@ func (s *session) resultOf(reply callReply) tooluse.Result {
 	return result
 }
 
-// Answer implements tooluse.Session. A reply without a call is the answer if the server names a tool for answers. The
-// tool of the options gets it otherwise, and decides whether the episode ends. Without either the policy is asked to
-// call a tool.
+// Answer implements tooluse.Session. A reply without a call is the answer if the server names a tool for answers.
+// Otherwise the answer tool of the options gets the reply, and decides whether the episode ends. If there is no such
+// tool either, the policy is asked to call a tool.
 func (s *session) Answer(ctx context.Context, reply environment.Reply) (tooluse.Outcome, error) {
 	if s.terminal == nil {
 		return tooluse.Outcome{Text: reminder}, nil
@@ -278,7 +279,7 @@ func (s *session) Close(ctx context.Context) {
 	})
 }
 
-// abandon deletes the session at the server, also when ctx has ended.
+// abandon deletes the session at the server, even if ctx has ended.
 func (s *session) abandon(ctx context.Context) {
 	ctx, stop := context.WithTimeout(context.WithoutCancel(ctx), deleteTimeout)
 	defer stop()
@@ -295,14 +296,15 @@ func (s *session) delete(ctx context.Context) {
 	}
 }
 
-// startPings keeps the session until it is closed: whenever a ping is due and no request has kept it meanwhile.
+// startPings keeps the session alive until it is closed. It sends a ping whenever one is due, unless a request has
+// kept the session alive meanwhile.
 func (s *session) startPings() {
 	ctx, stop := context.WithCancel(context.Background())
 	s.stopPings = stop
 	go func() {
 		for wait.Sleep(ctx, s.backend.pace.ping) == nil {
 			if !s.active.Swap(false) {
-				// An error is in the log.
+				// An error is a panic, which Guard has logged.
 				_, _ = environment.Guard(s.backend.options.Logger, "pinging a session", func() (struct{}, error) {
 					s.ping(ctx)
 					return struct{}{}, nil
@@ -312,7 +314,7 @@ func (s *session) startPings() {
 	}()
 }
 
-// ping keeps the session alive. That the server has lost a session is found at the next call.
+// ping keeps the session alive. If the server has lost the session, the next call finds out.
 func (s *session) ping(ctx context.Context) {
 	ctx, stop := context.WithTimeout(ctx, s.backend.pace.idle)
 	defer stop()
@@ -325,7 +327,7 @@ func (s *session) ping(ctx context.Context) {
 }
 
 // faultOfSession is faultOf for requests within a session. A session that the server does not know any more is not a
-// permanent fault: the episode begins anew in another.
+// permanent fault: the episode begins anew in another session.
 func faultOfSession(ctx context.Context, doing string, err error) error {
 	result := faultOf(ctx, doing, err)
 	if fault, ok := errors.AsType[*environment.Fault](result); ok && hasStatus(err, http.StatusNotFound) {

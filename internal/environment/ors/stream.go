@@ -29,8 +29,9 @@ func (e *remoteError) Error() string { return "the server reports: " + contract.
 // errSilent is the error of a stream that brought no byte for too long.
 var errSilent = errors.New("the stream brought nothing for too long")
 
-// readStream reads a stream of events up to the one that ends it, and returns the text that its events make up. It
-// hands over the ID of the server's task as soon as it arrives. A stream that breaks off is an io.ErrUnexpectedEOF.
+// readStream reads a stream up to the event that ends it, and returns the joined text of its events. It calls task
+// with the ID of the server's task as soon as the ID arrives. If the stream breaks off, the error is
+// io.ErrUnexpectedEOF.
 func readStream(body io.Reader, task func(id string)) (string, error) {
 	var text strings.Builder
 	for event, err := range sse.Read(&unfinished{body}, &sse.ReadConfig{MaxEventSize: maxReply}) {
@@ -55,8 +56,8 @@ func readStream(body io.Reader, task func(id string)) (string, error) {
 	return "", io.ErrUnexpectedEOF
 }
 
-// unfinished makes an error of the end of a stream, so that an event that broke off in its middle is not taken for a
-// whole one.
+// unfinished turns the end of a stream into io.ErrUnexpectedEOF, so that an event that broke off is not taken for a
+// complete one.
 type unfinished struct{ body io.Reader }
 
 // Read implements io.Reader.
@@ -89,9 +90,10 @@ func (w *watched) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// read sends a request for a stream and reads it to its end. Servers that answer with JSON instead are understood,
-// too. The context bounds the whole. A stream that brings nothing for too long ends before. So does a request to a
-// server that is known to answer with streams, whose headers come at once; JSON comes when its tool has ended.
+// read sends a request for a stream and reads the stream to its end. It also understands servers that answer with
+// JSON instead. The context bounds the whole request. A stream that brings nothing for too long is ended earlier. So
+// is a request that gets no headers from a server that is known to answer with streams: such a server sends headers
+// at once, while JSON comes only when the tool has ended.
 func (b *Backend) read(ctx context.Context, r request, task func(id string)) (string, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -125,7 +127,7 @@ func (b *Backend) read(ctx context.Context, r request, task func(id string)) (st
 	return text, silent(ctx, err)
 }
 
-// silent names silence as the cause of an error.
+// silent returns errSilent for an error that silence has caused, and other errors as they are.
 func silent(ctx context.Context, err error) error {
 	if err != nil && errors.Is(context.Cause(ctx), errSilent) {
 		return errSilent
@@ -133,8 +135,8 @@ func silent(ctx context.Context, err error) error {
 	return err
 }
 
-// call runs a tool once. While the server has not named its task, only failures by which it cannot have got the
-// request are followed by another one; after that, requests with the task's ID take it up again.
+// call runs a tool once. Until the server has named its task, call repeats the request only if the tool cannot have
+// started. After that, requests with the task's ID continue the call.
 func (b *Backend) call(ctx context.Context, r request, call callRequest) (reply callReply, reconnects int, err error) {
 	mayRepeat := func(err error) bool {
 		if _, ok := errors.AsType[*remoteError](err); ok {

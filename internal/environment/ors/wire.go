@@ -95,7 +95,7 @@ type terminalTool struct {
 	Argument *string `json:"arg"`
 }
 
-// splitEntry is a split: an object, or only its name.
+// splitEntry is a split: in JSON an object, or only its name.
 type splitEntry struct{ Name string }
 
 // UnmarshalJSON implements json.Unmarshaler.

@@ -27,11 +27,11 @@ type Hosted struct {
 	Capacity int
 	// RetryAfter and Date are headers of a refusal, unless they are empty.
 	RetryAfter, Date string
-	// Refused is called after each session that was refused for lack of capacity. It is nil without a use.
+	// Refused is called after each session that was refused for lack of capacity. It may be nil.
 	Refused func()
 
 	mu sync.Mutex
-	// next numbers sessions, and places are the deployments of those that take a place.
+	// next numbers sessions, and places holds the deployments of the sessions that take a place, by ID.
 	next   int
 	places map[string]string
 	// secrets are the secrets of X-Secrets, by session.
@@ -50,7 +50,7 @@ type HostedRequest struct {
 	Host, Method, Path string
 	Header             http.Header
 	Body               string
-	// Status of the answer.
+	// Status is the status of the answer.
 	Status int
 }
 

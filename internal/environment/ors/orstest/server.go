@@ -43,11 +43,12 @@ type Server struct {
 	// Prompt returns the first message of a task.
 	Prompt func(*Session) string
 	Tools  map[string]Tool
-	// Terminal is the tool that takes answers without a call, and its argument; empty if the server has no such tool.
+	// Terminal is the tool that takes replies without a call, and TerminalArgument is the name of its argument. Both are
+	// empty if the server has no such tool.
 	Terminal, TerminalArgument string
 	// Capacity bounds the sessions; one more is refused with HTTP status 429. 0 means no bound.
 	Capacity int
-	// Before sees each request first, and answers it if it returns true. It is nil without faults.
+	// Before sees each request first, and returns true if it has answered the request. It may be nil.
 	Before func(w http.ResponseWriter, r *http.Request) bool
 
 	mu       sync.Mutex

@@ -46,12 +46,12 @@ func startStream(w http.ResponseWriter) {
 	w.WriteHeader(http.StatusOK)
 }
 
-// event sends one event. Data without a line break is one line of it.
+// event sends one event. The data must not contain a line break.
 func event(w http.ResponseWriter, kind, data string) {
 	send(w, fmt.Sprintf("event: %s\r\ndata: %s\r\n\r\n", kind, data))
 }
 
-// send sends a part of a stream. That the client is no longer there does not concern the server.
+// send sends a part of a stream. It ignores errors, since the client may have gone away.
 func send(w http.ResponseWriter, text string) {
 	_, _ = io.WriteString(w, text)
 	_ = http.NewResponseController(w).Flush()
