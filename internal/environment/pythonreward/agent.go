@@ -29,13 +29,14 @@ const (
 
 // AgentOptions are the program and the limits of an agent.
 type AgentOptions struct {
-	// Command is a program for each episode. Without it the agent is a function in Python.
+	// Command is the program that is run for each episode. If it is empty, the agent is a function in Python.
 	Command []string
-	// Variables are the names of the variables that each command has of its own.
+	// Variables are the names of the environment variables that differ between commands.
 	Variables []string
 	// Code, Module and Function are as in Options.
 	Code, Module, Function string
-	// Processes run episodes at once, and each process of Python runs Concurrency episodes at once.
+	// Processes is the number of processes that play episodes at the same time. Each process of Python plays Concurrency
+	// episodes at the same time.
 	Processes, Concurrency int
 	// MemoryBytes bounds each process with its descendants. Defaults to the runner's default.
 	MemoryBytes int64
@@ -76,7 +77,7 @@ func NewAgent(host *Host, o AgentOptions) (*Agent, error) {
 		}
 		return newAgent(host, spec, "a program", spawn.Method)
 	}
-	// The key is a part of the base URL. Clients want one all the same.
+	// The key is a part of the base URL, but clients require these variables all the same.
 	for _, name := range []string{"OPENAI_API_KEY", "ANTHROPIC_API_KEY"} {
 		spec.Env[name] = cmp.Or(spec.Env[name], "in-the-base-url")
 	}
@@ -107,7 +108,7 @@ type Ending int
 const (
 	// Ended is an agent that has ended by itself.
 	Ended Ending = iota
-	// Lost is an agent whose process has ended, perhaps for another episode's sake, or that was not started.
+	// Lost is an agent whose process has ended, perhaps because of another episode, or that was not started.
 	Lost
 	// Failed is an agent that has failed, or that was ended at one of its limits.
 	Failed
@@ -117,10 +118,10 @@ const (
 type Episode struct {
 	Params json.RawMessage
 	Seed   uint64
-	// Alone has the agent have its process for itself alone.
+	// Alone gives the agent a process that plays no other episode.
 	Alone bool
 	// Gateway stands for the address of the gateway in Params, if the agent runs in pods of its own. Serve serves the
-	// connections that it makes there.
+	// connections that the agent makes to that address.
 	Gateway string
 	Serve   func(net.Conn)
 }
@@ -128,7 +129,8 @@ type Episode struct {
 // InPods reports whether the agent runs in pods of its own, and needs the Gateway of an episode.
 func (a *Agent) InPods() bool { return a.function.host.Pods != nil }
 
-// Play plays one episode. Nothing is repeated: an agent whose process has ended begins anew with a policy that does.
+// Play plays one episode, and repeats nothing: if the agent's process ends, the episode begins anew, with a new
+// policy.
 func (a *Agent) Play(ctx context.Context, e Episode) (json.RawMessage, Ending, error) {
 	s, err := a.function.ready(ctx, e.Seed)
 	if err != nil {

@@ -21,7 +21,7 @@ type CodeError struct {
 	// Line is the line of the code; nil where none is known.
 	Line *protocol.Line
 	text string
-	// limit is the run's limit that forbade a question, if the code has not caught that.
+	// limit is the run's limit that forbade a question, if the code did not catch that error.
 	limit string
 }
 
@@ -76,7 +76,7 @@ func describe(err error) error {
 	return e
 }
 
-// ended says how a process has ended, and the last that it printed.
+// ended describes how a process has ended, with the last line that it printed.
 func ended(evidence *protocol.Evidence) string {
 	if evidence == nil {
 		return ""

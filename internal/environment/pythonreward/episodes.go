@@ -19,7 +19,8 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/runner/protocol"
 )
 
-// longestEpisode bounds an episode in its program, without its questions. The worker's clocks are shorter.
+// longestEpisode bounds the time of an episode in its program, except the time of its questions. The worker has
+// shorter limits.
 const longestEpisode = 24 * time.Hour
 
 // codeLimitReached is the code of an answer to a question that a limit of the run forbids.
@@ -33,7 +34,7 @@ type Episodes struct {
 	roles []string
 }
 
-// NewEpisodes returns the environment. Nothing is started yet. The options' Timeout and OnError do not count.
+// NewEpisodes returns the environment. Nothing is started yet. The options Timeout and OnError are ignored.
 func NewEpisodes(host *Host, rows dataset.Dataset, roles []string, o Options) (*Episodes, error) {
 	o.Timeout, o.entry = longestEpisode, methodEpisode
 	f, err := newFunction(host, o, "async def episode(row, policy, seed), or a class Environment with start(row, seed) "+
@@ -49,7 +50,7 @@ func (e *Episodes) Splits(ctx context.Context) ([]environment.Split, error) {
 	return e.rows.Splits(ctx)
 }
 
-// Checker makes the environment one with an environment.Checker: no episode begins while the code cannot be called.
+// Checker returns the environment as an environment.Checker: no episode begins while the code cannot be called.
 func (e *Episodes) Checker() environment.Checker { return e }
 
 // Check implements environment.Checker. The error is a *CodeError if the code is wrong.
@@ -83,7 +84,7 @@ type episode struct {
 	seed uint64
 }
 
-// Close implements environment.Episode. The end of Run has ended everything.
+// Close implements environment.Episode. It does nothing, since Run leaves nothing behind.
 func (*episode) Close(context.Context) {}
 
 // Run implements environment.Program.

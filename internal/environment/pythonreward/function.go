@@ -23,8 +23,8 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/wait"
 )
 
-// The bounds of a start, whose time is mostly that of imports: the runner's own limit, and with the time to end a
-// program. Packages such as torch take a minute and more from a cold disk.
+// The bounds of a start, which mostly imports packages: startSeconds is the runner's own limit, and startTimeout adds
+// the time to end a program. Packages such as torch take a minute and more from a cold disk.
 const (
 	startSeconds = 180
 	startTimeout = (startSeconds + 60) * time.Second
@@ -45,13 +45,13 @@ type function struct {
 	// them.
 	wanted  string
 	entries []string
-	// unnamed says that the user has named no function of the code: then it has the name of an entry.
+	// unnamed says that the user has named no function of the code: then the function has the name of an entry.
 	unnamed bool
-	// check is a call after each start of a program that does not report its entry; nil for other programs.
+	// check is the call that checks each start of a plain program; nil for other programs.
 	check *client.Call
-	// hasGateway says that its calls have a gateway.
+	// hasGateway says that the calls have a gateway.
 	hasGateway bool
-	// entry is the one that the program has found, a string.
+	// entry is the name of the entry that the program has found, as a string.
 	entry atomic.Value
 
 	mu sync.Mutex
@@ -94,9 +94,9 @@ func newProgram(host *Host, spec protocol.Spec, wanted string, entries ...string
 	return &function{host: host, name: host.name(), spec: spec, wanted: wanted, entries: entries}, nil
 }
 
-// ready returns the program once it can be called, where a call with this key prefers it. It starts one wherever there
-// is none, or none any more; whoever asks meanwhile waits for the same start. A runner that is about to start the
-// program, or that has gone, is passed over while another one has it.
+// ready returns the program once it can be called, at the runner that a call with this key prefers. It starts the
+// program at each runner at which it does not run, or no longer runs; concurrent calls wait for the same start. A
+// runner that is still starting the program, or that has gone, is passed over while the program runs at another one.
 func (f *function) ready(ctx context.Context, key uint64) (*start, error) {
 	addresses, err := f.host.addresses(ctx)
 	if err != nil {
@@ -134,7 +134,7 @@ func (f *function) startAt(ctx context.Context, address string) *start {
 	return s
 }
 
-// first returns the first of some starts that succeeds, or one that has failed once all have.
+// first returns the first start that succeeds. If all starts fail, it returns one of them and its error.
 func first(ctx context.Context, starts []*start) (*start, error) {
 	ended := make(chan *start, len(starts))
 	for _, s := range starts {
@@ -158,7 +158,7 @@ func first(ctx context.Context, starts []*start) (*start, error) {
 	return failed, cmp.Or(failed.err, client.ErrLost)
 }
 
-// isOver reports whether another start has to follow.
+// isOver reports whether the start has failed, or its connection has ended, so that another start has to follow.
 func (s *start) isOver() bool {
 	return wait.IsClosed(s.done) && (s.err != nil || wait.IsClosed(s.conn.Ended()))
 }
@@ -220,7 +220,7 @@ func (f *function) probe(ctx context.Context, s *start) error {
 	return nil
 }
 
-// forget has the program started anew, since the runner does not know it.
+// forget drops a start, so that the program is started anew: the runner does not know it.
 func (f *function) forget(s *start) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

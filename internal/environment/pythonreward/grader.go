@@ -19,20 +19,21 @@ import (
 
 // Options are the code of a function, and the settings of its calls.
 type Options struct {
-	// Code is its text. Without a text it is in Module, which the image has.
+	// Code is the text of the code. If it is empty, the code is in Module, a module of the image.
 	Code, Module string
-	// Function is its name; empty for reward or rewards, whichever there is.
+	// Function is the name of the function; empty for reward or rewards, whichever the code defines.
 	Function string
-	// Processes run calls at once, and each process runs Concurrency calls at once if the function is async.
+	// Processes is the number of processes that run calls at the same time. If the function is async, each process runs
+	// Concurrency calls at the same time.
 	Processes, Concurrency int
 	Timeout                time.Duration
 	// MemoryBytes bounds each process with its descendants. Defaults to the runner's default.
 	MemoryBytes int64
-	// OnError is the reward of a reply for which the function raises, or returns a value that is no reward. With nil, such
-	// a reply is a fault.
+	// OnError is the reward of a reply for which the function raises, or returns a value that is no reward. If it is
+	// nil, such a reply is a fault.
 	OnError *float64
 
-	// entry is the method that the function is called for, if its name does not tell it.
+	// entry is the method for which the function is called, if the name of the function does not decide that.
 	entry string
 }
 

@@ -21,15 +21,16 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/wait"
 )
 
-// socketPatience is how long a runner may take to have its socket: it may begin together with its caller.
+// socketPatience is how long a runner may take to open its socket: it may start together with its caller.
 const socketPatience = 15 * time.Second
 
 // Host is where the programs of one environment run. Its programs share a connection to each runner. It is safe for
 // concurrent use.
 type Host struct {
-	// Socket is the runner's.
+	// Socket is the path of the runner's socket.
 	Socket string
-	// Pods are where the programs run instead, each of them in every pod; nil for the runner at Socket.
+	// Pods are the pods in which the programs run instead, each program in every pod; nil if the programs run at the
+	// runner of Socket.
 	Pods *Pods
 	// Interpreter is the command that runs Python; empty for python3.
 	Interpreter string
@@ -38,7 +39,8 @@ type Host struct {
 	InheritEnv bool
 	// StarterBytes is added to the memory of a command: the program that starts commands may be larger than the runner.
 	StarterBytes int64
-	// Wait has calls wait until their program can be called again, however long that takes. Without it that is a fault.
+	// Wait makes calls wait until their program can be called again, however long that takes. If it is false, such a
+	// call returns a fault.
 	Wait   bool
 	Logger *slog.Logger
 
@@ -47,13 +49,13 @@ type Host struct {
 	programs int
 }
 
-// connecting is the connection to one runner, or the want of it.
+// connecting holds the connection to one runner; current is nil until there is one.
 type connecting struct {
 	mu      sync.Mutex // held while a connection is made
 	current *client.Client
 }
 
-// addresses returns where runners are. It is an error if there is none.
+// addresses returns the addresses of the runners. It fails if there is none.
 func (h *Host) addresses(ctx context.Context) ([]string, error) {
 	if h.Pods == nil {
 		return []string{h.Socket}, nil
@@ -61,7 +63,8 @@ func (h *Host) addresses(ctx context.Context) ([]string, error) {
 	return h.Pods.addresses(ctx)
 }
 
-// connect returns the connection to the runner at an address. It makes a new one if there is none, or none any more.
+// connect returns the connection to the runner at an address. It makes a new connection if there is none, or if it
+// has ended.
 func (h *Host) connect(ctx context.Context, address string) (*client.Client, error) {
 	h.mu.Lock()
 	if h.runners == nil {
@@ -82,7 +85,7 @@ func (h *Host) connect(ctx context.Context, address string) (*client.Client, err
 	var err error
 	if h.Pods == nil {
 		connected, err = client.Await(ctx, client.Address{Socket: address}, socketPatience)
-	} else { // one that has gone has no successor at its address
+	} else { // a runner that has gone has no successor at its address
 		at := client.Address{TCP: address, Token: h.Pods.Token}
 		if at.TLS, err = h.Pods.TLS(); err == nil {
 			connected, err = client.DialAddress(ctx, at)
@@ -95,7 +98,7 @@ func (h *Host) connect(ctx context.Context, address string) (*client.Client, err
 	return connected, nil
 }
 
-// name returns the name of another program.
+// name returns a new name for a program.
 func (h *Host) name() string {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -122,12 +125,13 @@ type served struct {
 	environment.Environment
 	rows    dataset.Dataset
 	graders []*Grader
-	// together says that a function may score groups.
+	// together says that the function may score groups.
 	together bool
 }
 
-// Serve returns the environment as one that may be unavailable for a while: until the programs of its rewards run. A
-// function may score groups if it is the only reward, and episodes end with the one reply that it scores.
+// Serve returns the environment as one that may be unavailable for a while: until the programs of its rewards run.
+// With together, a function may score groups: it must be the only reward, and episodes must end with the one reply
+// that it scores.
 func Serve(env environment.Environment, rows dataset.Dataset, graders []*Grader,
 	together bool) environment.Environment {
 	return &served{Environment: env, rows: rows, graders: graders, together: together}
@@ -168,7 +172,7 @@ func examplesOf(ctx context.Context, rows dataset.Dataset, task environment.Task
 	return []string{row.Answer, ""}, nil
 }
 
-// Checker makes the environment one with an environment.Checker.
+// Checker returns the environment as an environment.Checker.
 func (s *served) Checker() environment.Checker { return s }
 
 // Check implements environment.Checker.

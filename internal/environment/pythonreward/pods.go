@@ -37,7 +37,7 @@ type Pods struct {
 	Token string
 	// Now is the clock.
 	Now func() time.Time
-	// LookUp returns the addresses of a name; nil for the name service.
+	// LookUp returns the addresses of a name. Defaults to the name service.
 	LookUp func(ctx context.Context, name string) ([]string, error)
 
 	mu    sync.Mutex

@@ -14,15 +14,15 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/runner/protocol"
 )
 
-// Program is a program of a host that is no function of a user: it runs programs of a policy. It is safe for concurrent
+// Program is a program of a host that runs code of a policy, and not a function of a user. It is safe for concurrent
 // use.
 type Program struct{ function *function }
 
 // defaultPath is the PATH of programs that do not inherit one of an image.
 const defaultPath = "/usr/local/bin:/usr/bin:/bin"
 
-// NewProgram returns a program, which has the variables of its host. Nothing is started yet. Each start runs check, so
-// that a command that does not exist is found before anything is sampled.
+// NewProgram returns a program, which has the variables of its host. Nothing is started yet. Each start of a plain
+// program runs check, so that a command that does not exist is found before anything is sampled.
 func NewProgram(host *Host, spec protocol.Spec, check protocol.Run) (*Program, error) {
 	env := map[string]string{}
 	if !host.InheritEnv {
@@ -87,7 +87,7 @@ func (g *guarded) Answers(ctx context.Context, task environment.Task) (right, wr
 	return "", "", environment.ErrNoAnswers
 }
 
-// Checker makes the environment one with an environment.Checker.
+// Checker returns the environment as an environment.Checker.
 func (g *guarded) Checker() environment.Checker { return g }
 
 // Check implements environment.Checker.

@@ -13,7 +13,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/environment"
 )
 
-// asked is the parameters of a question to the policy.
+// asked holds the parameters of a question to the policy.
 type asked struct {
 	Messages []json.RawMessage `json:"messages"`
 	Tools    []json.RawMessage `json:"tools"`
@@ -134,7 +134,7 @@ func tokensOf(params json.RawMessage) (environment.TokenPrompt, error) {
 	return prompt, nil
 }
 
-// strict reads a value, which may have no other fields: the policy would not see them.
+// strict decodes a value. Fields that target does not have are an error, since the policy would not see them.
 func strict(data []byte, target any) error {
 	decoder := json.NewDecoder(bytes.NewReader(data))
 	decoder.DisallowUnknownFields()

@@ -19,15 +19,16 @@ import (
 // sessions counts all sessions, for their names.
 var sessions atomic.Int64
 
-// Session is several calls of a program with one process. It is opened by its first call. One goroutine uses it.
+// Session is a series of calls of a program that one process answers. Its first call opens it. It is not safe for
+// concurrent use.
 type Session struct {
 	program *Program
 	seed    uint64
 
 	start *start // nil while it is not open
 	name  string
-	// calls are those that the process has answered. A process that takes its place, since the container has ended, makes
-	// them again.
+	// calls are the calls that the process has answered. If the container ends, they are made again in the process that
+	// replaces it.
 	calls []client.Call
 	// pure says that no call depends on an earlier one: none is made again.
 	pure bool
@@ -94,8 +95,8 @@ func (*Session) ends(err error) bool {
 	return true
 }
 
-// open opens the session if it is not open, and makes the calls again that it had. It waits for a place, and the clock
-// of the episode does not run meanwhile. It returns the program that it has used, if there was one.
+// open opens the session if it is not open, and repeats the calls that the session has made. It waits for a free
+// process. The clock of the episode does not run meanwhile. It returns the start that it has used, if there is one.
 func (s *Session) open(ctx context.Context) (*start, error) {
 	if s.start != nil {
 		return s.start, nil

@@ -35,7 +35,7 @@ type message struct {
 	Role      string `json:"role"`
 	Content   string `json:"content"`
 	ToolCalls []call `json:"tool_calls,omitempty"`
-	// Reply has the policy's reply recognised where an episode gives the message back.
+	// Reply identifies the policy's reply when an episode gives the message back.
 	Reply int `json:"reply,omitempty"`
 }
 
@@ -80,7 +80,7 @@ func scoresOf(value json.RawMessage, replies int) ([]verify.Score, error) {
 	return scores, nil
 }
 
-// scoreOf reads a result. One that is not as the program writes it was forged by the code.
+// scoreOf reads a result. A result in any other form than the program writes was forged by the code.
 func scoreOf(value json.RawMessage) (verify.Score, error) {
 	var r result
 	if err := json.Unmarshal(value, &r); err != nil || r.Reward == nil {
