@@ -24,7 +24,7 @@ const maxOperandBound = 9999
 // testThreshold is a fifth of the range of the hash.
 const testThreshold = ^uint64(0) / 5
 
-// Arithmetic has all sums a + b of operands from 0 to a largest one.
+// Arithmetic consists of all sums a + b of operands from 0 to a maximum.
 //
 // About a fifth of the sums are in the split test, the others in train. A hash of the operands decides, and it is the
 // same for a + b and b + a: a sum is never tested in one order and trained in the other. Rows are ordered by a, then

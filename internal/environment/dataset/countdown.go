@@ -20,9 +20,9 @@ import (
 // maxTarget bounds the targets of Countdown.
 const maxTarget = 9999
 
-// Countdown has tasks of the game: to reach a target with given numbers, each used once. The split test has a fifth as
-// many tasks as train. Each task has a solution, since its target is computed from the numbers. Rows have the fields
-// nums, target and solution, and the solution is the answer.
+// Countdown generates tasks of the game Countdown: reach a target with given numbers, each used once. The split test
+// has a fifth as many tasks as train. Each task has a solution, since its target is computed from the numbers. Rows
+// have the fields nums, target and solution, and the solution is the answer.
 //
 // A hash of the numbers and the target decides whether a task may be in train or in test, so that no task is in both.
 // Row i is a function of the options, the split and i.
@@ -75,7 +75,7 @@ func (s *sequence) below(n int) int {
 	return int(mix(uint64(*s)) % uint64(n))
 }
 
-// countdownTask is numbers, a target, and an expression of the numbers that is the target.
+// countdownTask consists of numbers, a target, and an expression of the numbers whose value is the target.
 type countdownTask struct {
 	numbers  []int
 	target   int
@@ -100,7 +100,7 @@ func (d *Countdown) draw(s *sequence) countdownTask {
 		task.solution += fmt.Sprintf(" %c %d", o.sign, n)
 		task.target = o.result
 	}
-	// The order in which the numbers are combined is not that in which they are shown.
+	// The numbers are shown in another order than the order in which they were combined.
 	for i := len(numbers) - 1; i > 0; i-- {
 		j := s.below(i + 1)
 		numbers[i], numbers[j] = numbers[j], numbers[i]
@@ -115,7 +115,7 @@ type operation struct {
 	result int
 }
 
-// possible lists the operations on a and b; there is at least one.
+// possible returns the operations on a and b whose result is an integer from 1 to maxTarget; there is at least one.
 func possible(a, b int) []operation {
 	var all []operation
 	if a+b <= maxTarget {

@@ -11,14 +11,14 @@ import (
 	"slices"
 )
 
-// mostIDs is how many rows of a split are compared: their digests then take 32 MiB.
+// mostIDs bounds the rows of a split that are compared: their digests take 32 MiB.
 const mostIDs = 2 << 20
 
-// Duplicates are rows of a split that have the id of another row before them.
+// Duplicates are rows of a split that have the id of an earlier row.
 type Duplicates struct {
 	Split string
 	Count int64
-	// ID is an id that two rows have, First and Second, whose indexes begin at 0.
+	// ID is an id that two rows have. First and Second are the indexes of these rows, from 0.
 	ID            string
 	First, Second int64
 }
@@ -29,8 +29,8 @@ func (d Duplicates) String() string {
 		d.Count, d.Split, d.Second+1, d.ID, d.First+1)
 }
 
-// FindDuplicates returns the first split with rows whose ids are not unique, or nil. If the first row of a split has no
-// id, FindDuplicates reads no other row of it. An error comes from Row.
+// FindDuplicates returns the first split with rows whose ids are not unique, or nil. If the first row of a split has
+// no id, FindDuplicates reads no other row of it. An error comes from a method of rows.
 func FindDuplicates(ctx context.Context, rows Dataset) (*Duplicates, error) {
 	splits, err := rows.Splits(ctx)
 	if err != nil {

@@ -14,7 +14,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/chat"
 )
 
-// Format makes rows of columns.
+// Format makes rows from columns.
 type Format struct {
 	fields map[string]string
 	// prompt and system are nil if they are not given.
@@ -22,8 +22,8 @@ type Format struct {
 	examples       []chat.Message
 }
 
-// NewFormat returns the format of a definition. Without the template of a prompt, the field prompt is the prompt: a
-// text, or a list of messages.
+// NewFormat returns the format of a definition. If the definition has no template of a prompt, the field prompt is
+// the prompt: a text, or a list of messages.
 func NewFormat(definition settings.Dataset) *Format {
 	f := &Format{fields: definition.Fields}
 	if definition.Prompt != "" {
@@ -41,18 +41,19 @@ func NewFormat(definition settings.Dataset) *Format {
 	return f
 }
 
-// ColumnError reports that a row lacks a column that the definition needs, or has another type there.
+// ColumnError reports that a row lacks a column that the definition needs, or that the value of the column cannot be
+// used.
 type ColumnError struct {
 	// Field is the field of the definition.
 	Field string
-	// Problem is the defect of the row, in words that follow on its name, and Repair tells what to do.
+	// Problem is the defect of the row, in words that follow "the row", and Repair tells what to do.
 	Problem, Repair string
 }
 
 // Error implements error.
 func (e *ColumnError) Error() string { return e.Field + ": the row " + e.Problem + ": " + e.Repair }
 
-// Row makes a row of columns, which it keeps. An error is a *ColumnError.
+// Row makes a row from columns, and keeps the columns. An error is a *ColumnError.
 func (f *Format) Row(columns map[string]any) (Row, error) {
 	fields, err := f.mapped(columns)
 	if err != nil {
@@ -87,7 +88,7 @@ func (f *Format) Row(columns map[string]any) (Row, error) {
 	return row, nil
 }
 
-// mapped returns the columns with the fields that are mapped to them.
+// mapped returns the columns, together with the fields that are mapped to them.
 func (f *Format) mapped(columns map[string]any) (map[string]any, error) {
 	if len(f.fields) == 0 {
 		return columns, nil

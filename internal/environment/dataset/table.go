@@ -48,7 +48,7 @@ type Table struct {
 // split is the rows of a source in an order.
 type split struct {
 	rows Rows
-	// order has the indexes of the rows; nil for count rows that begin at first.
+	// order has the indexes of the rows. If it is nil, the split has count rows, beginning at the index first.
 	order        []uint32
 	first, count int64
 }
@@ -161,7 +161,7 @@ func (t *Table) Row(ctx context.Context, name string, index int64) (Row, error) 
 	return row, nil
 }
 
-// rowFault makes a fault of an error, unless it is the context's.
+// rowFault turns an error into a fault, unless it is the context's.
 func rowFault(ctx context.Context, name string, index int64, err error) error {
 	if ctx.Err() != nil {
 		return err

@@ -1,8 +1,8 @@
 // Copyright 2026 The tinker-operator authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package hub reads data sets of a Hugging Face hub over its HTTP API: which commit a revision is, which files the
-// repository has there, which of them make up a split, and their contents.
+// Package hub reads data sets of a Hugging Face hub over its HTTP API: the commit of a revision, the files at that
+// commit, the files of each split, and their contents.
 package hub
 
 import (
@@ -24,11 +24,11 @@ const DefaultURL = "https://huggingface.co"
 // maxFiles bounds a listing.
 const maxFiles = 100_000
 
-// Repository is a repository of data sets. Its methods return the errors of the download: an *httpstatus.Error where
-// the hub refuses.
+// Repository is a repository with a data set. Its methods return the errors of Client: an *httpstatus.Error if the
+// hub refuses a request.
 type Repository struct {
 	Client *download.Client
-	// URL of the hub; empty for DefaultURL.
+	// URL is the URL of the hub. Defaults to DefaultURL.
 	URL  string
 	Name string
 	// Token may be empty.
@@ -38,7 +38,7 @@ type Repository struct {
 // Commit is a repository at a commit.
 type Commit struct {
 	SHA string
-	// Configs are those that the data set's card lists; empty if it lists none.
+	// Configs are the configurations that the data set's card lists.
 	Configs []Config
 	// Files are sorted by path.
 	Files []File
@@ -47,9 +47,9 @@ type Commit struct {
 // File is a file of a repository.
 type File struct {
 	Path string
-	// Size in bytes.
+	// Size is the size in bytes.
 	Size int64
-	// SHA256 in hexadecimal digits; empty for a small file that the hub stores otherwise.
+	// SHA256 is the digest in hexadecimal digits; empty for a small file, for which the hub gives no such digest.
 	SHA256 string
 }
 
@@ -117,8 +117,8 @@ func (r Repository) files(ctx context.Context, commit string) ([]File, error) {
 
 var nextPage = regexp.MustCompile(`<([^>]+)>;\s*rel="next"`)
 
-// following returns the address of the page after one; it is empty after the last. It is one of the hub: the token goes
-// there.
+// following returns the address of the next page, which is empty after the last page. The address must be at the same
+// host, since the token is sent there.
 func (r Repository) following(page string, header http.Header) (string, error) {
 	link := nextPage.FindStringSubmatch(header.Get("Link"))
 	if link == nil {

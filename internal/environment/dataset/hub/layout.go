@@ -38,7 +38,7 @@ func (c *Config) folder() string {
 // DataFiles are patterns of paths by split.
 type DataFiles map[string][]string
 
-// trainSplit is the split of files that name none.
+// trainSplit is the split of files whose names do not tell a split.
 const trainSplit = "train"
 
 // patterns is one pattern, or a list of them.
@@ -90,9 +90,9 @@ type LayoutError struct{ Field, Problem, Repair string }
 // Error implements error.
 func (e *LayoutError) Error() string { return e.Field + ": " + e.Problem + ": " + e.Repair }
 
-// Splits returns the files of each split of a configuration, in their order. Without a name it is the only
-// configuration, or the default one. A card decides; without one, the names of files and folders do, as in the library
-// datasets.
+// Splits returns the files of each split of a configuration, in their order. An empty name selects the only
+// configuration, or the default one. The files of a split are the files that the data set's card lists. If the card
+// lists none, the names of files and folders decide, as in the Python library datasets.
 func (c Commit) Splits(config string) (map[string][]File, error) {
 	chosen, err := c.config(config)
 	if err != nil {
@@ -119,7 +119,7 @@ func (c Commit) Splits(config string) (map[string][]File, error) {
 	return splits, nil
 }
 
-// config returns the configuration of the card that is meant; nil if the card lists none.
+// config returns the card's configuration that the name selects; nil if the card lists no configurations.
 func (c Commit) config(name string) (*Config, error) {
 	if len(c.Configs) == 0 {
 		return nil, nil
@@ -173,8 +173,8 @@ func (c Commit) matching(folder string, paths []string) []File {
 	return files
 }
 
-// glob returns the expression of a pattern in which ** stands for any path, * and ? for characters other than a slash,
-// and brackets for a choice. The name of a folder stands for everything in it.
+// glob returns the regular expression for a pattern in which ** stands for any path, * and ? for characters other
+// than a slash, and brackets for a choice. The name of a folder stands for everything in it.
 func glob(pattern string) *regexp.Regexp {
 	pattern = strings.TrimPrefix(pattern, "./")
 	var expression strings.Builder
@@ -207,8 +207,8 @@ func glob(pattern string) *regexp.Regexp {
 	return compiled
 }
 
-// data returns the files with data below a folder, which ends in a slash. Where there is Parquet, JSONL is something
-// else.
+// data returns the files with data below a folder, which ends in a slash. If there are Parquet files, JSONL files are
+// not data.
 func (c Commit) data(folder string) []File {
 	byFormat := map[records.Format][]File{}
 	for _, f := range c.Files {
@@ -231,7 +231,7 @@ func isMetadata(name string) bool {
 		"dataset_dict.json", "state.json", "config.json"}, base)
 }
 
-// keywords are the words by which names of files and folders say their split.
+// keywords maps words in the names of files and folders to splits.
 var keywords = map[string]string{
 	"train": trainSplit, "training": trainSplit, "test": "test", "testing": "test", "eval": "test", "evaluation": "test",
 	"validation": "validation", "valid": "validation", "dev": "validation", "val": "validation",
@@ -242,8 +242,8 @@ var (
 	words = regexp.MustCompile(`[A-Za-z]+`)
 )
 
-// byName finds the splits by the names of files below a folder, or else of folders there. Files without a split are
-// train if no file has one.
+// byName finds the splits by the names of the files below a folder, or else by the names of the folders there. If no
+// name tells a split, all files belong to the split train.
 func byName(folder string, files []File) map[string][]File {
 	for _, splitOf := range []func(string) string{splitOfShard, splitOfFile, splitOfFolder} {
 		splits := map[string][]File{}

@@ -21,10 +21,10 @@ import (
 // rowsAtOnce is how many rows of Parquet are decoded at once.
 const rowsAtOnce = 64
 
-// ReadParquet calls each with every row as a JSON object, which each does not keep. Dates and times are texts in ISO
+// ReadParquet calls each with every row as a JSON object, which each must not keep. Dates and times are texts in ISO
 // 8601. Values without a form in JSON are null: bytes that are not text, numbers that are not finite, and maps. An
-// error of each is returned as a *RowError, and a file that is not Parquet as a *FormatError. So is a file in which the
-// library panics, as it does for some damaged files.
+// error of each is returned as a *RowError. A file that is not Parquet is a *FormatError, and so is a damaged file
+// for which the library panics.
 func ReadParquet(file io.ReaderAt, size int64, each func(object []byte) error) (err error) {
 	defer func() {
 		if value := recover(); value != nil {
@@ -41,7 +41,7 @@ func readParquet(file io.ReaderAt, size int64, each func(object []byte) error) e
 		return &FormatError{Err: fmt.Errorf("opening Parquet: %w", err)}
 	}
 	reader := parquet.NewGenericReader[any](opened)
-	// The file is its opener's: there is nothing else to be closed.
+	// The caller closes the file, and the reader has nothing else to close.
 	defer func() { _ = reader.Close() }()
 	convert := converterOf(opened.Schema())
 	rows := make([]any, rowsAtOnce)
@@ -209,7 +209,7 @@ func plain(value any) any {
 	return value
 }
 
-// zoneless is the layout of times that nothing declares as UTC.
+// zoneless is the layout of times that are not declared as UTC.
 const zoneless = "2006-01-02T15:04:05.999999999"
 
 // timeOf reads a time as Spark and Impala write it: the nanoseconds of a day, and the number of that day in the Julian

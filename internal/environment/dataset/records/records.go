@@ -69,7 +69,7 @@ func (e *FormatError) Error() string { return e.Err.Error() }
 // Unwrap returns the cause.
 func (e *FormatError) Unwrap() error { return e.Err }
 
-// ReadJSONL calls each with the JSON object of every line, which each does not keep. Empty lines are left out. name
+// ReadJSONL calls each with the JSON object of every line, which each must not keep. Empty lines are left out. name
 // decides whether the file is compressed. An error of each is returned as a *RowError, and so is a line that is not a
 // JSON object.
 func ReadJSONL(name string, file io.Reader, each func(object []byte) error) error {

@@ -23,7 +23,7 @@ var ErrFull = errors.New("the rows take more space than the volume has")
 type Writer struct {
 	rows, index *bufferedFile
 	count, size int64
-	// space is how many bytes both files may have in all.
+	// space bounds the size of both files together, in bytes.
 	space int64
 }
 
@@ -33,8 +33,8 @@ type bufferedFile struct {
 	buffer *bufio.Writer
 }
 
-// Create begins a row file in a folder. The files have no names, so that they end with the process that has them open;
-// space bounds their size in bytes.
+// Create begins a row file in a folder. The files have no names, so that they vanish with the process that has them
+// open. space bounds their size in bytes.
 func Create(dir string, space int64) (*Writer, error) {
 	rows, err := unnamed(dir)
 	if err != nil {
@@ -59,7 +59,7 @@ func unnamed(dir string) (*bufferedFile, error) {
 	return &bufferedFile{File: file, buffer: bufio.NewWriterSize(file, 1<<16)}, nil
 }
 
-// Append adds a row. An error is ErrFull, or one of the disk.
+// Append adds a row. An error is ErrFull, or an error of the disk.
 func (w *Writer) Append(row []byte) error {
 	if int64(len(row))+offsetBytes > w.Free() {
 		return ErrFull
@@ -80,7 +80,7 @@ func (w *Writer) Append(row []byte) error {
 // Free returns how many bytes the rows may still take.
 func (w *Writer) Free() int64 { return w.space - w.size - w.count*offsetBytes }
 
-// Reserve takes bytes away from those that the rows may take, for a file beside them; a negative number returns them.
+// Reserve reserves bytes of the space for another file; a negative number returns them.
 func (w *Writer) Reserve(bytes int64) { w.space -= bytes }
 
 // Rows returns the number of rows so far.

@@ -33,7 +33,7 @@ type twister struct {
 	next  int
 }
 
-// newTwister seeds by an array of one number, as Python does.
+// newTwister returns a generator that is seeded by an array of one number, as in Python.
 func newTwister(seed uint32) *twister {
 	g := &twister{next: twisterWords}
 	s := &g.state
@@ -86,7 +86,7 @@ func (g *twister) refill() {
 	g.next = 0
 }
 
-// below returns a number below n, which is above 0.
+// below returns a number from 0 to n-1; n must be positive.
 func (g *twister) below(n uint32) uint32 {
 	for {
 		if r := g.next32() >> (32 - bits.Len32(n)); r < n {

@@ -65,7 +65,7 @@ func (g *pcg64) next64() uint64 {
 	return bits.RotateLeft64(g.state.high^g.state.low, -int(g.state.high>>58))
 }
 
-// next32 returns the lower half of a number of 64 bits, and the next time its upper half.
+// next32 returns the lower half of a number of 64 bits, and its upper half on the next call.
 func (g *pcg64) next32() uint32 {
 	if g.restKnown {
 		g.restKnown = false

@@ -67,7 +67,7 @@ func (l *Loader) permit(ctx context.Context) (func(), error) {
 	return l.config.Permit(ctx)
 }
 
-// checkDigest compares the digest of a source with the one that it must have.
+// checkDigest compares the digest of a source with the digest that the definition requires.
 func checkDigest(definition contract.Dataset, index int, name, got string) error {
 	want := definition.SHA256(name)
 	switch {
@@ -84,7 +84,7 @@ func checkDigest(definition contract.Dataset, index int, name, got string) error
 	}
 }
 
-// openFile opens a file with its size, which is -1 if it is not known.
+// openFile opens a file, and returns it with its size, which is -1 if it is not known.
 func (l *Loader) openFile(ctx context.Context, j settings.JSONL, index int, name string) (io.ReadCloser, int64, error) {
 	if j.URL != "" {
 		return l.openURL(ctx, j.URL, index, name)
@@ -200,7 +200,8 @@ func (b *builder) read(name string, fill func(*source) (digest string, err error
 	return nil
 }
 
-// table returns the splits of the files that were read. They are at a revision if they come from a repository.
+// table returns the splits of the files that were read. The revision is the commit of a repository; it is empty for
+// other data.
 func (b *builder) table(revision string) (*dataset.Table, *contract.DataContents, error) {
 	rows := map[string]dataset.Rows{}
 	for name, file := range b.files {

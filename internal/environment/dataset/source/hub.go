@@ -88,7 +88,8 @@ func (l *Loader) repository(h settings.Hub) (hub.Repository, error) {
 	return r, err
 }
 
-// sourceNames lists the splits of the hub that a definition needs, sorted: those that it names, or all.
+// sourceNames returns the sorted names of the splits of the hub that a definition needs: the splits that it names, or
+// all splits.
 func sourceNames(definition contract.Dataset, splits map[string][]hub.File) ([]string, error) {
 	known := slices.Sorted(maps.Keys(splits))
 	if len(definition.Splits) == 0 {
@@ -132,8 +133,8 @@ func (s *source) addSplit(ctx context.Context, l *Loader, repository hub.Reposit
 	return digestOf(list), nil
 }
 
-// checkPinned compares a split of the hub with the pinned one. A commit does not change, so that this is a defect of
-// the hub or of the way to it.
+// checkPinned compares a split of the hub with the pinned one. A commit does not change, so that a difference is a
+// defect of the hub or of the connection to it.
 func checkPinned(definition contract.Dataset, read contract.DataSource) error {
 	if want := definition.SHA256(read.Name); want != "" && want != read.SHA256 {
 		return errorf("dataset.hub.repository: split %s has sha256 %s, but had %s at the same commit when the "+

@@ -28,14 +28,14 @@ import (
 type Config struct {
 	// Root is the folder with the files that definitions refer to: contract.DataDir in a pod.
 	Root string
-	// Dir is the folder for rows and downloads, and Space how many bytes they may take there in all.
+	// Dir is the folder for rows and downloads, and Space bounds the bytes that they may take there in all.
 	Dir    string
 	Space  int64
 	Client *download.Client
-	// AnyRows reads rows of any columns. Otherwise each row has to make a prompt.
+	// AnyRows permits rows of any columns. Otherwise each row has to make a prompt.
 	AnyRows bool
-	// Permit waits until this pod may download, and returns a function that ends the permission. It is nil where every pod
-	// may.
+	// Permit waits until this pod may download, and returns a function that ends the permission. It is nil if every pod
+	// may download at any time.
 	Permit func(ctx context.Context) (done func(), err error)
 	Logger *slog.Logger
 }
@@ -62,8 +62,8 @@ func New(config Config) *Loader {
 		files: map[*dataset.Table][]*rowfile.File{}}
 }
 
-// Error reports that data cannot be used as its definition describes it, until somebody repairs one of them. Its text
-// names the field, the row if there is one, and the repair.
+// Error reports that data cannot be used as its definition describes it, until the data or the definition is
+// repaired. Its text names the field, the row if there is one, and the repair.
 type Error struct{ Err error }
 
 // Error implements error.
@@ -75,8 +75,8 @@ func (e *Error) Unwrap() error { return e.Err }
 // errorf returns an Error.
 func errorf(format string, args ...any) error { return &Error{Err: fmt.Errorf(format, args...)} }
 
-// Open returns the data set of a definition. It reads nothing yet: the first call of a method of the data set does,
-// and one that failed is repeated by the next.
+// Open returns the data set of a definition. It reads nothing yet: the first call of a method of the data set reads
+// the data. If that fails, the next call tries again.
 func (l *Loader) Open(_ context.Context, definition contract.Dataset) (dataset.Dataset, error) {
 	d, err := l.OpenRows(definition)
 	if err != nil {
@@ -85,7 +85,7 @@ func (l *Loader) Open(_ context.Context, definition contract.Dataset) (dataset.D
 	return d, nil
 }
 
-// OpenRows is Open for readers of rows of any columns.
+// OpenRows is Open for callers that also read rows as JSON objects.
 func (l *Loader) OpenRows(definition contract.Dataset) (*Dataset, error) {
 	key, err := keyOf(definition)
 	if err != nil {
@@ -101,7 +101,7 @@ func (l *Loader) OpenRows(definition contract.Dataset) (*Dataset, error) {
 	return d, nil
 }
 
-// Forget forgets the data set of a definition, so that the next Open reads it again. Nobody may use it meanwhile.
+// Forget forgets the data set of a definition, so that the next Open reads it again. The data set must not be in use.
 func (l *Loader) Forget(definition contract.Dataset) {
 	key, err := keyOf(definition)
 	if err != nil {
@@ -189,7 +189,7 @@ func (d *Dataset) Object(ctx context.Context, split string, index int64) ([]byte
 	return table.Object(ctx, split, index)
 }
 
-// open reads the data unless that was done. An error is a *environment.Fault, or the context's.
+// open reads the data unless it was read before. An error is a *environment.Fault, or the context's.
 func (d *Dataset) open(ctx context.Context) (*dataset.Table, error) {
 	if table := d.opened(); table != nil {
 		return table, nil
@@ -290,7 +290,8 @@ func Generator(definition contract.Dataset) (dataset.Dataset, error) {
 	}
 }
 
-// IsPlain reports whether a definition is tasks that are generated, as they are.
+// IsPlain reports whether a definition describes generated tasks as they are, without fields, prompts, examples or
+// splits of its own.
 func IsPlain(definition contract.Dataset) bool {
 	return definition.Generated() && len(definition.Fields) == 0 && cmp.Or(definition.Prompt,
 		definition.SystemPrompt) == "" &&

@@ -20,18 +20,18 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/environment/dataset/rowfile"
 )
 
-// source is the rows of one source while they are written.
+// source writes the rows of one source.
 type source struct {
-	// format makes the prompts that every row must have; nil where rows need none.
+	// format makes the prompts that every row must have; nil if rows need no prompt.
 	format *dataset.Format
 	rows   *rowfile.Writer
-	// dir is the folder for files that are stored for a while.
+	// dir is the folder for temporary files.
 	dir string
-	// space is how many bytes the pod has for data, for people.
+	// space is the number of bytes that the pod has for data, for messages.
 	space int64
 }
 
-// add appends the rows of a file, whose digest it returns. It checks each row.
+// add checks and appends the rows of a file, and returns the digest of the file.
 func (s *source) add(name string, file io.Reader) (digest string, err error) {
 	sum := sha256.New()
 	content := io.TeeReader(file, sum)
@@ -89,7 +89,8 @@ func (s *source) append(object []byte) error {
 	return s.rows.Append(object)
 }
 
-// rowError says which row of which file is wrong, and whether somebody has to repair it.
+// rowError adds the file and the row to an error. The result is an *Error if the data or the definition has to be
+// repaired.
 func (s *source) rowError(name string, err error) error {
 	var column *dataset.ColumnError
 	var row *records.RowError
@@ -124,10 +125,10 @@ func (r fileRows) Columns(_ context.Context, index int64) (map[string]any, error
 	return decode(object)
 }
 
-// decode decodes a row as dataset.Row has it.
-// Object implements dataset's rows that are stored as they were read.
+// Object returns the JSON object of a row as it was read.
 func (r fileRows) Object(_ context.Context, index int64) ([]byte, error) { return r.file.Row(index) }
 
+// decode decodes the columns of a row as dataset.Row has them.
 func decode(object []byte) (map[string]any, error) {
 	decoder := json.NewDecoder(bytes.NewReader(object))
 	decoder.UseNumber()

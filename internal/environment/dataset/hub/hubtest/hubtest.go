@@ -26,7 +26,7 @@ const Commit = "0123456789abcdef0123456789abcdef01234567"
 
 // Hub is a hub with one repository.
 type Hub struct {
-	// URL of the hub.
+	// URL is the URL of the hub.
 	URL string
 
 	mu sync.Mutex
@@ -35,20 +35,21 @@ type Hub struct {
 	Card       string
 	// Revisions are the commits of revisions.
 	Revisions map[string]string
-	// Files of every commit.
+	// Files are the files of every commit, by path.
 	Files map[string][]byte
-	// Token that gives access; empty for a public repository. Granted says that its owner accepted the conditions.
+	// Token is the token that gives access; empty for a public repository. Granted says that the owner of the token has
+	// accepted the conditions.
 	Token   string
 	Granted bool
-	// Busy is how many requests are answered 429 first.
+	// Busy is the number of requests that are answered with status 429 first.
 	Busy int
-	// BreakAfter breaks the first answer of a file after so many bytes; 0 for none.
+	// BreakAfter is the number of bytes after which the next answer with a file breaks off; 0 means that none does.
 	BreakAfter int
 	// Damage changes the bytes of files on the way.
 	Damage bool
 	// Requests are the paths that were asked for, in order.
 	Requests []string
-	// downloads is how many files are being sent, and MostDownloads the most at once.
+	// downloads counts the files that are being sent, and MostDownloads is the largest count so far.
 	downloads, MostDownloads int
 }
 
@@ -105,8 +106,8 @@ func (h *Hub) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	http.Error(w, `{"error":"Repository not found"}`, http.StatusNotFound)
 }
 
-// access returns the status of a refusal; 0 for none. As at the hub, a repository that does not exist looks like a
-// private one.
+// access returns the status of a refusal, or 0 if the request is permitted. As at the hub, a repository that does not
+// exist looks like a private one.
 func (h *Hub) access(r *http.Request) int {
 	exists := strings.Contains(r.URL.Path, "datasets/"+h.Repository+"/")
 	token := strings.TrimPrefix(r.Header.Get("Authorization"), "Bearer ")
