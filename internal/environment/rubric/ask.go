@@ -15,7 +15,8 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/wait"
 )
 
-// pauses are those before retries, shorter by up to a half. One that the judge asks for may be longer.
+// pauses are the pauses before retries, each shortened at random by up to a half. A pause that the judge asks for may
+// be longer.
 var pauses = wait.Backoff{First: time.Second, Longest: 20 * time.Second, Jitter: -0.5}
 
 const longestAskedPause = time.Minute
@@ -47,11 +48,11 @@ func (t *tally) add(metrics map[string]float64) {
 
 // attempts counts the results of the calls for one judgement.
 type attempts struct {
-	// unreadable counts replies that were not judgements, and failed calls that gave no reply.
+	// unreadable counts replies that were not judgements, and failed counts calls that gave no reply.
 	unreadable, failed int
 	// pauses are the pauses between the calls.
 	pauses wait.Pauses
-	// outages is how many outages were over before these calls.
+	// outages is the number of outages that were over before these calls.
 	outages int64
 }
 
@@ -112,7 +113,7 @@ func (a attempts) fault(failure error) error {
 	return &environment.Fault{Kind: environment.JudgeFault, Err: err}
 }
 
-// pause waits, which is not the episode's time.
+// pause waits. The clock of the episode does not run meanwhile.
 func (g *Grader) pause(ctx context.Context, calls *tally, d time.Duration) error {
 	defer calls.recorder.Pause()()
 	return g.sleep(ctx, d)
@@ -126,7 +127,8 @@ func pauseAfter(err error, pause time.Duration) time.Duration {
 	return pause
 }
 
-// askOnce asks for a judgement once. Earlier ones that could not be read make it another request.
+// askOnce asks for a judgement once. The number of earlier judgements that could not be read makes it a different
+// request.
 func (g *Grader) askOnce(ctx context.Context, t task, unreadable int, calls *tally, floor float64) (judgement, error) {
 	text, err := g.complete(ctx, Request{Messages: t.messages(g.options.Scoring), Seed: t.seed, Call: t.call,
 		Try: unreadable}, calls)

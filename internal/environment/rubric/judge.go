@@ -18,13 +18,13 @@ type Judge interface {
 	Complete(ctx context.Context, request Request) (text string, usage Usage, err error)
 }
 
-// Request is one call of a judge. Where a judge can, it gives the same reply to the same request.
+// Request is one call of a judge. If a judge can, it gives the same reply to the same request.
 type Request struct {
 	Messages []chat.Message
 	// Seed is the seed of the reply to be judged.
 	Seed uint64
-	// Call numbers the calls for one reply. Try numbers the judgements that were asked for in this call, since the earlier
-	// ones could not be read; calls that failed do not count.
+	// Call numbers the calls for one reply. Try is the number of earlier judgements of this call that could not be read;
+	// failed calls do not count.
 	Call, Try int
 }
 
@@ -33,7 +33,8 @@ type Usage struct {
 	PromptTokens, SampledTokens int64
 }
 
-// RetryError is an error of a call that should be repeated no sooner than After. Other calls should rest as long.
+// RetryError is an error of a call that should be repeated no sooner than After. Other calls should wait as long,
+// too.
 type RetryError struct {
 	After time.Duration
 	Err   error

@@ -14,20 +14,20 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/wait"
 )
 
-// outage has the calls of one grader find out together whether its judge is down, and wait until it answers again.
+// outage lets the calls of one grader find out together whether the judge is down, and wait until it answers again.
 type outage struct {
-	// trial is taken by the one that calls the judge meanwhile.
+	// trial holds a token while one of the calls tests the judge and the others wait.
 	trial chan struct{}
-	// ended is how many outages are over.
+	// ended counts the outages that are over.
 	ended atomic.Int64
 }
 
 func newOutage() outage { return outage{trial: make(chan struct{}, 1)} }
 
-// await decides why a call has failed permanently. If the judge answers another request, it returns false: the call
-// itself is at fault. Otherwise it waits until the judge answers, however long that takes, and returns true: nothing is
-// scored without a judge, and no reply is the cause. The time limit of the episode does not run meanwhile. The error is
-// the context's.
+// await decides why a call has failed permanently. If the judge answers another request, await returns false: the
+// call itself is at fault. It also returns false if Options.Wait is false. Otherwise it waits until the judge
+// answers, however long that takes, and returns true: nothing is scored without a judge, and no reply is the cause.
+// The time limit of the episode does not run meanwhile. The error is the context's.
 func (g *Grader) await(ctx context.Context, ended int64, calls *tally, failure error) (wasDown bool, err error) {
 	defer calls.recorder.Pause()()
 	select {

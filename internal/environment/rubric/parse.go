@@ -73,8 +73,9 @@ func (o *ordinal) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// parse reads the ratings of so many criteria, each from 0 to 1, or NaN for one that is missing or invalid. A list
-// without the criteria's numbers must be complete: it would not say which ratings are missing.
+// parse reads the ratings of the given number of criteria. A rating is from 0 to 1, or NaN if it is missing or
+// invalid. A list without the numbers of the criteria must be complete: otherwise it would not tell which ratings are
+// missing.
 func parse(text string, criteria int, scores bool) (judgement, error) {
 	found, err := decode(text)
 	if err != nil {
@@ -107,8 +108,8 @@ func isNumbered(ratings []rating) bool {
 	return len(ratings) > 0 && !slices.ContainsFunc(ratings, func(r rating) bool { return r.Criterion == nil })
 }
 
-// valueOf reads a rating: yes and true are 1, and no and false are 0, in any case and with a full stop. So are the
-// numbers 1 and 0. A score is any number from 0 to 1.
+// valueOf reads a rating. Yes, true and 1 are 1; no, false and 0 are 0. Upper case and a full stop do not matter. If
+// ratings are scores, only a number from 0 to 1 is one.
 func valueOf(raw json.RawMessage, scores bool) float64 {
 	text := strings.ToLower(strings.TrimSpace(strings.Trim(strings.TrimSpace(string(raw)), `"`)))
 	value, err := strconv.ParseFloat(text, 64)
@@ -124,12 +125,13 @@ func valueOf(raw json.RawMessage, scores bool) float64 {
 	}
 }
 
-// beginning is the beginning of the object, if its list comes first.
+// beginning matches the beginning of an object whose list of ratings comes first.
 var beginning = regexp.MustCompile(`\{\s*"ratings"`)
 
 // decode finds the JSON object of a judgement: the text between the first and the last brace, which leaves out fences
-// and other words, or else an object that begins with a list of ratings, which leaves out reasoning with braces. Of
-// several such objects that differ none counts: a judge may quote the reply, which may contain a judgement of its own.
+// and other words, or else an object that begins with a list of ratings, which leaves out reasoning with braces. If
+// there are several such objects and they differ, none of them counts: a judge may quote the reply, which may contain
+// a judgement of its own.
 func decode(text string) (document, error) {
 	first, last := strings.IndexByte(text, '{'), strings.LastIndexByte(text, '}')
 	if first < 0 || last < first {

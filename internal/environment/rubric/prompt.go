@@ -58,8 +58,8 @@ func (t task) messages(scoring settings.RubricScoring) []chat.Message {
 	return []chat.Message{{Role: chat.RoleSystem, Content: system}, {Role: chat.RoleUser, Content: text.String()}}
 }
 
-// mark returns letters that neither prompt nor response contain. They follow from both: who plays the task again asks
-// the same, and who writes the response cannot know them.
+// mark returns letters that neither the prompt nor the response contains. They are a function of both, so that the
+// same task makes the same request, and the writer of the response cannot know them.
 func (t task) mark() string {
 	const bytes = 8
 	for try := 0; ; try++ {

@@ -11,8 +11,8 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/environment/verify"
 )
 
-// RowsOnly is a grader without a judge. It is for checking an environment whose judge is known to runs alone: it finds
-// rows that cannot be judged, and its rewards mean nothing.
+// RowsOnly is a grader without a judge. It checks an environment whose judge is known only to runs: it finds rows
+// that cannot be judged, and its rewards mean nothing.
 type RowsOnly struct{}
 
 // Grade implements verify.Grader.

@@ -1,8 +1,8 @@
 // Copyright 2026 The tinker-operator authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package rubric scores replies by criteria that a model, the judge, applies to them. A judgement that fails is a fault
-// of the judge: the reply has no reward then, and never one of 0.
+// Package rubric scores replies by criteria that a model, the judge, applies to them. A judgement that fails is a
+// fault of the judge: the reply gets no reward then, instead of a reward of 0.
 package rubric
 
 import (
@@ -59,14 +59,14 @@ type Options struct {
 	Scoring settings.RubricScoring
 	// MinCoverage is the share of the criteria that must be rated. It is from 0 to 1.
 	MinCoverage float64
-	// Retries is how often a call is repeated that failed or whose judgement cannot be read.
+	// Retries bounds how often a call is repeated if it fails or if its judgement cannot be read.
 	Retries int
 	// Timeout bounds each call; 0 means no bound.
 	Timeout time.Duration
-	// Now is the clock that MetricSeconds is measured with, and how long a busy judge wants no calls. Without one there is
-	// no such metric, and each call rests for itself.
+	// Now is the clock for MetricSeconds, and for the time in which a busy judge wants no calls. If it is nil, there is
+	// no such metric, and a call that meets a busy judge delays no other call.
 	Now func() time.Time
-	// Wait waits for a judge that is down. Without it, an outage is a fault of the judge.
+	// Wait makes calls wait for a judge that is down. If it is false, an outage is a fault of the judge.
 	Wait bool
 	// Report is called with the problem when the judge cannot be asked, and with nil once it can be asked again.
 	Report func(problem error)
@@ -197,7 +197,7 @@ func coverage(ratings []float64) float64 {
 	return float64(rated) / float64(len(ratings))
 }
 
-// passMark is the rating from which a criterion is passed.
+// passMark is the least rating with which a criterion is passed.
 const passMark = 0.5
 
 // scoreOf returns the mean of the ratings, over the criteria that were rated.

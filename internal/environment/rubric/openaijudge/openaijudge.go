@@ -43,12 +43,12 @@ type Config struct {
 type Judge struct {
 	config  Config
 	service openai.ChatCompletionService
-	// newLimit means that the model takes its limit of tokens as max_completion_tokens alone, and noSeed that it takes no
-	// seed.
+	// newLimit means that the model accepts its limit of tokens only as max_completion_tokens, and noSeed that it
+	// accepts no seed.
 	newLimit, noSeed atomic.Bool
 }
 
-// maxReply is how many bytes of a reply are read.
+// maxReply bounds a reply, in bytes.
 const maxReply = 16 << 20
 
 // New returns a judge. It reads no environment variables, unlike the client of the package that it uses.
@@ -96,7 +96,7 @@ func (j *Judge) send(ctx context.Context, request rubric.Request) (*openai.ChatC
 	}
 }
 
-// request sends one request. Older servers know max_tokens alone, and newer models max_completion_tokens.
+// request sends one request. Older servers know only max_tokens, and newer models only max_completion_tokens.
 func (j *Judge) request(ctx context.Context, request rubric.Request, newLimit,
 	noSeed bool) (*openai.ChatCompletion, error) {
 	params := openai.ChatCompletionNewParams{Model: j.config.Model, Temperature: openai.Float(j.config.Temperature)}
@@ -143,7 +143,8 @@ func rejectsSeed(err error) bool {
 		(answer.Param == "seed" || strings.Contains(answer.Message, "seed"))
 }
 
-// seedOf returns the seed of a request, in 31 bits, which every server takes. A repeated request has the same seed.
+// seedOf returns the seed of a request. It has 31 bits, which every server accepts. A repeated request has the same
+// seed.
 func seedOf(request rubric.Request) int64 {
 	hash := fnv.New64a()
 	for _, n := range []uint64{request.Seed, uint64(request.Call), uint64(request.Try)} {
@@ -176,8 +177,8 @@ func (b *boundedBody) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// classify returns an error as the type by which it is handled. It keeps the endpoint's words, and neither the key nor
-// the prompt.
+// classify returns an error as the type that decides how it is handled. The text has the endpoint's message, but
+// neither the key nor the prompt.
 func (j *Judge) classify(err error) error {
 	var answer *openai.Error
 	if _, ok := errors.AsType[*rubric.UnavailableError](err); ok {
