@@ -14,9 +14,8 @@ import (
 var errAssertion = errors.New("an assertion must be of the form assert CALL == LITERAL, since what it expects stays " +
 	"outside the sandbox")
 
-// assertions reads the assertions of a text in Python: lines that begin with assert, perhaps within
-// def check(candidate).
-// A text with any other statement is none.
+// assertions reads the assertions of a text in Python: lines that begin with assert, perhaps within def
+// check(candidate). Any other statement is an error.
 func assertions(text, function string) ([]test, error) {
 	var tests []test
 	statement := ""
@@ -90,7 +89,8 @@ func depth(text string) int { return levels(text + " ")[len(text)] }
 // inString is the level of a byte within a string.
 const inString = -1
 
-// levels returns for each byte of a text how many brackets are open before it; after it for one that closes.
+// levels returns, for each byte of a text, the number of brackets that are open before it, or after it if it is a
+// closing bracket. Bytes of strings have the level inString.
 func levels(text string) []int {
 	all := make([]int, len(text))
 	open := 0

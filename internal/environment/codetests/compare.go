@@ -37,7 +37,8 @@ func sameOutput(got, want string) bool {
 	return slices.Equal(lines, expected) || sameNumbers(lines, expected)
 }
 
-// sameNumbers compares lines of one number each. Two texts of digits alone are no numbers for this: they differ.
+// sameNumbers compares lines of one number each. It returns false if all lines consist of digits, since sameOutput
+// has compared these as texts.
 func sameNumbers(got, want []string) bool {
 	whole := true
 	for i := range min(len(got), len(want)) {

@@ -30,12 +30,13 @@ const (
 	commandFile = "program"
 )
 
-// Metrics of a reply that was run, beside the metrics of all comparisons.
+// Metrics of a reply that was run, besides the metrics of all comparisons.
 const (
 	// MetricPassed is the share of the tests that the program has passed.
 	MetricPassed = "tests_passed"
-	// MetricTimeLimit, MetricFailed and MetricOverLimit count replies by their first test that failed for another reason
-	// than its output: the time was over, the program has failed, or it needed more of something else than it may.
+	// MetricTimeLimit, MetricFailed and MetricOverLimit count replies by the reason for which their first failed test
+	// failed: the time was over, the program failed, or it exceeded another limit. A reply whose first failed test had a
+	// wrong output is not counted.
 	MetricTimeLimit = "tests_time_limit"
 	MetricFailed    = "tests_program_failed"
 	MetricOverLimit = "tests_over_limit"
@@ -45,7 +46,7 @@ const (
 type Options struct {
 	// Command runs the program of a reply, which is the file program in its directory; empty for Python.
 	Command []string
-	// Field has the tests of a row.
+	// Field is the field of a row that has its tests.
 	Field string
 	// Fraction rewards the share of tests that were passed; otherwise all have to be.
 	Fraction bool
@@ -64,7 +65,8 @@ type Grader struct {
 	options Options
 }
 
-// On the clock, a test may take this many times its processor time, and some seconds: the processor may be busy.
+// On the clock, a test may take clockFactor times its processor time and clockSeconds more, since the processor may
+// be busy.
 const (
 	clockFactor  = 3
 	clockSeconds = 10

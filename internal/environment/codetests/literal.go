@@ -27,13 +27,13 @@ func parseLiteral(text string) (any, error) {
 	return value, nil
 }
 
-// literal reads from the begin of its text.
+// literal is a parser. It removes the parts of the text that it has read.
 type literal struct {
 	text  string
 	depth int
 }
 
-// maxDepth bounds how deep a literal is nested.
+// maxDepth bounds the nesting of a literal.
 const maxDepth = 64
 
 func (p *literal) space() { p.text = strings.TrimLeft(p.text, " \t\r\n") }
@@ -47,7 +47,8 @@ func (p *literal) take(token string) bool {
 	return ok
 }
 
-// items reads values that commas separate until an end, which it takes. It reports whether there was a comma.
+// items reads values, or pairs of key and value, that commas separate, up to and including the end. It reports
+// whether there was a comma.
 func (p *literal) items(end string, pairs bool) (values []any, comma bool, err error) {
 	if p.depth++; p.depth > maxDepth {
 		return nil, false, errLiteral

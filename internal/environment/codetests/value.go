@@ -20,7 +20,7 @@ type (
 	tuple []any
 	set   []any
 	dict  [][2]any
-	// other is a value that equals none: an object of a class, by the name of its type.
+	// other is an object of a class, which is equal to no value. It has the name of the object's type.
 	other string
 	// octets are bytes, in hexadecimal digits.
 	octets string
@@ -154,7 +154,7 @@ func plainValue(raw any) (any, error) {
 	}
 }
 
-// equal reports whether two values are equal to Python.
+// equal reports whether two values are equal in Python.
 func equal(a, b any) bool {
 	if x, ok := numeric(a); ok {
 		y, ok := numeric(b)
@@ -221,8 +221,8 @@ func sameNumber(a, b any) bool {
 }
 
 // sameReturn reports whether a call has returned the value that a test expects, by the rules of the public graders: a
-// tuple is a list, the expected value may be the only element of a list, and keys of JSON that are whole numbers are
-// numbers.
+// tuple is a list, the expected value may be the only element of a list, and a key of JSON that is a whole number
+// equals that number.
 func sameReturn(got, want any) bool {
 	if !isJSON(got) {
 		return false
@@ -235,7 +235,7 @@ func sameReturn(got, want any) bool {
 	return ok && len(only) == 1 && equal(got, only[0])
 }
 
-// isJSON reports whether json.dumps of Python takes a value.
+// isJSON reports whether json.dumps of Python accepts a value.
 func isJSON(v any) bool {
 	switch x := v.(type) {
 	case nil, bool, string, *big.Int, float64:
@@ -258,7 +258,7 @@ func isKey(v any) bool {
 	return false
 }
 
-// lists returns a value with lists for tuples, and texts for the whole numbers that are keys.
+// lists returns a value in which tuples are lists, and keys that are whole numbers are texts.
 func lists(v any) any {
 	switch x := v.(type) {
 	case tuple:

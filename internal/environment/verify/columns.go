@@ -64,7 +64,7 @@ func readColumns(e ast.Expr, found map[string]bool) {
 
 func isRow(e ast.Expr) bool { return e.Kind() == ast.IdentKind && e.AsIdent() == "row" }
 
-// constant returns a text that is written in an expression.
+// constant returns the value of a string literal of an expression.
 func constant(e ast.Expr) (string, bool) {
 	if e.Kind() != ast.LiteralKind {
 		return "", false
@@ -99,7 +99,7 @@ func explainEvaluation(err error, columns map[string]any) error {
 	return fmt.Errorf("evaluating reward.expression: %w", err)
 }
 
-// noColumn says that a row lacks a column, and which one may be meant.
+// noColumn describes a column that a row lacks, and suggests a column that may be meant.
 func noColumn(name string, columns map[string]any) string {
 	known := slices.Sorted(maps.Keys(columns))
 	repair := "correct the name, or guard it with has(row." + name + ")"

@@ -20,17 +20,18 @@ const (
 	fieldTarget = "target"
 )
 
-// Countdown has this metric beside the metrics of a comparison.
+// Countdown has this metric besides the metrics of a comparison.
 const (
-	// MetricScore is rLLM's score before it becomes the reward: 0 without an answer, 0.1 for a wrong one, and 1.
+	// MetricScore is rLLM's score before it becomes the reward: 0 without an answer, 0.1 for a wrong answer, and 1 for a
+	// right one.
 	MetricScore = "score"
 )
 
-// Countdown rewards a reply with 1 if its answer makes the field target of all numbers of the field nums, and any other
-// reply with 0. The answer is in <answer>...</answer>.
+// Countdown rewards a reply with 1 if its answer makes the number of the field target from all numbers of the field
+// nums, and any other reply with 0. The answer is in <answer>...</answer>.
 type Countdown struct {
-	// Strict allows whole numbers, the four operations and parentheses alone, and calculates exactly; a reply that a token
-	// limit cut earns 0. Otherwise it scores as rLLM does.
+	// Strict allows only whole numbers, the four operations and parentheses, and calculates exactly; a reply that a
+	// token limit cut earns 0. If Strict is false, Countdown scores as rLLM does.
 	Strict bool
 }
 

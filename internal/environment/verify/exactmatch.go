@@ -15,10 +15,10 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/environment/dataset"
 )
 
-// ExactMatch rewards a reply with 1 if its part is the answer, and any other reply with 0. A reply that a token limit
-// cut earns 0, since its end is not known. The zero value compares the last number, which has to be an integer; commas
-// between groups of three digits are ignored. Comparisons of texts ignore the space at both ends, and case, punctuation
-// and articles if these are to be normalized.
+// ExactMatch rewards a reply with 1 if the selected part of it is the answer, and any other reply with 0. A reply
+// that a token limit cut earns 0, since its end is not known. The zero value compares the last number, which has to
+// be an integer; commas between groups of three digits are ignored. Comparisons of texts ignore the space at both
+// ends, and case, punctuation and articles if these are to be normalized.
 type ExactMatch settings.ExactMatch
 
 // Grade implements Grader.
@@ -31,8 +31,9 @@ func (m ExactMatch) Grade(_ context.Context, row dataset.Row, reply environment.
 	return compare(reply, ok, found == answer).score(), nil
 }
 
-// Answers implements Answerer. An additional digit makes another number, and another text. An answer that a reply's
-// part cannot be, such as one of two lines for the last line, is not known.
+// Answers implements Answerer. The wrong reply has an additional digit, which makes another number and another text.
+// Answers returns false if no reply can have the answer as its part, as when the last line is compared and the answer
+// has two lines.
 func (m ExactMatch) Answers(row dataset.Row) (right, wrong string, ok bool) {
 	answer, err := m.answer(row)
 	if err != nil {
@@ -46,7 +47,7 @@ func (m ExactMatch) Answers(row dataset.Row) (right, wrong string, ok bool) {
 	return right, wrong, ok && found == answer
 }
 
-// answer returns the row's answer as find returns a reply's.
+// answer returns the row's answer in the form in which find returns a part of a reply.
 func (m ExactMatch) answer(row dataset.Row) (string, error) {
 	if row.Answer == "" {
 		return "", errNoAnswer()
@@ -113,7 +114,8 @@ var (
 		`\\[dtc]?frac *\{[^{}]*\} *\{[^{}]*\}|-?(?:[0-9][0-9,]*(?:\.[0-9]+)?|\.[0-9]+)(?: ?/ ?[0-9.,]*[0-9])*`)
 )
 
-// lastInteger returns the last number of the text in canonical form. It is no integer if it is a fraction.
+// lastInteger returns the last number of the text in canonical form. A fraction is returned as it is, and equals no
+// integer.
 func lastInteger(text string) (number string, ok bool) {
 	number, ok = last(quantity.FindAllString(text, -1))
 	if !ok || strings.ContainsAny(number, `/\`) {

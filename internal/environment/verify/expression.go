@@ -18,7 +18,8 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/finite"
 )
 
-// An evaluation that costs more is a fault. The unit is the cost of CEL, as in Kubernetes' validation rules.
+// An evaluation that costs more than costLimit is a fault. The unit is the cost of CEL, as in Kubernetes' validation
+// rules.
 const (
 	costLimit      = 1_000_000
 	checkFrequency = 1000
@@ -28,7 +29,7 @@ const (
 // expression that fails is a fault, and never a reward of 0.
 type Expression struct {
 	program cel.Program
-	// columns are those that it reads of every row.
+	// columns are the columns that the expression reads of every row.
 	columns []string
 }
 
@@ -56,7 +57,7 @@ func NewExpression(text string) (*Expression, error) {
 	return &Expression{program: program, columns: columnsOf(checked.NativeRep().Expr())}, nil
 }
 
-// mostIssues bounds a message.
+// mostIssues bounds the problems that a message lists.
 const mostIssues = 3
 
 // compileError says where an expression is wrong. Columns begin at 1.

@@ -16,7 +16,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/environment/dataset"
 )
 
-// JSONSchema has these metrics, each 0 or 1, beside MetricTruncated. Exactly one of the four is 1.
+// JSONSchema has these metrics, each 0 or 1, besides MetricTruncated. Exactly one of the four is 1.
 const (
 	// MetricValid counts replies whose JSON the schema accepts.
 	MetricValid = "valid"
@@ -32,7 +32,7 @@ type JSONSchema struct {
 	schema *jsonschema.Schema
 }
 
-// schemaURL names the schema in messages, which leave it out.
+// schemaURL names the schema for the compiler. Messages leave it out.
 const schemaURL = "schema.json"
 
 // NewJSONSchema compiles the schema. Its references must stay within it.

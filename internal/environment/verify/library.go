@@ -94,7 +94,7 @@ var textFunctions = []textFunction{
 	}},
 }
 
-// declare returns the function with a text or the reply before its dot.
+// declare declares the function as a member of texts and of the reply.
 func (f textFunction) declare() cel.EnvOption {
 	var overloads []cel.FunctionOpt
 	for id, receiver := range map[string]*cel.Type{"string_": cel.StringType, "reply_": replyType} {
@@ -131,7 +131,8 @@ func textOf(value ref.Val) string {
 var extensions = []string{"replace", "split", "join", "lowerAscii", "upperAscii", "reverse", "format", "trim",
 	"substring", "strings.quote"}
 
-// textCost counts the functions of texts by the lengths of arguments and result. CEL counts its own functions.
+// textCost is the cost of functions of texts, by the lengths of the arguments and the result. CEL knows the cost of
+// all other functions.
 type textCost struct{}
 
 // CallCost implements interpreter.ActualCostEstimator.

@@ -26,8 +26,8 @@ const (
 // compared is the result of the comparison with an answer: the metric that is 1.
 type compared string
 
-// Compare returns the score of a reply that has an answer or none, and whose answer is right or wrong. A reply that a
-// token limit cut earns nothing.
+// Compare returns the score of a reply: found says that the reply has an answer, and correct that the answer is
+// right. A reply that a token limit cut earns 0.
 func Compare(reply environment.Reply, found, correct bool) Score {
 	return compare(reply, found, correct).score()
 }
@@ -43,8 +43,8 @@ func (c compared) score() Score {
 	return score
 }
 
-// compare returns the result of the comparison of a reply. Whether the answer is found and right is known by its text
-// alone, and a reply that a token limit cut has no answer, since its end is not known.
+// compare returns the result of the comparison of a reply. found and correct follow from the text alone. A reply that
+// a token limit cut has no answer all the same, since its end is not known.
 func compare(reply environment.Reply, found, correct bool) compared {
 	switch {
 	case reply.Truncated:
@@ -63,7 +63,7 @@ func rowFault(format string, values ...any) error {
 	return &environment.Fault{Permanent: true, Err: fmt.Errorf("grading a reply: "+format, values...)}
 }
 
-// errNoAnswer is the fault of a row that has nothing to compare with.
+// errNoAnswer returns the fault of a row without an answer to compare with.
 func errNoAnswer() error {
 	return rowFault("the row has no answer: map the field answer to a column with dataset.fields, or choose a reward " +
 		"that compares with none")

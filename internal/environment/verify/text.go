@@ -110,7 +110,7 @@ func lastTag(text, name string) (content string, ok bool) {
 	return strings.TrimSpace(text[first+len(begin) : last]), true
 }
 
-// asciiLower keeps the positions of all bytes, which strings.ToLower does not.
+// asciiLower lowers ASCII letters. It keeps the positions of all bytes, unlike strings.ToLower.
 func asciiLower(text string) string {
 	lower := []byte(text)
 	for i, b := range lower {
@@ -126,7 +126,7 @@ var fence = regexp.MustCompile("(?s)```[a-zA-Z]*[ \t]*\r?\n(.*?)```")
 // deepestJSON bounds the nesting of values.
 const deepestJSON = 100
 
-// findJSON returns the JSON value that the text is, or the one that its last fenced block is. Numbers are json.Number.
+// findJSON returns the JSON value of the text, or else of its last fenced block. Numbers are json.Number.
 func findJSON(text string) (value any, ok bool) {
 	if value, err := decodeJSON(text); err == nil {
 		return value, true
@@ -155,7 +155,7 @@ func decodeJSON(text string) (any, error) {
 	return value, nil
 }
 
-// shallow reports whether the value has at most so many levels.
+// shallow reports whether the value has at most the given number of levels.
 func shallow(value any, levels int) bool {
 	if levels == 0 {
 		return false

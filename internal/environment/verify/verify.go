@@ -37,7 +37,8 @@ type Grader interface {
 // ErrTogether is the cause of the *environment.Fault of a Grader that scores the replies of a group together.
 var ErrTogether = errors.New("the replies of a group are scored together")
 
-// Turn returns the last turn of an episode that a reply has ended, as its Grader has scored it.
+// Turn returns the last turn of an episode that a reply has ended. The score and the error are the results of
+// Grader.Grade.
 func Turn(score Score, err error, reply environment.Reply) (environment.Turn, error) {
 	if errors.Is(err, ErrTogether) {
 		return environment.Turn{Ungraded: &reply, Done: true}, nil
@@ -55,7 +56,7 @@ type Answerer interface {
 	Answers(row dataset.Row) (right, wrong string, ok bool)
 }
 
-// RowChecker is a Grader that can find by a row alone that it cannot be graded.
+// RowChecker is a Grader that can tell from a row alone that replies to it cannot be graded.
 type RowChecker interface {
 	// CheckRow returns nil, or the *environment.Fault that Grade would return for any reply.
 	CheckRow(row dataset.Row) error

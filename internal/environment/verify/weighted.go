@@ -20,11 +20,11 @@ type Leaf struct {
 	Grader Grader
 }
 
-// Weighted is the sum of the leaves' rewards, each multiplied by its weight. The metric of a leaf's name is its reward
-// before the weight, and its own metrics follow that name and a slash.
+// Weighted is the sum of the leaves' rewards, each multiplied by its weight. The metric with the name of a leaf is
+// the reward of the leaf before it is weighted. The leaf's own metrics are prefixed with its name and a slash.
 type Weighted []Leaf
 
-// Grade implements Grader. A leaf that fails fails the whole.
+// Grade implements Grader. If a leaf fails, the sum fails.
 func (w Weighted) Grade(ctx context.Context, row dataset.Row, reply environment.Reply) (Score, error) {
 	sum := Score{Parts: map[string]float64{}, Metrics: map[string]float64{}}
 	for _, leaf := range w {

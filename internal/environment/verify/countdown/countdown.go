@@ -41,10 +41,10 @@ func Strict(reply string, nums []int64, target *big.Rat) Result {
 	})
 }
 
-// closeEnough is how far from the target rLLM lets a value be.
+// closeEnough bounds the difference from the target with which rLLM accepts a value.
 const closeEnough = 1e-5
 
-// Compatible scores a reply as rLLM's reward function does: the answer is one of a single line, its tag is written in
+// Compatible scores a reply as rLLM's reward function does: the answer stands on a single line, its tag is written in
 // small letters, and its expression is evaluated as Python does, so that ** and // and decimals are allowed. A value
 // that Python would make complex or enormous is wrong.
 func Compatible(reply string, nums []int64, target *big.Rat) Result {

@@ -21,9 +21,9 @@ type algebra[V any] interface {
 	negate(a V) V
 	// apply applies an operator.
 	apply(operator string, a, b V) (V, error)
-	// operators are those between factors, longer ones first.
+	// operators returns the operators between factors, longer operators first.
 	operators() []string
-	// power is the operator that binds more strongly than a sign, or "".
+	// power returns the operator that binds more strongly than a sign, or "" if there is none.
 	power() string
 }
 
@@ -46,7 +46,7 @@ func evaluate[V any](text string, a algebra[V]) (V, error) {
 
 func (p *parser[V]) skip() { p.rest = strings.TrimLeft(p.rest, " \t\n\r\f") }
 
-// take removes one of the operators.
+// take removes one of the operators and returns it, or "" if none follows.
 func (p *parser[V]) take(operators ...string) string {
 	p.skip()
 	for _, operator := range operators {

@@ -80,7 +80,7 @@ func (python) negate(a pyNumber) pyNumber {
 	return pyFloat(-a.float)
 }
 
-// operators has // before /, and * only where it is not a part of **, which has been read before.
+// operators returns // before /. A * is not a part of **, which the parser has read before.
 func (python) operators() []string { return []string{"//", "/", "*"} }
 
 func (python) power() string { return "**" }

@@ -61,8 +61,8 @@ type arithmetic struct{ precision uint }
 
 func (a arithmetic) float() *big.Float { return new(big.Float).SetPrec(a.precision) }
 
-// rounding is the exponent of the error of rounding numbers of a magnitude. Two bits are for the roundings of the
-// parts.
+// rounding returns the exponent of the error of rounding numbers of a magnitude. Two bits are for the roundings of
+// the parts.
 func (a arithmetic) rounding(magnitude float64) float64 { return magnitude - float64(a.precision) + 2 }
 
 func (a arithmetic) fromInt(n int64) ball {
@@ -161,7 +161,7 @@ func (a arithmetic) sqrt(x ball) (ball, bool) {
 	}
 }
 
-// integer returns the power to a whole exponent by repeated squaring.
+// integer raises x to a whole exponent by repeated squaring.
 func (a arithmetic) integer(x ball, exponent int64) (ball, bool) {
 	result, square := a.fromInt(1), x
 	for n := max(exponent, -exponent); n > 0; n >>= 1 {

@@ -8,7 +8,7 @@ var closing = map[string][]string{
 	"(": {")", "]"}, "[": {"]", ")"}, "{": {"}"}, `\{`: {`\}`}, "⟨": {"⟩"}, "|": {"|"}, "⌊": {"⌋"}, "⌈": {"⌉"}, "<": {">"},
 }
 
-// calls are the functions that brackets write.
+// calls are the functions that are written as brackets.
 var calls = map[string]string{"|": "abs", "⌊": "floor", "⌈": "ceil"}
 
 // bracketed reads an expression, a tuple, an interval or a set in brackets.

@@ -45,7 +45,7 @@ func (l *lexer) emitNumber(text string) {
 	l.emit(token{kind: kindNumber, text: text, number: value})
 }
 
-// groups reads digits, or groups of three digits that a separator joins which is no comma.
+// groups reads digits, or groups of three digits that are joined by a separator other than a comma.
 func (l *lexer) groups() string {
 	digits := prefix(l.rest, isDigit)
 	l.rest = l.rest[len(digits):]
@@ -132,7 +132,7 @@ func repeated(digits string) (block string, ok bool) {
 	return "", false
 }
 
-// repeating emits a number whose fraction ends with a block for ever.
+// repeating emits a number whose fraction ends with a block that repeats for ever.
 func (l *lexer) repeating(whole, fraction, block string) {
 	head, okHead := new(big.Rat).SetString("0" + whole + "." + fraction + "0")
 	tail, okTail := new(big.Rat).SetString(block)

@@ -16,8 +16,8 @@ const (
 	longestExpression = 2000
 )
 
-// Equal reports whether two answers are equal. They are if they are the same text once styles and spaces are left
-// out, or if they have the same value. It does not depend on the order of the two.
+// Equal reports whether two answers are equal: they are the same text without styles and spaces, or they have the
+// same value. The result does not depend on the order of the answers.
 //
 // The elements of a tuple or an interval have to be in the same order, and the elements of a set or a list do not.
 // Decimals are exact: 0.333 is not 1/3.
@@ -26,7 +26,7 @@ func Equal(a, b string) bool {
 	return same
 }
 
-// equalIn also returns the steps of the comparison.
+// equalIn is like Equal, and also returns the number of steps of the comparison.
 func equalIn(a, b string) (same bool, steps int) {
 	a, b = contentOf(a), contentOf(b)
 	if len(a) > longestAnswer || len(b) > longestAnswer || a == "" || b == "" {
@@ -129,7 +129,7 @@ func words(text string) string {
 // comparer compares trees within a number of steps.
 type comparer struct{ evaluator }
 
-// anyEqual reports whether any tree of one answer is equal to any of the other.
+// anyEqual reports whether any tree of one answer is equal to any tree of the other.
 func (c *comparer) anyEqual(left, right []*node) bool {
 	return slices.ContainsFunc(left, func(x *node) bool {
 		return slices.ContainsFunc(right, func(y *node) bool { return c.equal(x, y) })
@@ -249,7 +249,7 @@ const (
 	largestError = -64
 )
 
-// places returns where expressions are compared.
+// places returns the places at which expressions are compared.
 func places(trees ...*node) []place {
 	variables, whole := false, false
 	for _, n := range trees {
@@ -273,9 +273,9 @@ func places(trees ...*node) []place {
 	return all
 }
 
-// sameValues compares values at some points. Constants have one. Points where a value is not real are left out if there
-// are enough others, since there the expressions may be on other branches, as ln x + ln y and ln xy are: unless the
-// expressions contain i, or an absolute value, which says that all points count.
+// sameValues compares values at some points. Constants have one point. Points where a value is not real are left out
+// if there are enough other points, since the expressions may be on different branches there, such as ln x + ln y and
+// ln xy. They are not left out if an expression contains i, or an absolute value, which says that all points count.
 func (c *comparer) sameValues(x, y *node) bool {
 	if x.contains(isInfinity) || y.contains(isInfinity) {
 		return false // It has no value.
@@ -308,8 +308,8 @@ func needsAllPoints(n *node) bool {
 
 func isReal(v *value) bool { return v.exact != nil || v.ball.real }
 
-// near reports whether two values at a place are the same. Values that are not exact are so if they cannot be told
-// apart at a precision that leaves a small error, however large the terms are that they are made of.
+// near reports whether two values at a place are the same. Values that are not exact are the same if they cannot be
+// told apart at a precision with a small error, however large their terms are.
 func (c *comparer) near(x, y *node, at place) bool {
 	for _, precision := range []uint{coarsePrecision, finePrecision} {
 		at.precision = precision

@@ -8,8 +8,8 @@ import (
 	"math/big"
 )
 
-// These bounds keep exact numbers small. A constant beyond them has no value, so that nothing is equal to it that is
-// not written in the same way. The value at a point is inexact beyond them.
+// These bounds keep exact numbers small. A constant beyond them has no value, so that it equals only an answer that
+// is written in the same way. A value at a point is inexact beyond them.
 const (
 	mostBits         = 1 << 18
 	mostBitsAtPoint  = 1 << 14

@@ -5,7 +5,7 @@ package mathtext
 
 import "math/big"
 
-// The work of functions in operations at their precision.
+// The work of functions, in operations at their precision.
 const (
 	stepsOfExp      = 150
 	stepsOfLog      = 800
@@ -75,7 +75,8 @@ func (e *evaluator) wholePower(a arithmetic, x *value, exponent *big.Int) *value
 	return &value{exact: result}
 }
 
-// root returns the root of a degree: the real one of a negative number if the degree is odd. It is exact if it can be.
+// root returns the root of a degree: the real root of a negative number if the degree is odd. Rational square roots
+// are exact, and so are whole roots of whole numbers, unless they are very large.
 func (e *evaluator) root(a arithmetic, x *value, degree *big.Int) *value {
 	if !degree.IsInt64() || degree.Sign() <= 0 || degree.BitLen() > 20 {
 		return nil
@@ -123,7 +124,7 @@ func (e *evaluator) squareRoot(a arithmetic, x *value) *value {
 	return e.costly(a, stepsOfExp)(a.sqrt(a.of(x)))
 }
 
-// wholeRoot replaces a root by the whole number that it is.
+// wholeRoot returns the whole number that a root of a whole number is, or else the root itself.
 func (e *evaluator) wholeRoot(a arithmetic, x, root *value, degree *big.Int) *value {
 	if root == nil || x.exact == nil || !x.exact.IsInt() || !root.ball.real || root.ball.magnitude() > 256 {
 		return root
@@ -193,7 +194,8 @@ func (e *evaluator) function(a arithmetic, name string, arguments [2]*value) *va
 	return e.costly(a, steps)(a.elementary(name, a.of(x)))
 }
 
-// logarithm returns a logarithm to a base, which defaults to 10. It is exact if the value is a whole power of the base.
+// logarithm returns a logarithm to a base, which defaults to 10. The result is not exact, even if the value is a
+// whole power of the base.
 func (e *evaluator) logarithm(a arithmetic, x, base *value) *value {
 	if base == nil {
 		base = &value{exact: big.NewRat(10, 1)}
@@ -220,7 +222,7 @@ func (e *evaluator) abs(a arithmetic, x *value) *value {
 	}
 }
 
-// floor rounds down, or up. It knows no value that is too near to a whole number.
+// floor rounds down, or up. It returns nil if the value is too near to a whole number to decide.
 func floor(x *value, up bool) *value {
 	if r := x.exact; r != nil {
 		whole := new(big.Int).Div(r.Num(), r.Denom()) // Div rounds down, since the denominator is positive.

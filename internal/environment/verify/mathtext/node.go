@@ -69,7 +69,7 @@ func call(name string, arguments ...*node) *node {
 
 func variable(name string) *node { return &node{op: opVariable, name: name} }
 
-// contains reports whether a node of the tree is as the function says.
+// contains reports whether the function is true for a node of the tree.
 func (n *node) contains(is func(*node) bool) bool {
 	return is(n) || slices.ContainsFunc(n.kids, func(kid *node) bool { return kid.contains(is) })
 }
@@ -89,7 +89,8 @@ func (n *node) equal(other *node) bool {
 		slices.EqualFunc(n.kids, other.kids, (*node).equal)
 }
 
-// withSign returns the tree with one sign in place of all that are plus or minus.
+// withSign returns the tree with one choice of the signs ± and ∓: either all upper signs, or all lower signs if minus
+// is set.
 func (n *node) withSign(minus bool) *node {
 	if len(n.kids) == 0 {
 		return n

@@ -23,11 +23,11 @@ type parser struct {
 	inAbs bool
 	// units means that plain words such as cm behind a number are units, and not products of variables.
 	units bool
-	// sawUnits is set where that makes a difference.
+	// sawUnits is set if there are such words, so that units makes a difference.
 	sawUnits bool
-	// plainUnits counts them.
+	// plainUnits counts the plain words that were read as units.
 	plainUnits int
-	// misread means that one of them is no unit, since the expression goes on.
+	// misread means that words that were read as a unit are not one, since the expression goes on.
 	misread bool
 }
 

@@ -130,7 +130,8 @@ func union(parts []*node) *node {
 	return all
 }
 
-// withoutPoints returns the real numbers without some as a union of intervals.
+// withoutPoints returns the real numbers without one point as a union of intervals, or nil if from and points are
+// anything else.
 func withoutPoints(from, points *node) *node {
 	if !from.equal(reals()) || points.op != opSet || len(points.kids) != 1 || points.kids[0].hasVariables() {
 		return nil
@@ -298,7 +299,8 @@ func ascending(n *node) (kids []*node, signs []string) {
 	return kids, signs
 }
 
-// intervalOf returns the interval of a variable that is between constants, or the union of all other numbers than one.
+// intervalOf returns the interval of a variable between constants, or for != the union of all other numbers. It
+// returns nil if n is neither.
 func intervalOf(n *node) *node {
 	if n.name == "!= " && n.kids[0].op == opVariable && isBound(n.kids[1]) {
 		return except(n.kids[1])
@@ -322,15 +324,15 @@ func intervalOf(n *node) *node {
 	return interval(open, kids[0], kids[2], end)
 }
 
-// isBound reports whether an interval can end there.
+// isBound reports whether an interval can end at n.
 func isBound(n *node) bool { return n.isScalar() && !n.hasVariables() || isInfinite(n) }
 
 func isInfinite(n *node) bool {
 	return n.equal(variable(infinity)) || n.op == opNegate && n.kids[0].equal(variable(infinity))
 }
 
-// equalRelations compares equations and inequalities: two sides differ by multiples of each other, or all parts are
-// equal.
+// equalRelations reports whether equations or inequalities are equal: the differences of their sides are multiples of
+// each other, or all parts are equal.
 func (c *comparer) equalRelations(x, y *node) bool {
 	if x.name == y.name && x.kids[0].op != opNumber && slices.EqualFunc(x.kids, y.kids, c.equal) {
 		return true

@@ -20,7 +20,7 @@ const (
 	kindCommand
 	kindSign
 	kindText
-	kindBegin // The begin of an environment such as a matrix.
+	kindBegin // The beginning of an environment such as a matrix.
 	kindClose // Its end.
 )
 
@@ -32,7 +32,7 @@ type token struct {
 	number *big.Rat
 	// spaced means that white space is before the token.
 	spaced bool
-	// apart means that a space is before the token that LaTeX does not ignore.
+	// apart means that a space that LaTeX does not ignore is before the token.
 	apart bool
 	// upright means that the letter was written as a unit is.
 	upright bool
@@ -152,7 +152,7 @@ func isLetter(text string) bool {
 	return text != "" && (text[0] >= 'a' && text[0] <= 'z' || text[0] >= 'A' && text[0] <= 'Z')
 }
 
-// prefix returns the longest beginning of the text whose characters are as the function says.
+// prefix returns the longest beginning of the text for whose characters the function is true.
 func prefix(text string, is func(string) bool) string {
 	end := 0
 	for is(text[end:]) {
@@ -185,7 +185,7 @@ func (l *lexer) sign(size int) {
 	case ";":
 		text = ","
 	}
-	// A comma before "and" separates as both do.
+	// Two separators in a row are one.
 	if text == "," && l.last().is(",") {
 		return
 	}
@@ -398,7 +398,7 @@ func (l *lexer) styled(name string) {
 	}
 }
 
-// words emits a text. A number that it begins with has the other words as its unit.
+// words emits a text. If it begins with a number, the other words are the unit of the number.
 func (l *lexer) words(text string) {
 	fields := strings.Fields(text)
 	if isDigit(text) && len(fields) > 1 && isMathematics("text", fields[0]) {

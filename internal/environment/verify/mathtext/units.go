@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// knownUnits are the words for units, and the name of each here. Two different ones contradict each other.
+// knownUnits maps the words for units to the names of the units. Two different names contradict each other.
 var knownUnits = merged(
 	`mm=mm millimeter=mm millimetre=mm cm=cm centimeter=cm centimetre=cm km=km kilometer=km kilometre=km
 	m=m meter=m metre=m mile=mile mi=mile inch=inch inches=inch in=inch foot=foot feet=foot ft=foot yard=yard yd=yard
@@ -21,7 +21,7 @@ var knownUnits = merged(
 	north=north south=south east=east west=west left=left right=right up=up down=down
 	clockwise=clockwise counterclockwise=counterclockwise`)
 
-// plainUnits are the units that need no style to be read as one behind a number.
+// plainUnits are the words that are read as units behind a number even without a style.
 var plainUnits = set(
 	`mm cm km m kg mph kph degree percent percentage pct dollar cent unit millimeter centimeter kilometer
 	meter mile inch inches foot feet yard second minute hour day week month year gram kilogram pound liter litre ft in lb oz min hr sec yd
@@ -158,7 +158,7 @@ func (p *parser) unitExponent() (exponent string, size int) {
 	return "", 0
 }
 
-// scaled returns the product of the words of a unit that multiply, and the other words by their names here.
+// scaled returns the product of the words of a unit that multiply, such as dozen, and the names of the other words.
 func scaled(text string) (value int64, names []string) {
 	value = 1
 	text = strings.ReplaceAll(text, ".", "")
