@@ -37,7 +37,7 @@ type exchange struct {
 	asks []Ask
 }
 
-// answer answers a request with a body. It ends with its client.
+// answer answers a request with a body. It stops when the client goes away.
 func (s *Server) answer(w http.ResponseWriter, r *http.Request, endpoint dialect.Endpoint) {
 	x := &exchange{server: s, w: w, endpoint: endpoint}
 	select {
@@ -215,7 +215,8 @@ func (x *exchange) remember(reply *dialect.Reply) {
 	}
 }
 
-// choiceOf returns an answer in the words of all dialects, with the log-probabilities that the request wants.
+// choiceOf returns an answer as a choice, which all dialects can encode, with the log-probabilities that the request
+// wants.
 func (x *exchange) choiceOf(ctx context.Context, ask Ask, one Answer) (dialect.Choice, error) {
 	choice := dialect.Choice{Message: one.Message, Stop: one.Stop, StopText: one.StopText}
 	if ask.Raw {
@@ -235,7 +236,7 @@ func (x *exchange) choiceOf(ctx context.Context, ask Ask, one Answer) (dialect.C
 	return choice, nil
 }
 
-// errorOf returns the words for an error.
+// errorOf returns an error in the form in which clients get it.
 func errorOf(err error) *dialect.Error {
 	var own *dialect.Error
 	var unknown *UnknownModelError

@@ -24,11 +24,11 @@ type Model struct {
 	Format  *load.Renderer
 	Sampler Source
 	Weights Weights
-	// Pieces are the sizes of the pieces in which replies are sampled that stream or have texts that end them.
+	// Pieces are the sizes of the pieces in which replies are sampled if they stream or have stop texts.
 	Pieces Pieces
 }
 
-// Source samples from weights. A Sampler is one.
+// Source samples from weights. *Sampler implements it.
 type Source interface {
 	Sample(ctx context.Context, from Weights, request tinker.SampleRequest) (tinker.SampleResult, error)
 }
@@ -40,7 +40,7 @@ type Pieces struct{ First, Most int }
 // Ask is a request to a model for one reply.
 type Ask struct {
 	Prompt []int32
-	// Raw says that the reply is text that follows on a text, rather than a message.
+	// Raw says that the reply is text that continues a text, rather than a message.
 	Raw bool
 	// MaxTokens bounds the reply; 0 leaves that to the endpoint.
 	MaxTokens int
@@ -48,7 +48,8 @@ type Ask struct {
 	// Temperature, TopP and TopK are as in the Tinker API.
 	Temperature, TopP float64
 	TopK              int
-	// Seed makes equal requests have equal replies, as far as the endpoint is exact; nil leaves it to the endpoint.
+	// Seed makes equal requests get equal replies, as far as the endpoint is deterministic. If it is nil, the endpoint
+	// decides.
 	Seed *int64
 }
 
@@ -64,7 +65,8 @@ type Answer struct {
 	CachedTokens int
 }
 
-// reasoningOf counts the tokens of the reasoning of a reply. All of one are reasoning that was cut there.
+// reasoningOf counts the tokens of the reasoning of a reply. If the reply was cut within its reasoning, that is all
+// of its tokens.
 func (m Model) reasoningOf(one Answer) int {
 	if !one.Message.IsStructured() {
 		return 0
@@ -90,8 +92,8 @@ type drawing struct {
 	shown []chat.Part
 }
 
-// Reply samples a reply. With grow, it is sampled in pieces, and grow is called with each piece of the reply that will
-// not change; an error of grow ends it.
+// Reply samples a reply. If grow is not nil, the reply is sampled in pieces, and grow is called with each piece of
+// the reply that will not change any more. An error of grow ends the reply.
 func (m Model) Reply(ctx context.Context, ask Ask, grow func(chat.Part) error) (Answer, error) {
 	read, err := newReader(m.Format, ask.Prompt, ask.Raw)
 	if err != nil {
@@ -119,7 +121,8 @@ func (m Model) Reply(ctx context.Context, ask Ask, grow func(chat.Part) error) (
 	return d.Answer, d.showAll(grow)
 }
 
-// Replies samples so many replies to one prompt, whole and by one request where nothing ends them early.
+// Replies samples the given number of replies to one prompt. It samples whole replies with one request, unless stop
+// texts may end them early.
 func (m Model) Replies(ctx context.Context, ask Ask, count int) ([]Answer, error) {
 	if len(ask.Stop) > 0 && m.Pieces.First > 0 || count == 1 {
 		all := make([]Answer, count)
@@ -157,7 +160,7 @@ func (m Model) Replies(ctx context.Context, ask Ask, count int) ([]Answer, error
 	return all, nil
 }
 
-// seedOf returns the seed of a choice and a piece of it.
+// seedOf returns the seed of a piece of a choice.
 func seedOf(seed *int64, choice, piece int) *int64 {
 	if seed == nil || choice == 0 && piece == 0 {
 		return seed
@@ -168,7 +171,8 @@ func seedOf(seed *int64, choice, piece int) *int64 {
 	return &derived
 }
 
-// request returns the request for so many more tokens; 0 for as many as the endpoint permits.
+// request returns the request for the given number of further tokens. A size of 0 asks for as many as the endpoint
+// permits.
 func (d *drawing) request(number, size, count int) tinker.SampleRequest {
 	params := tinker.SamplingParams{Temperature: d.ask.Temperature, TopP: d.ask.TopP, TopK: d.ask.TopK,
 		Stop: tinker.Stop(d.Format.Stop()), Seed: seedOf(d.ask.Seed, 0, number)}
@@ -179,7 +183,7 @@ func (d *drawing) request(number, size, count int) tinker.SampleRequest {
 		Prompt: tinker.Text(slices.Concat(d.ask.Prompt, d.Tokens))}
 }
 
-// draw samples the next piece; a size of 0 is the rest.
+// draw samples the next piece. A size of 0 samples the rest of the reply.
 func (d *drawing) draw(ctx context.Context, number, size int) error {
 	if left := d.ask.MaxTokens - len(d.Tokens); d.ask.MaxTokens > 0 && (size == 0 || left < size) {
 		size = left
@@ -198,7 +202,7 @@ func (d *drawing) draw(ctx context.Context, number, size int) error {
 	return d.add(result.Sequences[0], size)
 }
 
-// add adds a piece of at most so many tokens, and ends the reply if the piece does.
+// add adds a piece of at most size tokens, and ends the reply if the piece ends it.
 func (d *drawing) add(piece tinker.SampledSequence, size int) error {
 	d.Tokens = append(d.Tokens, piece.Tokens...)
 	d.Logprobs = append(d.Logprobs, piece.Logprobs...)
@@ -230,7 +234,7 @@ func (d *drawing) finish() error {
 	}
 	m.Calls = slices.Clone(m.Calls)
 	if d.Stop != dialect.StopEnd || slices.ContainsFunc(m.Calls, chat.ToolCall.LacksObject) {
-		m.Calls = nil // A call may be cut, and no dialect has words for one without an object.
+		m.Calls = nil // A call may be cut, and no dialect can express a call without an object.
 	}
 	for i, call := range m.Calls {
 		if call.ID == "" {
@@ -244,7 +248,7 @@ func (d *drawing) finish() error {
 	return nil
 }
 
-// digestOf returns a number that stands for a reply to a prompt.
+// digestOf returns a hash of a prompt and a reply to it.
 func digestOf(prompt, tokens []int32) uint64 {
 	sum := fnv.New64a()
 	_ = binary.Write(sum, binary.LittleEndian, slices.Concat(prompt, []int32{-1}, tokens)) // It writes to memory.
@@ -260,7 +264,7 @@ func (d *drawing) show(grow func(chat.Part) error) error {
 	parts := settledParts(dialect.Normal(m), d.ask.Raw, d.ask.Stop)
 	pieces, ok := growth(d.shown, parts)
 	if !ok {
-		return nil // The rest of the format decides.
+		return nil // The whole reply will show how this is read.
 	}
 	d.shown = parts
 	return each(pieces, grow)

@@ -30,7 +30,7 @@ type Sampler struct {
 	end   context.CancelFunc
 
 	mu sync.Mutex
-	// session is the session of the endpoint; empty for none yet.
+	// session is the ID of the session at the endpoint; empty if there is none yet.
 	session string
 	// samplers are the sampling sessions, by their weights.
 	samplers map[Weights]string
@@ -39,7 +39,7 @@ type Sampler struct {
 }
 
 // NewSampler returns a sampler that has asked the endpoint for nothing yet. Its sessions have the tags, and are kept
-// alive until ctx ends or the caller closes it.
+// alive until ctx ends or the sampler is closed.
 func NewSampler(ctx context.Context, endpoint *client.Client, tags ...string) *Sampler {
 	s := &Sampler{endpoint: endpoint, tags: tags, samplers: map[Weights]string{}}
 	s.alive, s.end = context.WithCancel(ctx)
@@ -57,13 +57,13 @@ func (s *Sampler) Close() {
 	const patience = 3 * time.Second
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(s.alive), patience)
 	defer cancel()
-	_ = s.endpoint.FinishSession(ctx, s.session) // The endpoint ends a session that nobody keeps alive.
+	_ = s.endpoint.FinishSession(ctx, s.session) // The endpoint ends a session that is not kept alive.
 }
 
-// mostLost is how often in a row a session may be missing that was just made.
+// mostLost bounds the consecutive tries whose sampling session the endpoint has lost.
 const mostLost = 3
 
-// Sample samples from weights. It makes a session again that the endpoint has lost.
+// Sample samples from weights. If the endpoint has lost the session, Sample makes a new one.
 func (s *Sampler) Sample(ctx context.Context, from Weights, request tinker.SampleRequest) (tinker.SampleResult, error) {
 	for tries := 1; ; tries++ {
 		session, number, err := s.open(ctx, from)
@@ -115,8 +115,8 @@ func (s *Sampler) lose(session string) {
 	}
 }
 
-// forget forgets a sampling session that the endpoint does not have, and the session with it: the reply is the same
-// for both.
+// forget forgets a sampling session that the endpoint does not have, and the session with it, since the endpoint does
+// not tell which of the two it lacks.
 func (s *Sampler) forget(id string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -14,8 +14,8 @@ import (
 )
 
 // Score returns the tokens of a prompt and of a reply to it. The tokens of the reply have their log-probabilities. If
-// prompts is set, the tokens of the prompt have theirs as well. If top is not 0, each token has the top likeliest
-// tokens at its place. Both need a request to the endpoint, whose log-probabilities are at temperature 1.
+// prompts is set, the tokens of the prompt have theirs as well. If top is not 0, each token has the top most likely
+// tokens at its place. Both need a request to the endpoint, after which all log-probabilities are at temperature 1.
 func (m Model) Score(ctx context.Context, prompt []int32, reply Answer, top int, prompts bool) ([]dialect.Token,
 	error) {
 	all := slices.Concat(prompt, reply.Tokens)

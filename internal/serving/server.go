@@ -27,7 +27,7 @@ import (
 type Catalog interface {
 	// Names returns the names for clients, the most usual first.
 	Names() []string
-	// Model returns the model of a name. The error is an *UnknownModelError for none.
+	// Model returns the model of a name. The error is an *UnknownModelError if there is no such model.
 	Model(ctx context.Context, name string) (Model, error)
 }
 
@@ -43,20 +43,20 @@ type Defaults struct {
 	TopK, MaxTokens   int
 }
 
-// Config is how a server answers.
+// Config is the configuration of a Server.
 type Config struct {
 	Catalog  Catalog
 	Defaults Defaults
-	// Token is the token that clients have to send, or to have in the path; empty for none.
+	// Token is the token that clients have to send, or to have in the path; empty if they need none.
 	Token string
-	// Remote says that others than this machine may ask.
+	// Remote permits requests that do not come from a program of this machine.
 	Remote      bool
 	Unsupported dialect.Policy
 	// Limits bound requests. Defaults to dialect.DefaultLimits.
 	Limits dialect.Limits
-	// Open is how many requests are answered at once. Defaults to 64.
+	// Open bounds the requests that are answered at once. Defaults to 64.
 	Open int
-	// AnswerWithin is how long a request may take. Defaults to 9 minutes, as the official clients give up after 10.
+	// AnswerWithin is how long a request may take. Defaults to 9 minutes, because the official clients give up after 10.
 	AnswerWithin time.Duration
 	// KeepAlive is the time between the events that keep a stream alive. Defaults to 10 s.
 	KeepAlive time.Duration
@@ -74,7 +74,7 @@ type Server struct {
 	mu        sync.Mutex
 	responses map[string]*response
 	kept      []string
-	// told are the options that the log has.
+	// told are the options that were logged by tell.
 	told map[string]bool
 }
 
@@ -111,7 +111,7 @@ func randomBytes() []byte {
 	return b
 }
 
-// RandomToken returns a token that nobody guesses.
+// RandomToken returns a token that cannot be guessed.
 func RandomToken() string { return hex.EncodeToString(randomBytes()) }
 
 // sign returns the signature of a block of reasoning. It is not checked: clients may send any reasoning.
@@ -121,7 +121,7 @@ func (s *Server) sign(thinking string) string {
 	return base64.StdEncoding.EncodeToString(sum.Sum(nil))
 }
 
-// endpoints are the paths with a codec.
+// endpoints are the endpoints with a codec, by path.
 var endpoints = map[string]dialect.Endpoint{
 	"chat/completions":      dialect.ChatCompletions,
 	"completions":           dialect.Completions,
@@ -130,7 +130,8 @@ var endpoints = map[string]dialect.Endpoint{
 	"messages/count_tokens": dialect.CountTokens,
 }
 
-// ServeHTTP implements http.Handler. A path is perhaps the token, perhaps v1, and the path at the service.
+// ServeHTTP implements http.Handler. A path may begin with the token, then with v1; the rest is the path at the
+// service.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	path, authorised := s.authorise(r)
 	path = strings.Trim(strings.TrimPrefix(path, "v1/"), "/")
@@ -182,8 +183,8 @@ func (s *Server) authorise(r *http.Request) (path string, ok bool) {
 	return path, same(strings.TrimPrefix(r.Header.Get("Authorization"), "Bearer ")) || same(r.Header.Get("X-Api-Key"))
 }
 
-// isLocal reports whether a request may be made by a program of this machine: not by a page of another site in a
-// browser, whatever address the name of that site has.
+// isLocal reports whether a request may come from a program of this machine. It rejects the requests that a page of
+// another site makes in a browser, whatever address the name of that site has.
 func (s *Server) isLocal(r *http.Request) bool {
 	if s.config.Remote {
 		return true

@@ -23,15 +23,15 @@ type stream struct {
 	// began says that the header was sent, and ended that nothing more is written.
 	began, ended bool
 	reply        *dialect.Reply
-	// choices are the choices of all prompts so far, and done those that are whole.
+	// choices are the choices of all prompts so far, and done says which of them are complete.
 	choices []dialect.Choice
 	done    []bool
-	// written is how much of the events was written.
+	// written are the events that were written.
 	written []byte
 }
 
-// stream answers with events. The choices are sampled together. Their events follow each other: the events of the first
-// choice come as it is sampled.
+// stream answers with events. The choices are sampled at the same time. Their events are sent one choice after the
+// other: the events of the first choice are sent while it is sampled.
 func (x *exchange) stream(ctx context.Context) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -53,7 +53,7 @@ func (x *exchange) stream(ctx context.Context) {
 			ask := x.asks[i/x.request.N]
 			ask.Seed = seedOf(ask.Seed, i%x.request.N, 0)
 			if errs[i] = s.sample(ctx, i, ask); errs[i] != nil {
-				cancel() // Nothing of the others is of use.
+				cancel() // The other choices are of no use.
 			}
 		})
 	}
@@ -122,8 +122,8 @@ func (s *stream) finish(ctx context.Context, i int, ask Ask, one Answer) error {
 	return s.write(whole)
 }
 
-// write writes the events that there are more: of the choices that are whole, and of the first that is not. The lock is
-// held.
+// write writes the new events: the events of the choices that are complete, and of the first choice that is not. The
+// lock is held.
 func (s *stream) write(whole bool) error {
 	if s.ended {
 		return context.Canceled

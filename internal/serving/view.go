@@ -21,11 +21,11 @@ import (
 // reader reads the tokens of a reply, whole or not.
 type reader struct {
 	format *load.Renderer
-	// raw says that the reply is text that follows on a text.
+	// raw says that the reply is text that continues a text.
 	raw bool
 	// thinks says that the prompt has begun the reply's reasoning.
 	thinks bool
-	// close are the tokens that end reasoning, and stop those that end a reply.
+	// close are the tokens that end reasoning, and stop are the tokens that end a reply.
 	close, stop []int32
 }
 
@@ -76,7 +76,7 @@ func (r *reader) message(tokens []int32, ended bool) (chat.Message, error) {
 	return parsed.Message, err
 }
 
-// withoutStop returns tokens without the one at their end that stops a reply.
+// withoutStop returns tokens without the stop token at their end.
 func (r *reader) withoutStop(tokens []int32) []int32 {
 	if last := len(tokens) - 1; last >= 0 && slices.Contains(r.format.Stop().Tokens, tokens[last]) {
 		return tokens[:last]
@@ -100,8 +100,8 @@ func (r *reader) says(tokens []int32) (string, error) {
 var tags = []string{"<think", "</think", "<tool_call", "</tool_call", "<function", "<|", "<｜", "[THINK]", "[/THINK]",
 	"[TOOL_CALLS]"}
 
-// settled returns the beginning of the last text of an unfinished reply that later tokens do not change. It leaves out
-// white space at the end, half a character, and the beginning of a tag or stop text.
+// settled returns the beginning of the last text of an unfinished reply, as far as later tokens do not change it. It
+// leaves out white space at the end, half a character, and the beginning of a tag or stop text.
 func settled(text string, raw bool, stops []string) string {
 	text = strings.TrimRight(text, string(utf8.RuneError))
 	held := slices.Clone(stops)
@@ -139,8 +139,8 @@ func settledParts(m chat.Message, raw bool, stops []string) []chat.Part {
 	return slices.DeleteFunc(parts, func(p chat.Part) bool { return p.Text == "" })
 }
 
-// growth returns the pieces by which parts go beyond the shown parts. ok is false if parts do not begin with the shown
-// ones.
+// growth returns the pieces that parts add to the shown parts. ok is false if parts do not begin with the shown
+// parts.
 func growth(shown, parts []chat.Part) (pieces []chat.Part, ok bool) {
 	for i, part := range parts {
 		before := ""
