@@ -18,7 +18,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/rl"
 )
 
-// Line is the record of one episode, or of a group that has none. All that a run keeps of its episodes are such lines.
+// Line is the record of one episode, or of a group without episodes. Lines are all that a run keeps of its episodes.
 type Line struct {
 	// Step is the number of the version that the step made, from 1, or that was evaluated.
 	Step    int64  `json:"step"`
@@ -38,7 +38,7 @@ type Line struct {
 	// Recorded says that the conversations and tokens of the group are recorded.
 	Recorded bool     `json:"recorded,omitempty"`
 	Episode  *Episode `json:"episode,omitempty"`
-	// Omitted is how many episodes have no line for lack of room.
+	// Omitted counts the episodes that have no line for lack of room.
 	Omitted int `json:"omitted,omitempty"`
 }
 
@@ -46,7 +46,8 @@ const (
 	// maxBytes bounds the lines of a step or an evaluation before they are compressed. A last line counts the episodes
 	// beyond it.
 	maxBytes = 48 << 20
-	// maxRecorded is the part of maxBytes that conversations and tokens may fill. Episodes beyond it lack theirs.
+	// maxRecorded is the part of maxBytes that conversations and tokens may fill. The lines of later episodes have no
+	// messages or tokens.
 	maxRecorded = 32 << 20
 )
 
@@ -56,13 +57,13 @@ type TaskGroup struct {
 
 	Split string
 	Task  int64
-	// Recorded has the conversations and tokens recorded.
+	// Recorded says that the conversations and tokens are recorded.
 	Recorded bool
 	// Passed says whether an episode of an evaluation passes; nil for training.
 	Passed func(rl.Member) bool
 }
 
-// best returns the place of the first usable member with the highest reward in an evaluated group, and -1 if there is
+// best returns the index of the first usable member with the highest reward in an evaluated group, or -1 if there is
 // none.
 func (g TaskGroup) best() int {
 	best := -1
@@ -81,7 +82,7 @@ type Trained struct {
 	Logprobs [][]float32
 }
 
-// place says which segment a datum is.
+// place identifies the segment of a datum.
 type place struct {
 	slot                        int64
 	member, trajectory, segment int
@@ -194,7 +195,7 @@ func (e *Episode) strip(why string) {
 	}
 }
 
-// DecodeLines returns the lines that EncodeLines has encoded. A line that is cut ends them.
+// DecodeLines returns the lines that EncodeLines has encoded. A line that is cut is an error.
 func DecodeLines(encoded []byte) ([]Line, error) {
 	packed, err := gzip.NewReader(bytes.NewReader(encoded))
 	if err != nil {
@@ -241,7 +242,7 @@ func StepOf(lines []Line) Step {
 
 // Segment is one sequence that goes through the model as a whole.
 type Segment struct {
-	// Turn that the segment begins with.
+	// Turn is the turn that the segment begins with.
 	Turn   int `json:"turn"`
 	Tokens int `json:"tokens"`
 	// Sampled counts the tokens that the policy sampled, and Logprob is their mean log-probability under it, in nats.

@@ -30,16 +30,18 @@ type Recorder struct {
 	rewards map[int]float64
 	// results is how many results of tools were recorded since the last reply.
 	results int
-	// broken are the causes for which the tokens of a prompt did not continue, by the indices of the replies to it.
+	// broken are the causes for which a prompt did not continue the tokens before it, by the indices of the replies to
+	// such prompts.
 	broken map[int]string
-	// finished is the number of messages up to the one with which the environment ended the episode; 0 before.
+	// finished is the number of messages up to and including the message with which the environment ended the episode; 0
+	// before.
 	finished int
 	// seen is the last prompt with its reply.
 	seen []chat.Message
 }
 
-// Prompt records a prompt: the messages that it adds to the last prompt and its reply, or all of them if it does not
-// extend these.
+// Prompt records a prompt: the messages that it adds to the last prompt and its reply, or all its messages if it does
+// not extend the last prompt and its reply.
 func (r *Recorder) Prompt(messages []chat.Message, tools []chat.Tool) {
 	if len(tools) > 0 {
 		r.tools = tools
@@ -58,7 +60,8 @@ func (r *Recorder) Prompt(messages []chat.Message, tools []chat.Tool) {
 	r.seen = slices.Clone(messages)
 }
 
-// BreakPrefix records the cause for which the last prompt does not continue the tokens before it; empty for none.
+// BreakPrefix records the cause for which the last prompt does not continue the tokens before it. The cause is empty
+// if the prompt continues them.
 func (r *Recorder) BreakPrefix(cause string) {
 	if cause == "" {
 		return
@@ -72,12 +75,12 @@ func (r *Recorder) BreakPrefix(cause string) {
 // Result is the result of a call of a tool.
 type Result struct {
 	Tool, Text string
-	// Reward is nil for a result without one.
+	// Reward is nil for a result without a reward.
 	Reward *float64
 }
 
-// Results records the results of the calls of the last reply, before a prompt that has them, too. No prompt follows if
-// a result or a limit ended the episode; done is set for a result.
+// Results records the results of the calls of the last reply, before the prompt that contains them. No prompt follows
+// if a result or a limit ended the episode; done says that a result ended it.
 func (r *Recorder) Results(results []Result, done bool) {
 	r.results = len(results)
 	for _, result := range results {
@@ -89,8 +92,8 @@ func (r *Recorder) Results(results []Result, done bool) {
 	}
 }
 
-// Reward records a reward behind the last message, which may be nil, and whether the environment ended the episode with
-// it.
+// Reward records the reward for the last message, unless the reward is nil, and whether the environment ended the
+// episode with that message.
 func (r *Recorder) Reward(reward *float64, done bool) {
 	r.addReward(reward)
 	if done {
@@ -108,8 +111,8 @@ func (r *Recorder) addReward(reward *float64) {
 	r.rewards[len(r.messages)-1] += *reward
 }
 
-// Reply records a reply of the policy: the message that the environment was given, the parts that it was not given, and
-// the problem of a reply that could not be parsed.
+// Reply records a reply of the policy: the message that the environment got, all parts of the reply, including parts
+// that the environment did not get, and the problem of a reply that could not be parsed.
 func (r *Recorder) Reply(given chat.Message, parts []chat.Part, problem string) {
 	r.seen, r.results = append(r.seen, given), 0
 	given.Parts = parts
@@ -163,8 +166,8 @@ const (
 	minText = 256
 )
 
-// Encode encodes an episode in at most the given number of bytes: texts are cut where it would be longer, and messages
-// in the middle are left out where that does not suffice.
+// Encode encodes an episode in at most the given number of bytes. If the episode is longer, texts are cut; if that
+// does not suffice, messages in the middle are left out. The result is nil if that does not suffice either.
 func Encode(reason string, parts []Part, bytes int) []byte {
 	reason = cut(reason, minText*4)
 	for limit := maxText; limit >= minText; limit /= 4 {
@@ -180,8 +183,8 @@ func Encode(reason string, parts []Part, bytes int) []byte {
 	return nil
 }
 
-// encode encodes an episode with texts of at most limit bytes, and at most the given number of messages a conversation;
-// 0 keeps all.
+// encode encodes an episode with texts of at most limit bytes, and at most most messages for each conversation; 0
+// keeps all messages.
 func encode(reason string, parts []Part, limit, most int) []byte {
 	record := Record{Reason: reason}
 	for _, p := range parts {

@@ -29,7 +29,7 @@ type TaskScore struct {
 	Samples int     `json:"samples"`
 	Passed  int     `json:"passed"`
 	Reward  float64 `json:"reward"`
-	// Judged says that samples pass or do not.
+	// Judged says that it is known which samples pass.
 	Judged bool `json:"judged,omitempty"`
 }
 
@@ -49,8 +49,8 @@ type TaskResult struct {
 	TaskScore
 }
 
-// TaskResults returns the results of all tasks of an evaluation. A task without a usable sample has no samples. Of a
-// step of training they are the results of the recorded groups.
+// TaskResults returns the results of all tasks of an evaluation. A task without a usable sample has no samples. For a
+// step of training, it returns the results of the recorded groups.
 func (s *Step) TaskResults() []TaskResult {
 	if s.Tasks != nil {
 		return s.Tasks
@@ -67,7 +67,7 @@ func (s *Step) TaskResults() []TaskResult {
 	return resultsOf(lines)
 }
 
-// resultsOf returns the results of the tasks that lines are of, by environment, split and number.
+// resultsOf returns the results of the tasks of lines, sorted by environment, split and number.
 func resultsOf(lines []Line) []TaskResult {
 	all := map[TaskKey]TaskScore{}
 	for _, line := range lines {

@@ -58,7 +58,7 @@ type Episode struct {
 	Reward float64 `json:"reward"`
 	// Passed says whether a usable episode of an evaluation passes; nil for other episodes.
 	Passed *bool `json:"passed,omitempty"`
-	// Best is set for the first of the usable episodes of an evaluated task that have its highest reward.
+	// Best is set for the usable episode of an evaluated task with the highest reward, or the first of several.
 	Best          bool               `json:"best,omitempty"`
 	Parts         map[string]float64 `json:"parts,omitempty"`
 	Metrics       map[string]float64 `json:"metrics,omitempty"`
@@ -108,13 +108,13 @@ type Message struct {
 	Name string `json:"name,omitempty"`
 	// Reward is the reward that the environment gave for the message; nil means no reward, which is not a reward of 0.
 	Reward *float64 `json:"reward,omitempty"`
-	// Finished is set where the environment ended the episode with the message.
+	// Finished is set if the environment ended the episode with the message.
 	Finished bool `json:"finished,omitempty"`
 	// Reply numbers the replies of the policy, from 1; it is 0 for other messages.
 	Reply int `json:"reply,omitempty"`
 	// Problem says why the reply could not be parsed.
 	Problem string `json:"problem,omitempty"`
-	// NewPrompt is set where the environment began the prompt anew instead of extending it.
+	// NewPrompt is set if the environment began the prompt anew instead of extending it.
 	NewPrompt bool `json:"newPrompt,omitempty"`
 	// PrefixBroken is the cause for which the prompt of a reply does not continue the tokens of the conversation although
 	// it extends the messages: tools or format. The metric prefix_broken_CAUSE of the episode counts it.
@@ -203,7 +203,7 @@ func messageOf(m chat.Message, limit int) Message {
 	return out
 }
 
-// cut returns valid text of at most limit bytes, besides a note of the number of bytes left out.
+// cut returns at most limit bytes of text, as valid UTF-8. If it leaves out bytes, it adds a note of their number.
 func cut(text string, limit int) string {
 	text = strings.ToValidUTF8(text, "\uFFFD")
 	if len(text) <= limit {
@@ -213,8 +213,8 @@ func cut(text string, limit int) string {
 	return fmt.Sprintf("%s… (%d bytes are left out)", kept, len(text)-len(kept))
 }
 
-// Failed leaves out the episodes that pass, or whose reward is above 0 if they are of training, and groups and tasks
-// without other episodes.
+// Failed removes the episodes that pass, the groups without other episodes, and the tasks whose samples all pass.
+// Where it is not known what passes, an episode passes if its reward is above 0, and a task if its mean reward is.
 func (s *Step) Failed() {
 	s.Tasks = slices.DeleteFunc(slices.Clone(s.Tasks), func(r TaskResult) bool {
 		return r.Samples > 0 && (r.Judged && r.Passed == r.Samples || !r.Judged && r.Reward > 0)

@@ -1,8 +1,8 @@
 // Copyright 2026 The tinker-operator authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package delivery is the format in which a pod prints the transcript of a step, so that who reads its log has the
-// whole of it or an error.
+// Package delivery is the format in which a pod prints the transcript of a step, so that a reader of the pod's log
+// gets either the whole transcript or an error.
 package delivery
 
 import (
@@ -19,16 +19,16 @@ import (
 	"time"
 )
 
-// Delivery has the artifacts of a run that a pod was asked for and found.
+// Delivery has the artifacts of a run that a pod was asked for and has found.
 type Delivery struct {
 	// Steps are the steps that have a transcript, in order.
 	Steps []int64 `json:"steps"`
 	// Transcript is the transcript of the requested step, as JSON; it is empty for a list of steps.
 	Transcript json.RawMessage `json:"transcript,omitempty"`
-	// Metrics and Evaluations are lines of metrics.jsonl and evaluations.jsonl, where these were asked for.
+	// Metrics and Evaluations are lines of metrics.jsonl and evaluations.jsonl, if these were asked for.
 	Metrics     []json.RawMessage `json:"metrics,omitempty"`
 	Evaluations []json.RawMessage `json:"evaluations,omitempty"`
-	// Files lists the files of the run, where these were asked for.
+	// Files lists the files of the run, if these were asked for.
 	Files []File `json:"files,omitempty"`
 	// Part is a part of a file. The parts of a file follow one another, each in a delivery of its own.
 	Part *Part `json:"part,omitempty"`
@@ -38,14 +38,14 @@ type Delivery struct {
 	Problem string `json:"problem,omitempty"`
 }
 
-// File is a file of a run. Its name is that below the folder of the run, with slashes.
+// File is a file of a run. Its name is its path below the folder of the run, with slashes.
 type File struct {
 	Name     string    `json:"name"`
 	Size     int64     `json:"size"`
 	Modified time.Time `json:"modified"`
 }
 
-// Part is a part of a file, from a byte on. The file is whole after the part that ends with its size.
+// Part is a part of a file, from Offset on. The file is complete after the part that ends at its size.
 type Part struct {
 	File
 
@@ -53,7 +53,7 @@ type Part struct {
 	Data   []byte `json:"data,omitempty"`
 }
 
-// Range are files by name, from the first to the last.
+// Range is a range of files: the names of the first and the last.
 type Range [2]string
 
 // FormatRanges returns ranges as an argument of a container, in which Kubernetes finds nothing to expand.
@@ -74,7 +74,7 @@ func ParseRanges(text string) (ranges []Range, err error) {
 	return ranges, err
 }
 
-// The first line of a delivery is the header with the number of bytes that follow, encoded, and their digest.
+// The first line of a delivery is the header, with the number of encoded bytes that follow, and their digest.
 const (
 	header = "tinker-operator-transcript %d %x"
 	// lineBytes bounds a line: container runtimes split long ones.
@@ -83,7 +83,7 @@ const (
 	maxBytes = 128 << 20
 )
 
-// ErrMissing says that a log has no delivery.
+// ErrMissing reports that a log has no delivery.
 var ErrMissing = errors.New("the log has no transcript")
 
 // Write writes a delivery.

@@ -9,11 +9,12 @@ import (
 	"strings"
 )
 
-// markup is written as it is. Only constants become one without a conversion, and this package has no such conversion.
+// markup is text that is written as it is. Only constants become markup without a conversion, and this package
+// converts nothing to markup.
 type markup string
 
-// writer writes HTML. It takes the place of html/template, which calls methods by name: a program that links that keeps
-// the methods of all its types, which made the programs of this project larger by a quarter.
+// writer writes HTML. It replaces html/template, which calls methods by name: the linker keeps the methods of all
+// types in a program that uses html/template, which made the programs of this project larger by a quarter.
 type writer struct{ out bytes.Buffer }
 
 // put writes markup in which each % stands for the next text. Texts are escaped for elements and for attributes in
@@ -29,7 +30,7 @@ func (w *writer) put(m markup, texts ...string) {
 	w.out.WriteString(rest)
 }
 
-// unlessEmpty is put for a text that may be empty: then it writes nothing.
+// unlessEmpty is like put, but writes nothing if the text is empty.
 func (w *writer) unlessEmpty(m markup, text string) {
 	if text != "" {
 		w.put(m, text)
