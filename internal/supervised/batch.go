@@ -14,8 +14,9 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/rl"
 )
 
-// Batches cuts a stream of rows into batches. A row is a slot: the stream has them all once in each epoch, in another
-// permutation if its sources are shuffled, and a batch may have the last rows of an epoch and the first of the next.
+// Batches cuts a stream of rows into batches. Each row takes a slot. The stream has all rows once in each epoch, in
+// another permutation if its sources are shuffled. A batch may have the last rows of an epoch and the first rows of
+// the next.
 type Batches struct {
 	Stream *rl.Stream
 	// Size is the number of usable rows of a batch.
@@ -47,7 +48,7 @@ type Load func(ctx context.Context, task rl.Task) (Datum, error)
 type NoRowError struct {
 	// Rows are the numbers of rows by the reason why they are not usable.
 	Rows map[Reason]int64
-	// Example is one of them.
+	// Example is one of the rows.
 	Example Tombstone
 }
 
@@ -87,7 +88,7 @@ func (b Batches) Next(ctx context.Context, cursor int64, load Load) (Batch, erro
 	return batch, nil
 }
 
-// noRow counts the last tombstones.
+// noRow returns an error that counts the last tombstones by reason.
 func (b Batch) noRow(last int64) *NoRowError {
 	out := &NoRowError{Rows: map[Reason]int64{}}
 	for _, t := range b.Tombstones[int64(len(b.Tombstones))-last:] {

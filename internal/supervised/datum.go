@@ -20,7 +20,7 @@ type Datum struct {
 	Weights         []float32
 }
 
-// Builder makes datums of rows. It is safe for concurrent use.
+// Builder makes datums from rows. It is safe for concurrent use.
 type Builder struct {
 	Renderer renderer.Renderer
 	// Tokenizer encodes rows of text, and Begin and End are the ids that stand around such a text. The model learns to
@@ -39,7 +39,7 @@ type Builder struct {
 	Episodes Episodes
 }
 
-// Datum makes the datum of a row's JSON object. An error is an *Unusable.
+// Datum makes a datum from a row's JSON object. An error is an *Unusable.
 func (b *Builder) Datum(data []byte) (Datum, error) {
 	row, err := ReadRow(data)
 	if err == nil {
@@ -149,7 +149,7 @@ func (b *Builder) datum(row Row, ids []int32, weights []float32) (Datum, error) 
 	return d, nil
 }
 
-// weightless says why no token that is left of a row has weight. weights are the weights of the whole row.
+// weightless returns the reason why no remaining token of a row has weight. weights are the weights of the whole row.
 func (b *Builder) weightless(row Row, weights []float32) error {
 	messages := row.Conversation.Messages
 	isReply := func(m chat.Message) bool { return m.Role == chat.RoleAssistant }

@@ -14,9 +14,9 @@ import (
 
 // Episodes says which records of episodes are trained on. The zero value keeps all usable episodes.
 type Episodes struct {
-	// MinReward is the least reward of an episode; nil for any.
+	// MinReward is the least reward of an episode that is trained on; nil means no limit.
 	MinReward *float64
-	// BestOfTask has only the best episode of each task of an evaluation.
+	// BestOfTask keeps only the best episode of each task of an evaluation.
 	BestOfTask bool
 }
 
@@ -37,8 +37,8 @@ func (e Episodes) check(row Row) error {
 	return nil
 }
 
-// readEpisode reads the conversation of a recorded episode. An episode of several conversations is no row: which of
-// them are to be trained on, the record does not say.
+// readEpisode reads the conversation of a recorded episode. An episode of several conversations is not a row, since
+// the record does not say which of them to train on.
 func readEpisode(data json.RawMessage) (Row, error) {
 	var episode transcript.Episode
 	if err := json.Unmarshal(data, &episode); err != nil {

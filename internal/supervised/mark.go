@@ -16,7 +16,7 @@ func hasParts(marks []Mark) bool {
 }
 
 // weight returns the weight of tokens outside of parts: the calls of a message and the mark of its end. A message
-// without a weight has its last part's.
+// without a weight has the weight of its last part that has one.
 func (m Mark) weight() float32 {
 	if m.Weight != nil {
 		return float32(*m.Weight)
@@ -41,15 +41,15 @@ func (m Mark) part(i int) float32 {
 	}
 }
 
-// apply sets the weights of a message's ids. A part has its text and the format's text between it and its neighbour:
-// the frame of reasoning belongs to the reasoning, and the text between two texts to the first of them. The text after
-// the last part belongs to the message.
+// apply sets the weights of a message's ids. The weight of a part covers its text, and the text that the format
+// writes between the part and its neighbour: the frame of reasoning belongs to the reasoning, and the format's text
+// between two texts to the first of them. The text after the last part belongs to the message.
 func (m Mark) apply(weights []float32, w renderer.Written, message chat.Message) {
 	fill(weights[w.Output.Begin:w.Output.End], m.weight())
 	if len(w.Parts) < len(m.Parts) || m.Parts == nil {
 		return // The format has made one text of the parts, as some do with a system message.
 	}
-	// Calls that are written as text may be a part more.
+	// Calls that are written as text may be an additional part.
 	order := written(w.Parts[:len(m.Parts)])
 	begin := w.Output.Begin
 	for k, i := range order {

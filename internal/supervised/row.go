@@ -186,8 +186,8 @@ const (
 	fieldTrainable = "trainable"
 )
 
-// mayBeMarked reports whether the names of marks occur in messages. It is quick, and true as well where text contains
-// them.
+// mayBeMarked reports whether the names of marks occur in messages. It is quick, and also returns true if a text
+// contains them.
 func mayBeMarked(messages []byte) bool {
 	return bytes.Contains(messages, []byte(`"`+fieldWeight+`"`)) ||
 		bytes.Contains(messages, []byte(`"`+fieldTrainable+`"`))

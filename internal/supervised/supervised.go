@@ -10,8 +10,8 @@
 //	slot i            -> row                                  rl.Stream, another permutation in each epoch
 //	batch k            = the next batchSize usable rows       Batches.Next
 //
-// A row that cannot be trained on is no error. It is an Unusable with one of a few reasons, takes its slot and gives no
-// datum, and the batch takes the next row.
+// A row that cannot be trained on does not fail the step. It is an Unusable with one of a few reasons. It takes its
+// slot without a datum, and the batch takes the next row.
 //
 // Tokens and weights are the same as in build_supervised_example of tinker-cookbook, and datums the same as in its
 // conversation_to_datum. Tests compare them with the recorded examples in testdata.
