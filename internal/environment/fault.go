@@ -35,7 +35,7 @@ func (f *Fault) Error() string { return f.Err.Error() }
 // Unwrap returns the cause.
 func (f *Fault) Unwrap() error { return f.Err }
 
-// AsFault returns err as a Fault. An error that is not a Fault counts as a temporary one of the environment. The
+// AsFault returns err as a Fault. An error that is not a Fault counts as a temporary fault of the environment. The
 // caller must handle the context's own errors first.
 func AsFault(err error) *Fault {
 	if fault, ok := errors.AsType[*Fault](err); ok {

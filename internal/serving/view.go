@@ -96,7 +96,7 @@ func (r *reader) says(tokens []int32) (string, error) {
 	return text, err
 }
 
-// tags begin the parts of a reply that are not text for a person in some format: reasoning, calls of tools, headers.
+// tags begin the parts of a reply that, in some format, are not text for people: reasoning, calls of tools, headers.
 var tags = []string{"<think", "</think", "<tool_call", "</tool_call", "<function", "<|", "<｜", "[THINK]", "[/THINK]",
 	"[TOOL_CALLS]"}
 

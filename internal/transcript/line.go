@@ -248,9 +248,9 @@ type Segment struct {
 	// Sampled counts the tokens that the policy sampled, and Logprob is their mean log-probability under it, in nats.
 	Sampled int     `json:"sampled"`
 	Logprob float64 `json:"logprob"`
-	// IDs are the tokens, if the group is recorded, and Actions the indexes of those that were sampled. Logprobs are their
-	// log-probabilities when they were sampled, and TrainerLogprobs when they were trained on. TrainerLogprobs and
-	// Advantages are nil if the segment was not trained on.
+	// IDs are the tokens, if the group is recorded, and Actions are the indexes of the sampled tokens. Logprobs are the
+	// log-probabilities of the sampled tokens when they were sampled, and TrainerLogprobs when they were trained on.
+	// TrainerLogprobs and Advantages are nil if the segment was not trained on.
 	IDs             []int32   `json:"ids,omitempty"`
 	Actions         []int     `json:"actions,omitempty"`
 	Logprobs        []float32 `json:"logprobs,omitempty"`

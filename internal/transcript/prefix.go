@@ -6,7 +6,7 @@ package transcript
 import "github.com/tinker-operator/tinker-operator/internal/chat"
 
 // ExplainPrefix explains the cause of a broken prefix in a sentence that begins with the cause. It returns an empty
-// text for an empty cause, and the cause alone for one that a newer version has recorded.
+// text for an empty cause, and the cause alone for an unknown cause, which a newer version has recorded.
 func ExplainPrefix(cause string) string {
 	why := ""
 	switch cause {

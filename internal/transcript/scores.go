@@ -25,7 +25,8 @@ func (k TaskKey) Compare(other TaskKey) int {
 
 // TaskScore is the score of a task's samples.
 type TaskScore struct {
-	// Samples counts the usable samples, and Passed those that pass. Reward is the mean of their rewards.
+	// Samples counts the usable samples, and Passed counts the usable samples that pass. Reward is the mean reward of
+	// the usable samples.
 	Samples int     `json:"samples"`
 	Passed  int     `json:"passed"`
 	Reward  float64 `json:"reward"`

@@ -213,8 +213,9 @@ func cut(text string, limit int) string {
 	return fmt.Sprintf("%s… (%d bytes are left out)", kept, len(text)-len(kept))
 }
 
-// Failed removes the episodes that pass, the groups without other episodes, and the tasks whose samples all pass.
-// Where it is not known what passes, an episode passes if its reward is above 0, and a task if its mean reward is.
+// Failed removes the episodes that pass, the groups without other episodes, and the tasks whose samples all pass. An
+// episode without Passed passes if its reward is above 0, and a task that is not Judged if its mean reward is above
+// 0.
 func (s *Step) Failed() {
 	s.Tasks = slices.DeleteFunc(slices.Clone(s.Tasks), func(r TaskResult) bool {
 		return r.Samples > 0 && (r.Judged && r.Passed == r.Samples || !r.Judged && r.Reward > 0)

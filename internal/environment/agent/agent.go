@@ -128,7 +128,7 @@ func (e *Environment) Check(ctx context.Context) error {
 	return e.options.Check(ctx)
 }
 
-// Examples implements environment.Exampler. The row's answer is a reply of which some agents make a result.
+// Examples implements environment.Exampler. The row's answer is a reply that some agents turn into a result.
 func (e *Environment) Examples(ctx context.Context, task environment.Task) ([]string, error) {
 	row, err := e.rows.Row(ctx, task.Split, task.Index)
 	if err != nil {

@@ -24,7 +24,7 @@ const (
 	kindAssertion
 )
 
-// test is one test. Its expected result stays here.
+// test is one test. Its expected result does not enter the sandbox.
 type test struct {
 	kind  kind
 	stdin string

@@ -18,7 +18,7 @@ import (
 // use.
 type Program struct{ function *function }
 
-// defaultPath is the PATH of programs that do not inherit one of an image.
+// defaultPath is the PATH of programs that do not inherit the PATH of an image.
 const defaultPath = "/usr/local/bin:/usr/bin:/bin"
 
 // NewProgram returns a program, which has the variables of its host. Nothing is started yet. Each start of a plain

@@ -155,7 +155,7 @@ func (g *Grader) CheckRow(row dataset.Row) error {
 	return err
 }
 
-// rate returns a rating for each criterion, which is NaN for one that was not rated.
+// rate returns a rating for each criterion; it is NaN for a criterion that was not rated.
 func (g *Grader) rate(ctx context.Context, t task, calls *tally) (judgement, error) {
 	if g.options.Scoring != settings.ScorePerRubric {
 		return g.ask(ctx, t, calls, g.options.MinCoverage)

@@ -1,9 +1,9 @@
 // Copyright 2026 The tinker-operator authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package tooluse is the environment of several turns in which the policy calls tools until it answers. A Backend
-// has the tools and the rewards. The one that is built in, Local, consists of a data set, a verifier and tools of
-// this process, and is a function of the task alone.
+// Package tooluse is the environment of several turns in which the policy calls tools until it answers. A Backend has
+// the tools and the rewards. The built-in backend, Local, consists of a data set, a verifier and tools of this
+// process, and is a function of the task alone.
 //
 // A reply that calls tools gets their results. A call of an unknown tool, or with wrong arguments, gets a result that
 // describes the problem. So does a reply that breaks the model's format; after a few of them in a row the episode is
