@@ -167,6 +167,10 @@ func TestRewards(t *testing.T) {
 		"no file": {left(spawn.Result{}), Options{Source: File, File: "out.txt", Command: true}, 0, "not written the file"},
 		"a result": {left(spawn.Result{Files: map[string]string{"result.json": "0.5"}}),
 			Options{Source: Agent, Command: true}, 0.5, ""},
+		"a metric reward": {left(spawn.Result{Files: map[string]string{
+			"result.json": `{"reward": 0.5, "metrics": {"reward": 9, "n": 2}}`}}), Options{Source: Agent, Command: true}, 0.5, ""},
+		"metrics that are null": {left(spawn.Result{Files: map[string]string{
+			"result.json": `{"reward": 0.5, "metrics": null}`}}), Options{Source: Agent, Command: true}, 0.5, ""},
 		"a result that is none": {left(spawn.Result{Files: map[string]string{"result.json": `{"score": 1}`}}),
 			Options{Source: Agent, Command: true}, 0, "has no reward"},
 		"no result": {left(spawn.Result{}), Options{Source: Agent, Command: true}, 0, "not written the file result.json"},

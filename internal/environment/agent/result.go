@@ -28,7 +28,11 @@ func rewardOf(text string) (environment.Turn, error) {
 	var below map[string]json.RawMessage
 	if json.Unmarshal(fields["metrics"], &below) == nil {
 		delete(fields, "metrics")
-		maps.Copy(fields, below)
+		for name, value := range below {
+			if _, taken := fields[name]; !taken { // No metric replaces the reward of the result.
+				fields[name] = value
+			}
+		}
 	}
 	metrics := map[string]float64{}
 	for _, name := range slices.Sorted(maps.Keys(fields)) {

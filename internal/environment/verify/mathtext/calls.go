@@ -68,10 +68,6 @@ func (p *parser) root(name string) (*node, error) {
 }
 
 func (p *parser) accented(name string) (*node, error) {
-	if p.peek().is("{") {
-		content, err := p.index()
-		return variable(`\` + name + " " + content), err
-	}
 	content, err := p.index()
 	return variable(`\` + name + " " + content), err
 }

@@ -194,8 +194,7 @@ func (e *evaluator) function(a arithmetic, name string, arguments [2]*value) *va
 	return e.costly(a, steps)(a.elementary(name, a.of(x)))
 }
 
-// logarithm returns a logarithm to a base, which defaults to 10. The result is not exact, even if the value is a
-// whole power of the base.
+// logarithm returns a logarithm to a base, which defaults to 10. The result is exact if it is a whole number.
 func (e *evaluator) logarithm(a arithmetic, x, base *value) *value {
 	if base == nil {
 		base = &value{exact: big.NewRat(10, 1)}
@@ -204,7 +203,21 @@ func (e *evaluator) logarithm(a arithmetic, x, base *value) *value {
 	if above == nil || below == nil {
 		return nil
 	}
-	return e.arithmetic(a, opDivide, above, below)
+	return e.wholeLogarithm(a, x, base, e.arithmetic(a, opDivide, above, below))
+}
+
+// wholeLogarithm returns the whole number that the logarithm of a rational number to a rational base is, or else the
+// logarithm itself.
+func (e *evaluator) wholeLogarithm(a arithmetic, x, base, logarithm *value) *value {
+	if logarithm == nil || x.exact == nil || base.exact == nil || !logarithm.ball.real {
+		return logarithm
+	}
+	near := nearest(logarithm.ball.re, big.NewFloat(1))
+	power := e.wholePower(a, base, near)
+	if power != nil && power.exact.Cmp(x.exact) == 0 {
+		return &value{exact: new(big.Rat).SetInt(near)}
+	}
+	return logarithm
 }
 
 func (e *evaluator) abs(a arithmetic, x *value) *value {
