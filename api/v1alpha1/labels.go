@@ -8,11 +8,11 @@ const ManagedBy = "rl.tinker-operator.dev/trainingrun-controller"
 
 // Labels of the objects that the operator makes.
 const (
-	// LabelManagedBy is on every object, with the value ManagedByValue: the manager caches no others.
+	// LabelManagedBy is on every object, with the value ManagedByValue: the manager caches no objects without it.
 	LabelManagedBy = "app.kubernetes.io/managed-by"
 	// LabelRun is the TrainingRun's name.
 	LabelRun = "rl.tinker-operator.dev/run"
-	// LabelRunUID is the TrainingRun's uid, which distinguishes it from an earlier one of the same name.
+	// LabelRunUID is the TrainingRun's uid, which distinguishes the run from an earlier run of the same name.
 	LabelRunUID = "rl.tinker-operator.dev/run-uid"
 	// LabelEnvironment is the RewardEnvironment's name.
 	LabelEnvironment = "rl.tinker-operator.dev/environment"
@@ -24,23 +24,26 @@ const (
 	LabelAttempt = "rl.tinker-operator.dev/attempt"
 	// LabelDefinition is the beginning of the digest of the definition that a probe checks.
 	LabelDefinition = "rl.tinker-operator.dev/definition"
-	// AnnotationTemplate digests a Job's pod template, which cannot be changed in place.
+	// AnnotationTemplate is the digest of the settings from which an object, such as a workers' Job, was made. If the
+	// digest differs, the object is made again or updated.
 	AnnotationTemplate = "rl.tinker-operator.dev/template"
-	// AnnotationSettings digests the fields of the spec that a learner's Job and its run file were made from, by field.
+	// AnnotationSettings has, as JSON, the digest of each field of the spec from which a learner's Job and its run file
+	// were made.
 	AnnotationSettings = "rl.tinker-operator.dev/settings"
 	// AnnotationSpecDigest is the digest of the settings that decide the weights, as the run file has them.
 	AnnotationSpecDigest = "rl.tinker-operator.dev/spec-digest"
 	// AnnotationSuspended marks a workers' Job that the operator itself suspends, since the run wants no workers. The
 	// operator does not resume a Job that another controller suspended.
 	AnnotationSuspended = "rl.tinker-operator.dev/suspended"
-	// AnnotationImage is the manager's image when it made a Job: pods with overrides may run another.
+	// AnnotationImage is the image of the manager's settings when it made a Job. Pods with overrides may run another
+	// image.
 	AnnotationImage = "rl.tinker-operator.dev/image"
 	// AnnotationPods has, as JSON, the manager's settings for the pods of an attempt: image and defaults of pods. It
 	// is on the run file, which outlives Jobs.
 	AnnotationPods = "rl.tinker-operator.dev/pods"
 	// AnnotationEndpointSecret names, on the run file, the Secret with the run's token at its TinkerEndpoint.
 	AnnotationEndpointSecret = "rl.tinker-operator.dev/endpoint-secret"
-	// AnnotationCheckAgain is, on a TinkerEndpoint, any text: with another text the broker checks the server again.
+	// AnnotationCheckAgain is any text on a TinkerEndpoint. When the text changes, the broker checks the server again.
 	AnnotationCheckAgain = "rl.tinker-operator.dev/check-again"
 	// AnnotationCreator is the user who created a run, if an admission policy guarantees it.
 	AnnotationCreator = "rl.tinker-operator.dev/creator"
@@ -55,19 +58,19 @@ const (
 // LabelServerPort distinguishes the shared environment servers of a run.
 const LabelServerPort = "rl.tinker-operator.dev/server-port"
 
-// LabelProgram distinguishes the programs of a run that have pods of their own, and LabelNetwork has the network of
-// these pods in lower case.
+// LabelProgram distinguishes the programs of a run that have pods of their own. LabelNetwork is the network of these
+// pods, in lower case.
 const (
 	LabelProgram = "rl.tinker-operator.dev/program"
 	LabelNetwork = "rl.tinker-operator.dev/network"
 )
 
-// LabelPoolProgram names, on the pods that the claims of a run have of a warm pool, the Service that leads to them. The
-// controller of agent-sandbox admits labels of this domain on pods that are claimed, and no others.
+// LabelPoolProgram is the name of the Service that selects the pods that a run has claimed from a warm pool. The
+// controller of agent-sandbox admits only labels of this domain on claimed pods.
 const LabelPoolProgram = "tinker-operator.sandbox.users.io/program"
 
-// AnnotationProgramToken is, on such pods, the SHA-256 of the token that their runner asks workers for. The pods read
-// it in a volume of the downward API.
+// AnnotationProgramToken is the SHA-256 digest of the token that the runner of a pod from a warm pool requires of
+// workers. The pod reads the annotation through a volume of the downward API.
 const AnnotationProgramToken = "rl.tinker-operator.dev/program-token"
 
 // LabelEndpoint is the TinkerEndpoint's name, on the objects of its broker.
@@ -76,10 +79,10 @@ const LabelEndpoint = "rl.tinker-operator.dev/endpoint"
 // ManagedByValue is the value of LabelManagedBy.
 const ManagedByValue = "tinker-operator"
 
-// PackagesContainerPrefix begins the names of containers that install packages for functions.
+// PackagesContainerPrefix is the prefix of the names of containers that install packages for functions.
 const PackagesContainerPrefix = "install-packages-"
 
-// ServerContainerPrefix begins the names of containers with servers of environments.
+// ServerContainerPrefix is the prefix of the names of containers that run servers of environments.
 const ServerContainerPrefix = "environment-"
 
 // Values of LabelRole.

@@ -5,8 +5,9 @@ package v1alpha1
 
 // ResumeFrom names the run that a run continues.
 type ResumeFrom struct {
-	// uid is the metadata.uid of the deleted run to continue. Its states are at the endpoint, and its rows in the artifact
-	// store, in a folder of this name. The settings that decide the weights have to be the same.
+	// uid is the metadata.uid of the deleted run to continue. The states of the deleted run are at the endpoint. Its rows
+	// are in the artifact store, in the folder whose name is the uid. The settings that decide the weights must be the
+	// same.
 	// +kubebuilder:validation:Pattern=`^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$`
 	// +kubebuilder:validation:MaxLength=36
 	// +required

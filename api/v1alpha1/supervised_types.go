@@ -17,7 +17,7 @@ const (
 	TrainOnMarked        TrainOn = "Marked"
 )
 
-// Normalization selects the sum of the weights of an example.
+// Normalization selects the sum of the weights of a row.
 // +kubebuilder:validation:Enum=PerExample;PerToken
 type Normalization string
 
@@ -35,9 +35,9 @@ type Supervised struct {
 	// +kubebuilder:validation:XValidation:rule="!has(self.prompt) && !has(self.systemPrompt) && !has(self.examples)",message="prompt, systemPrompt and examples make prompts of rows, which a supervised run trains on as they are: remove them, and map columns with fields, as in fields: {prompt: question, completion: answer}"
 	// +required
 	Dataset environment.Dataset `json:"dataset"`
-	// trainOn selects the messages with weight. LastAssistant selects the last message, if it is the assistant's.
+	// trainOn selects the messages to train on. LastAssistant selects the last message, if the assistant wrote it.
 	// AllAssistant selects all messages of the assistant. All selects all messages. Marked selects the messages that the
-	// row marks with weight or trainable. Rows of text are trained on as a whole.
+	// row marks with weight or trainable. A row with the column text is trained on as a whole.
 	// +kubebuilder:default=AllAssistant
 	// +optional
 	TrainOn TrainOn `json:"trainOn,omitempty"`
@@ -90,7 +90,7 @@ type EpisodeRows struct {
 
 // SupervisedEvaluation measures the negative log-likelihood per token of rows that are held out.
 type SupervisedEvaluation struct {
-	// splits are the splits of supervised.dataset to measure. If it is absent, the split test is measured.
+	// splits are the splits of supervised.dataset to measure. Defaults to the split test.
 	// +listType=map
 	// +listMapKey=name
 	// +kubebuilder:validation:MinItems=1

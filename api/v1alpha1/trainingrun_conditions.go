@@ -9,7 +9,7 @@ const (
 	// probed and take sessions.
 	ConditionAccepted = "Accepted"
 	// ConditionPodsReady says that the learner answers and all wanted workers are ready; Unknown while the learner does
-	// not answer. The reason is the learner's until it answers, and then the workers'.
+	// not answer. The reason describes the learner until it answers, and then the workers.
 	ConditionPodsReady = "PodsReady"
 	// ConditionProgressing says that the run makes progress, and from which state a new attempt would continue.
 	ConditionProgressing = "Progressing"
@@ -24,7 +24,7 @@ const (
 	ConditionRecording = "Recording"
 	// ConditionReady is the summary for Flux and kstatus: the run follows its spec.
 	ConditionReady = "Ready"
-	// ConditionStalled says that the run requires intervention: it makes no progress until somebody acts.
+	// ConditionStalled says that the run requires intervention: it makes no progress until a person acts.
 	ConditionStalled = "Stalled"
 )
 
@@ -48,7 +48,7 @@ const (
 
 // Reasons of Accepted, besides ModelUnknown, PodInvalid and UnsupportedByEndpoint.
 const (
-	// ReasonAccepted says that the spec makes a run.
+	// ReasonAccepted says that the spec and everything that it refers to can be used.
 	ReasonAccepted = "Accepted"
 	// ReasonSpecInvalid says that a field of the spec has to be corrected. A RewardEnvironment also has the reason.
 	ReasonSpecInvalid = "SpecInvalid"
@@ -73,7 +73,7 @@ const (
 	// ReasonPodInvalid says that a pod cannot start as the spec describes it: the API server or the kubelet refuses it, or
 	// an init container fails.
 	ReasonPodInvalid = "PodInvalid"
-	// ReasonUnschedulable says that no node fits.
+	// ReasonUnschedulable says that no node fits a pod.
 	ReasonUnschedulable = "Unschedulable"
 	// ReasonImagePullFailed says that an image cannot be pulled.
 	ReasonImagePullFailed = "ImagePullFailed"
@@ -81,13 +81,13 @@ const (
 	ReasonCreateRefused = "CreateRefused"
 	// ReasonJobSuspended says that another controller, such as a queue, has suspended a Job of the run.
 	ReasonJobSuspended = "JobSuspended"
-	// ReasonUnreachable says that the learner runs and has no usable answer for the operator.
+	// ReasonUnreachable says that the learner runs, but does not give the operator a usable answer.
 	ReasonUnreachable = "Unreachable"
 	// ReasonWorkersMissing says that workers are missing, crash, or are not ready.
 	ReasonWorkersMissing = "WorkersMissing"
 )
 
-// Reasons of Progressing. Stalled and Ready also have them.
+// Reasons of Progressing. Stalled and Ready also have these reasons.
 const (
 	// ReasonProgressing says that the run makes progress. status.state says whether it trains or evaluates.
 	ReasonProgressing = "Progressing"
@@ -97,7 +97,7 @@ const (
 	ReasonQueued = "Queued"
 	// ReasonEvicted says that Kueue has evicted the run: it stops at a saved state and waits in its queue again.
 	ReasonEvicted = "Evicted"
-	// ReasonBackingOff says that the next attempt waits, because the attempt before failed.
+	// ReasonBackingOff says that the next attempt waits for a while, because the previous attempt failed.
 	ReasonBackingOff = "BackingOff"
 	// ReasonKeyRefused says that the endpoint refuses the API key.
 	ReasonKeyRefused = "KeyRefused"
@@ -110,15 +110,17 @@ const (
 	ReasonEndpointNotTinker = "EndpointNotTinker"
 	// ReasonEndpointFailing says that the endpoint answers with errors of its own.
 	ReasonEndpointFailing = "EndpointFailing"
-	// ReasonEndpointBusy says that the endpoint limits the rate of requests, or has paused the model. It passes.
+	// ReasonEndpointBusy says that the endpoint limits the rate of requests, or has paused the model. The condition passes
+	// by itself.
 	ReasonEndpointBusy = "EndpointBusy"
-	// ReasonModelUnknown says that the endpoint does not offer a model of the run, or that its format is not known.
+	// ReasonModelUnknown says that the endpoint does not offer a model of the run, or that the operator does not know the
+	// format or the tokenizer of model.name.
 	ReasonModelUnknown = "ModelUnknown"
 	// ReasonUnsupportedByEndpoint says that the endpoint does not support, or refuses, a setting or the data of the run.
 	ReasonUnsupportedByEndpoint = "UnsupportedByEndpoint"
 	// ReasonArtifactsBlocked says that the learner cannot write its files. Recording also has the reason.
 	ReasonArtifactsBlocked = "ArtifactsBlocked"
-	// ReasonInputBlocked says that the tokenizer, the data or a judge cannot be read or asked.
+	// ReasonInputBlocked says that the tokenizer or the data cannot be read, or that a judge cannot be asked.
 	ReasonInputBlocked = "InputBlocked"
 )
 
@@ -146,11 +148,11 @@ const (
 	ReasonTrackerRefused = "TrackerRefused"
 	// ReasonTrackerUnreachable says that a service of spec.tracking does not answer, or fails.
 	ReasonTrackerUnreachable = "TrackerUnreachable"
-	// ReasonRecordsDropped says that the learner had no room for records that wait for a service.
+	// ReasonRecordsDropped says that the learner dropped records for a service, because it had no room to keep them.
 	ReasonRecordsDropped = "RecordsDropped"
 )
 
-// States of a TrainingRun, for people; values may be added.
+// States of a TrainingRun, for people. Later versions may add values.
 const (
 	StatePending    = "Pending"
 	StateQueued     = "Queued"

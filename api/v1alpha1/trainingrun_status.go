@@ -37,7 +37,7 @@ type TrainingRunStatus struct {
 	// observedRetryGeneration is the spec.retryGeneration that the operator last acted upon.
 	// +optional
 	ObservedRetryGeneration *int32 `json:"observedRetryGeneration,omitempty"`
-	// state sums the conditions up for people; values may be added.
+	// state is a summary of the conditions for people. Later versions may add values.
 	// +kubebuilder:validation:MaxLength=32
 	// +optional
 	State string `json:"state,omitempty"`
@@ -45,8 +45,8 @@ type TrainingRunStatus struct {
 	// +optional
 	StartTime *metav1.Time `json:"startTime,omitempty"`
 	// settingsFixed says that a step was committed, or an evaluation completed: fields that are fixed once a step is
-	// committed can no longer be changed, but algorithm.steps and epochs may be raised. While it is false, the next
-	// attempt starts with changed settings.
+	// committed can no longer be changed, but algorithm.steps and epochs may be raised. While it is false, these fields
+	// may be changed, and the next attempt starts with the new values.
 	// +optional
 	SettingsFixed *bool `json:"settingsFixed,omitempty"`
 	// completionTime is the time at which the run became Complete or Failed.
@@ -55,14 +55,14 @@ type TrainingRunStatus struct {
 	// step is the number of committed steps.
 	// +optional
 	Step *int64 `json:"step,omitempty"`
-	// steps is the number of steps that the newest attempt is to reach.
+	// steps is the total number of steps of the run, as the newest attempt has it.
 	// +optional
 	Steps *int64 `json:"steps,omitempty"`
 	// epochs is the algorithm.epochs that the newest attempt was started with.
 	// +optional
 	Epochs *int64 `json:"epochs,omitempty"`
-	// restarts counts the attempts that followed an attempt that ended by itself. Suspensions, changes of the learner's
-	// pod before it ran, and refused Jobs do not count.
+	// restarts is the number of times that an attempt ended by itself and the next attempt began. Suspensions, changes of
+	// the learner's pod before it ran, and refused Jobs do not count.
 	// +optional
 	Restarts *int32 `json:"restarts,omitempty"`
 	// failuresSinceCheckpoint counts the failures since the last checkpoint of a step. failurePolicy.maxRestarts limits
@@ -75,14 +75,14 @@ type TrainingRunStatus struct {
 	// +kubebuilder:validation:MaxItems=32
 	// +optional
 	Metrics []MetricValue `json:"metrics,omitempty"`
-	// diagnoses are reasons why the policy does not learn, by the figures of the newest steps. Reasons that explain others
-	// come first. A run that learns has none.
+	// diagnoses are reasons why the policy does not learn, found in the metrics of the newest steps. A reason that
+	// explains others comes before them. A run that learns has no diagnoses.
 	// +listType=map
 	// +listMapKey=cause
 	// +kubebuilder:validation:MaxItems=16
 	// +optional
 	Diagnoses []Diagnosis `json:"diagnoses,omitempty"`
-	// evaluation is the newest evaluation, which has the metrics that begin with test/.
+	// evaluation is the newest evaluation. The metrics whose names begin with test/ are its results.
 	// +optional
 	Evaluation *EvaluationStatus `json:"evaluation,omitempty"`
 	// latestCheckpoint is the name of the newest checkpoint.
@@ -116,12 +116,13 @@ type TrainingRunStatus struct {
 	// same endpoint.
 	// +optional
 	Capabilities *Capabilities `json:"capabilities,omitempty"`
-	// tokenizerSHA256 is the digest of the tokenizer's file with which the run began. Another file is refused.
+	// tokenizerSHA256 is the digest of the tokenizer's file with which the run began. A file with another digest is
+	// refused.
 	// +kubebuilder:validation:MaxLength=64
 	// +optional
 	TokenizerSHA256 string `json:"tokenizerSHA256,omitempty"`
-	// templateSHA256 is the digest of the chat template with which the run began, and of the names of its special tokens.
-	// Another template is refused.
+	// templateSHA256 is the digest of the chat template and of the names of its special tokens, with which the run began.
+	// A template with another digest is refused.
 	// +kubebuilder:validation:MaxLength=64
 	// +optional
 	TemplateSHA256 string `json:"templateSHA256,omitempty"`
@@ -136,8 +137,9 @@ type TrainingRunStatus struct {
 	// activeSeconds is the total time of attempts that have ended.
 	// +optional
 	ActiveSeconds *int64 `json:"activeSeconds,omitempty"`
-	// usage is the usage over all attempts, which never falls. In a run without artifacts, nothing records the requests of
-	// earlier learners and lost workers: after a restart, each counter grows again once the new attempt has used more.
+	// usage is the usage of all attempts. Its counters never fall. In a run without artifacts, nothing records the
+	// requests of earlier learners and lost workers: after a restart, a counter rises again only once the new attempt has
+	// used more than the counter shows.
 	// +optional
 	Usage *Usage `json:"usage,omitempty"`
 	// effectiveTrainingRatio is the time spent on steps that count, divided by the time since the start.
@@ -148,7 +150,7 @@ type TrainingRunStatus struct {
 	// +kubebuilder:validation:MaxItems=64
 	// +optional
 	Environments []EnvironmentStatus `json:"environments,omitempty"`
-	// queue is the queue of Kueue that admits the run, while the run has one.
+	// queue is the Kueue queue that admits the run. It is absent if the run has no queue.
 	// +optional
 	Queue *QueueStatus `json:"queue,omitempty"`
 	// workers is the number of worker pods, for autoscalers.
@@ -202,12 +204,12 @@ type Diagnosis struct {
 
 // EvaluationStatus is the newest evaluation.
 type EvaluationStatus struct {
-	// step is the number of steps before the evaluated weights.
+	// step is the number of steps that led to the evaluated weights.
 	// +required
 	Step int64 `json:"step"`
 }
 
-// Metric returns the value of a metric of the status, or nil if the status lacks it.
+// Metric returns the value of a metric of the status; nil if there is none.
 func (s *TrainingRunStatus) Metric(name string) *float64 {
 	for i := range s.Metrics {
 		if s.Metrics[i].Name == name {
@@ -217,7 +219,7 @@ func (s *TrainingRunStatus) Metric(name string) *float64 {
 	return nil
 }
 
-// Checkpoint returns the checkpoint of a name, or nil if the status has none.
+// Checkpoint returns the checkpoint with a name; nil if there is none.
 func (s *TrainingRunStatus) Checkpoint(name string) *Checkpoint {
 	for i := range s.Checkpoints {
 		if name != "" && s.Checkpoints[i].Name == name {
@@ -245,7 +247,8 @@ type Checkpoint struct {
 	// +kubebuilder:validation:MaxLength=1024
 	// +optional
 	Sampler string `json:"sampler,omitempty"`
-	// lineage identifies its weights: it is a digest of the settings and the data of every step that led to them.
+	// lineage identifies the weights of the checkpoint: it is a digest of the settings and of the batches of all steps
+	// that led to them.
 	// +kubebuilder:validation:MaxLength=64
 	// +optional
 	Lineage string `json:"lineage,omitempty"`
@@ -292,7 +295,8 @@ type Attempt struct {
 	// startTime is the time at which the attempt began.
 	// +optional
 	StartTime *metav1.Time `json:"startTime,omitempty"`
-	// answerTime is the time at which the learner began to answer the operator, after its start or its last silence.
+	// answerTime is the time at which the learner began to answer the operator, after its start or after the last period
+	// without an answer.
 	// +optional
 	AnswerTime *metav1.Time `json:"answerTime,omitempty"`
 	// completionTime is the time at which the attempt ended.
@@ -307,14 +311,15 @@ type Attempt struct {
 	// coldOptimizer says that the attempt resumed from a state without its optimizer: Adam started from zero.
 	// +optional
 	ColdOptimizer *bool `json:"coldOptimizer,omitempty"`
-	// lostVersions is the number of versions of the policy within algorithm.lag that the attempt could no longer sample.
-	// It sampled a newer version instead: another run of the spec would have other weights.
+	// lostVersions is the number of older versions of the policy that algorithm.lag requires and that the attempt could no
+	// longer sample. The attempt sampled a newer version instead, so that another run of the spec would have other
+	// weights.
 	// +optional
 	LostVersions *int32 `json:"lostVersions,omitempty"`
 }
 
-// Usage has the tokens of every answered request of all attempts, once, even if the answer was not used. They include
-// the checks before a run begins, and discarded steps, samples and evaluations.
+// Usage counts the tokens of each answered request of all attempts once, even if the answer was not used. The counts
+// include the checks before a run begins, and discarded steps, samples and evaluations.
 type Usage struct {
 	// promptTokens is the number of prompt tokens that were read. The prompt of a request counts once, whatever the number
 	// of its samples.
@@ -326,36 +331,37 @@ type Usage struct {
 	// sampledTokens is the number of sampled tokens.
 	// +optional
 	SampledTokens *int64 `json:"sampledTokens,omitempty"`
-	// trainedTokens is the number of tokens that went through forward_backward, or through forward if the run looks for
-	// data that the endpoint refuses.
+	// trainedTokens is the number of tokens that went through forward_backward, or through forward, which measures
+	// held-out rows and finds data that the endpoint refuses.
 	// +optional
 	TrainedTokens *int64 `json:"trainedTokens,omitempty"`
-	// boughtTwiceTokens is the part of trainedTokens that is in no step of the newest version, because the result was
-	// lost.
+	// boughtTwiceTokens is the part of trainedTokens whose result was lost, so that no step that led to the newest version
+	// contains it.
 	// +optional
 	BoughtTwiceTokens *int64 `json:"boughtTwiceTokens,omitempty"`
-	// judgePromptTokens is the number of tokens that judges read. PromptTokens and SampledTokens do not include them.
+	// judgePromptTokens is the number of tokens that judges read. promptTokens does not include them.
 	// +optional
 	JudgePromptTokens *int64 `json:"judgePromptTokens,omitempty"`
-	// judgeSampledTokens is the number of tokens that judges sampled.
+	// judgeSampledTokens is the number of tokens that judges sampled. sampledTokens does not include them.
 	// +optional
 	JudgeSampledTokens *int64 `json:"judgeSampledTokens,omitempty"`
-	// referenceTokens is the number of tokens that the reference of a KL penalty read. PromptTokens and SampledTokens do
-	// not include them.
+	// referenceTokens is the number of tokens that the reference of a KL penalty read. promptTokens does not include them.
 	// +optional
 	ReferenceTokens *int64 `json:"referenceTokens,omitempty"`
-	// teacherTokens is the number of tokens that teachers read. PromptTokens and SampledTokens do not include them.
+	// teacherTokens is the number of tokens that teachers read. promptTokens does not include them.
 	// +optional
 	TeacherTokens *int64 `json:"teacherTokens,omitempty"`
 	// unconfirmedTokens is the highest possible cost of requests that may or may not have been executed: requests in
 	// flight, and requests of learners and workers that died. Budgets include these tokens; the other counts do not.
 	// +optional
 	UnconfirmedTokens *int64 `json:"unconfirmedTokens,omitempty"`
-	// estimatedUSD is the cost of these tokens at budget.prices or else at the prices in the operator's table. Each token
-	// costs the price of the attempt that counted it, whatever the prices are later. It is absent if a price is not known.
+	// estimatedUSD is the cost of these tokens in dollars, at budget.prices, or else at the prices of the TinkerEndpoint,
+	// or else at the prices in the operator's table. Each token has the price at which the attempt counted it; later
+	// prices do not change its cost. estimatedUSD is absent if a price is not known.
 	// +optional
 	EstimatedUSD *float64 `json:"estimatedUSD,omitempty"`
-	// unconfirmedUSD is the part of estimatedUSD that unconfirmedTokens cost, at the highest present price of the policy.
+	// unconfirmedUSD is the part of estimatedUSD for unconfirmedTokens, at the highest current price of the policy's
+	// tokens.
 	// +optional
 	UnconfirmedUSD *float64 `json:"unconfirmedUSD,omitempty"`
 }
@@ -370,8 +376,8 @@ type EnvironmentStatus struct {
 	// +kubebuilder:validation:MaxLength=64
 	// +optional
 	Digest string `json:"digest,omitempty"`
-	// outdated says that the spec of the RewardEnvironment has changed since. The run keeps the spec with which it began.
-	// A fork of the run uses the new spec.
+	// outdated says that the spec of the RewardEnvironment has changed since the run pinned it. The run keeps the spec
+	// with which it began. A fork of the run uses the new spec.
 	// +optional
 	Outdated *bool `json:"outdated,omitempty"`
 	// tasks is the number of tasks in the chosen splits.

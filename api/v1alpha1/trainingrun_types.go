@@ -97,7 +97,7 @@ const (
 // +kubebuilder:validation:XValidation:rule="!has(self.budget) || !(has(self.budget.tokens) || has(self.budget.usd)) || has(self.artifacts)",message="budget.tokens and budget.usd need artifacts, which keep the usage over restarts: give artifacts, or limit only budget.activeSeconds"
 // +kubebuilder:validation:XValidation:rule="!has(self.tracking) || !has(self.tracking.tensorboard) || has(self.artifacts)",message="tracking.tensorboard needs artifacts, which keep the event files: give artifacts, or remove tracking.tensorboard"
 type TrainingRunSpec struct {
-	// mode selects the kind of the run. Train trains on environments by algorithm. Supervise trains on the rows of
+	// mode selects the kind of the run. Train trains on environments, as algorithm says. Supervise trains on the rows of
 	// supervised.dataset. Evaluate samples evaluation.environments once. Fixed once a step is committed.
 	// +kubebuilder:default=Train
 	// +optional
@@ -109,8 +109,8 @@ type TrainingRunSpec struct {
 	// tinker is the endpoint that samples and trains.
 	// +required
 	Tinker Tinker `json:"tinker"`
-	// environments are the environments to train on, keyed by name. Their order has no meaning. Without weights all tasks
-	// form one pool. Fixed once a step is committed.
+	// environments are the environments to train on, keyed by name. Their order has no meaning. If they have no weights,
+	// the tasks of all environments form one pool. Fixed once a step is committed.
 	// +listType=map
 	// +listMapKey=name
 	// +kubebuilder:validation:MinItems=1
@@ -144,7 +144,7 @@ type TrainingRunSpec struct {
 	// learner's next attempt.
 	// +optional
 	Evaluation *Evaluation `json:"evaluation,omitempty"`
-	// rollouts are the worker pods, which sample and play the environments.
+	// rollouts has the settings of the worker pods, which sample and play the environments.
 	// +kubebuilder:default={}
 	// +optional
 	Rollouts Rollouts `json:"rollouts,omitzero"`
@@ -161,8 +161,8 @@ type TrainingRunSpec struct {
 	// +kubebuilder:default={}
 	// +optional
 	FailurePolicy FailurePolicy `json:"failurePolicy,omitzero"`
-	// stalledAfterSeconds is the time for which the run waits for a repair before it is Stalled. It gives an autoscaler
-	// time to add a node.
+	// stalledAfterSeconds is the time for which the run may wait for a repair, or for an answer of its learner, before the
+	// condition Stalled is true. It gives an autoscaler time to add a node.
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:default=120
 	// +optional

@@ -5,7 +5,7 @@ package v1alpha1
 
 import "github.com/tinker-operator/tinker-operator/api/v1alpha1/ref"
 
-// Rollouts are the worker pods.
+// Rollouts has the settings of the worker pods.
 // +kubebuilder:validation:XValidation:rule="!has(self.minWorkers) || self.minWorkers <= self.workers",message="minWorkers must not be greater than workers"
 type Rollouts struct {
 	// workers is the number of worker pods, which kubectl scale and autoscalers also set. With 0 the run waits.
@@ -19,8 +19,8 @@ type Rollouts struct {
 	// +kubebuilder:validation:Minimum=1
 	// +optional
 	MinWorkers *int32 `json:"minWorkers,omitempty"`
-	// concurrency is the number of episodes that the whole run has in progress. A change takes effect with the learner's
-	// next attempt.
+	// concurrency is the maximum number of episodes in progress, over all workers of the run. A change takes effect with
+	// the learner's next attempt.
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=1000000
 	// +kubebuilder:default=256
@@ -69,7 +69,7 @@ type Artifacts struct {
 	// +kubebuilder:validation:XValidation:rule="self.matches('^(s3://[a-z0-9][-.a-z0-9]*|azblob://[a-z0-9][-a-z0-9]*)(/[^?#]*)?([?][^#]*)?$') || self.matches('^gs://[a-z0-9][-._a-z0-9]*(/[^?#]*)?$') || self.matches('^file:///[^?#]+$')",message="url must be s3://BUCKET/PREFIX or azblob://CONTAINER/PREFIX, with settings as ?NAME=VALUE, or gs://BUCKET/PREFIX or file:///FOLDER without them"
 	// +optional
 	URL string `json:"url,omitempty"`
-	// secretRef names a Secret whose keys become variables of the learner alone: AWS_ACCESS_KEY_ID and
+	// secretRef names a Secret whose keys become environment variables of the learner alone: AWS_ACCESS_KEY_ID and
 	// AWS_SECRET_ACCESS_KEY, AZURE_STORAGE_ACCOUNT and AZURE_STORAGE_KEY, or GOOGLE_CREDENTIALS. If it is absent, the
 	// service account of podOverrides gives access.
 	// +optional

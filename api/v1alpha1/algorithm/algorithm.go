@@ -29,11 +29,14 @@ const (
 // Advantage turns rewards into advantages.
 // +kubebuilder:validation:XValidation:rule="!has(self.baseline) || !has(self.scale) || self.baseline != 'LeaveOneOut' || self.scale == 'None'",message="baseline LeaveOneOut is GroupMean times n/(n-1) for a group of n, a factor that scale GroupStd or BatchStd divides out again: set baseline to GroupMean, or scale to None"
 type Advantage struct {
-	// baseline is subtracted from rewards. LeaveOneOut needs scale None.
+	// baseline is subtracted from each reward. GroupMean is the mean of the rewards that grouping compares, LeaveOneOut
+	// the mean of the others among them, BatchMean the mean of all rewards of the role in the batch. None subtracts
+	// nothing. LeaveOneOut needs scale None.
 	// +kubebuilder:default=GroupMean
 	// +optional
 	Baseline Baseline `json:"baseline,omitempty"`
-	// scale divides the difference of reward and baseline.
+	// scale divides the difference of reward and baseline by its standard deviation: GroupStd over the rewards that
+	// grouping compares, BatchStd over all rewards of the role in the batch. None does not divide.
 	// +kubebuilder:default=None
 	// +optional
 	Scale Scale `json:"scale,omitempty"`
@@ -157,8 +160,8 @@ type Algorithm struct {
 	// +optional
 	TasksPerStep int32 `json:"tasksPerStep,omitempty"`
 	// steps is the number of steps of the run. Once a step is committed, steps can only be raised, and only if
-	// optimizer.schedule is Constant. In a run in progress the new number takes effect with the learner's next attempt, at
-	// the latest after the former number of steps. A complete run continues.
+	// optimizer.schedule is Constant. In a run in progress, the new number takes effect with the learner's next attempt,
+	// which begins at the latest after the former number of steps. A complete run continues.
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=1000000000
 	// +optional
@@ -169,7 +172,7 @@ type Algorithm struct {
 	// +kubebuilder:validation:Maximum=1000000
 	// +optional
 	Epochs int64 `json:"epochs,omitempty"`
-	// seed decides the order of tasks and of all sampling.
+	// seed decides the order of tasks, and the seeds of samples and environments.
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:default=0
 	// +optional
@@ -189,7 +192,7 @@ type Algorithm struct {
 	// +kubebuilder:default=Trajectory
 	// +optional
 	Grouping Grouping `json:"grouping,omitempty"`
-	// roles have advantages or a loss other than the algorithm's own.
+	// roles are the roles whose advantage or loss differs from the algorithm's own.
 	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=16
 	// +listType=map
@@ -204,16 +207,16 @@ type Algorithm struct {
 	// +kubebuilder:default=1
 	// +optional
 	Substeps int32 `json:"substeps,omitempty"`
-	// lag is the number of steps by which the sampling policy is older than the trained policy. Above 0, sampling and
-	// training overlap. Needs the loss PPO, CISPO or GSPO.
+	// lag is the number of steps by which the sampling policy is older than the trained policy. A lag above 0 lets
+	// sampling and training overlap, and needs the loss PPO, CISPO or GSPO.
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=16
 	// +kubebuilder:default=0
 	// +optional
 	Lag int32 `json:"lag,omitempty"`
-	// constantGroups selects the treatment of trajectories that grouping compares if their rewards are all equal. Keep
-	// trains on them; their advantages are 0 with the baselines GroupMean and LeaveOneOut. Drop leaves them out, and
-	// leaves out the task if nothing else is left of it.
+	// constantGroups selects the treatment of trajectories that grouping compares and whose rewards are all equal. Keep
+	// trains on them; their advantages are 0 with the baselines GroupMean and LeaveOneOut. Drop leaves them out, unless a
+	// teacher scores them, and drops the whole group of a task if none of its trajectories is left.
 	// +kubebuilder:default=Keep
 	// +optional
 	ConstantGroups ConstantGroupPolicy `json:"constantGroups,omitempty"`
@@ -237,8 +240,8 @@ type KL struct {
 	// +kubebuilder:validation:Maximum=100
 	// +required
 	Coefficient float64 `json:"coefficient"`
-	// discount weights the penalties of later tokens, which are added to the token's own penalty. With 0, none is added.
-	// (tinker-cookbook: kl_discount_factor.)
+	// discount adds the penalties of later tokens to a token's own penalty, each multiplied by discount to the power of
+	// its distance in tokens. With 0, none is added. (tinker-cookbook: kl_discount_factor.)
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=1
 	// +kubebuilder:default=0.0
@@ -287,11 +290,12 @@ type Optimizer struct {
 	// +kubebuilder:validation:Maximum=1
 	// +required
 	LearningRate float64 `json:"learningRate"`
-	// schedule selects how the learning rate falls after the warm-up. Constant does not fall. Linear and Cosine end at 0.
+	// schedule selects how the learning rate falls after the warm-up. Constant keeps it. Linear and Cosine reach 0 at the
+	// end of the run.
 	// +kubebuilder:default=Constant
 	// +optional
 	Schedule Schedule `json:"schedule,omitempty"`
-	// warmupSteps is the number of steps that raise the learning rate linearly from 0.
+	// warmupSteps is the number of steps in which the learning rate rises linearly from 0 to learningRate.
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:default=0
 	// +optional

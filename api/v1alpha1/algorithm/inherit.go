@@ -8,7 +8,7 @@ import "cmp"
 // Clips reports whether the loss bounds the probability ratio, which training on samples of an older policy needs.
 func (n LossName) Clips() bool { return n == LossPPO || n == LossCISPO || n == LossGSPO }
 
-// role returns the entry of a role, or nil.
+// role returns the entry of a role; nil if there is none.
 func (a *Algorithm) role(name string) *Role {
 	for i := range a.Roles {
 		if string(a.Roles[i].Name) == name {

@@ -27,14 +27,14 @@ type Teacher struct {
 	// +kubebuilder:validation:Maximum=100
 	// +optional
 	Coefficient float64 `json:"coefficient,omitempty"`
-	// discount weights the differences of later tokens, which are added to the token's own difference. Defaults to 0,
-	// which adds none. (tinker-cookbook: kl_discount_factor.)
+	// discount adds the differences of later tokens to a token's own difference, each multiplied by discount to the power
+	// of its distance in tokens. Defaults to 0, which adds none. (tinker-cookbook: kl_discount_factor.)
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=1
 	// +optional
 	Discount float64 `json:"discount,omitempty"`
 	// systemPrompt is a system message for the teacher alone. It replaces the environment's system message, or precedes
-	// the other messages if there is none. The policy learns to answer as if it read this message. Environments with
+	// the other messages if there is none. The policy learns to answer as if it had read this message. Environments with
 	// interaction.agent do not support systemPrompt.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=32768
