@@ -4,8 +4,8 @@
 package v1alpha1
 
 // Budget limits the tokens, dollars and time of the run. Once a limit is reached, the run stops at a saved state and is
-// suspended with the reason BudgetReached; raising the limit continues it. Batches and evaluations that are being
-// sampled at that moment exceed the limit, by at most algorithm.lag + 1 batches of steps.
+// suspended with the reason BudgetReached; raising the limit continues it. The run may exceed the limit by the batches,
+// at most algorithm.lag + 1, and the evaluations that are being sampled at that moment.
 // +kubebuilder:validation:XValidation:rule="has(self.tokens) || has(self.usd) || has(self.activeSeconds)",message="budget has no limit: give tokens, usd or activeSeconds, or remove budget"
 // +kubebuilder:validation:XValidation:rule="!has(self.prices) || has(self.usd)",message="prices need usd, which is computed with them: give usd, or remove prices"
 type Budget struct {
@@ -14,8 +14,8 @@ type Budget struct {
 	// +kubebuilder:validation:Minimum=1
 	// +optional
 	Tokens *int64 `json:"tokens,omitempty"`
-	// usd limits the cost of all tokens, in dollars, at the prices of budget.prices or else of the operator's table. A run
-	// with a model whose price is not known is refused.
+	// usd limits the cost of all tokens, in dollars, at budget.prices, or else at the prices of the TinkerEndpoint, or
+	// else at the prices of the operator's table. A run with a model whose price is not known is refused.
 	// +kubebuilder:validation:Minimum=0.01
 	// +kubebuilder:validation:XValidation:rule="self >= 0.01",message="should be greater than or equal to 0.01: raise it, or remove it"
 	// +kubebuilder:validation:Maximum=1000000000
@@ -25,8 +25,8 @@ type Budget struct {
 	// +kubebuilder:validation:Minimum=1
 	// +optional
 	ActiveSeconds *int64 `json:"activeSeconds,omitempty"`
-	// prices are prices of models, which override the operator's table. A change takes effect with the learner's next
-	// attempt.
+	// prices are prices of models, which take precedence over the tables of the TinkerEndpoint and of the operator. A
+	// change takes effect with the learner's next attempt.
 	// +listType=map
 	// +listMapKey=model
 	// +kubebuilder:validation:MinItems=1
@@ -37,7 +37,7 @@ type Budget struct {
 
 // ModelPrice is the price of a model's tokens.
 type ModelPrice struct {
-	// model is the name of a base model or of a judge's model, or the tinker:// path of a checkpoint that judges.
+	// model is the name of a base model or of a judge's model, or the tinker:// path of a checkpoint that is a judge.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=512
 	// +required

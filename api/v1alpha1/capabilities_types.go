@@ -5,9 +5,9 @@ package v1alpha1
 
 import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-// Capabilities are the operations that an endpoint supports with a base model, found by capability checks. Losses are
-// loss.NAME and loss.NAME.SETTING, settings of the optimizer adam.NAME, as the Tinker API spells them. The support of a
-// feature in none of the lists is unknown.
+// Capabilities are the operations that an endpoint supports with a base model, as capability checks found. Losses have
+// the names loss.NAME and loss.NAME.SETTING, and settings of the optimizer have the names adam.NAME, spelled as in the
+// Tinker API. It is unknown whether the endpoint supports a feature in none of the lists.
 type Capabilities struct {
 	// baseURL is the address of the endpoint that was tried.
 	// +kubebuilder:validation:MaxLength=2048
@@ -23,8 +23,7 @@ type Capabilities struct {
 	// +kubebuilder:validation:items:MaxLength=64
 	// +optional
 	Supported []string `json:"supported,omitempty"`
-	// ignored lists the settings that the endpoint accepts and that have no effect. A run that sets one is
-	// refused.
+	// ignored lists the settings that the endpoint accepts, but that have no effect. A run that sets one is refused.
 	// +listType=set
 	// +kubebuilder:validation:MaxItems=64
 	// +kubebuilder:validation:items:MaxLength=64
@@ -36,7 +35,7 @@ type Capabilities struct {
 	// +kubebuilder:validation:items:MaxLength=64
 	// +optional
 	Unsupported []string `json:"unsupported,omitempty"`
-	// checkedAt is the time at which the first check by the run itself ended. It is absent if all results were shared.
+	// checkedAt is the time at which the run's own first check ended. It is absent if all results come from sharedFrom.
 	// +optional
 	CheckedAt *metav1.Time `json:"checkedAt,omitempty"`
 	// clientVersion is the version of the learner that checked.
@@ -48,8 +47,8 @@ type Capabilities struct {
 	// +kubebuilder:validation:MaxLength=64
 	// +optional
 	Connection string `json:"connection,omitempty"`
-	// sharedFrom is the check with the results that this run did not find itself: the check of another run of the
-	// namespace or, with tinker.endpointRef, the check of the broker.
+	// sharedFrom is the check that found the results that this run did not find itself: a check of another run of the
+	// namespace or, with tinker.endpointRef, of the broker.
 	// +optional
 	SharedFrom *SharedCheck `json:"sharedFrom,omitempty"`
 }

@@ -16,8 +16,8 @@ const (
 // InitFrom is the source of the first weights.
 // +kubebuilder:validation:XValidation:rule="has(self.checkpoint) != has(self.runRef)",message="give exactly one of checkpoint and runRef"
 type InitFrom struct {
-	// checkpoint is a training state, tinker://RUN/weights/NAME; a run that only evaluates also
-	// takes tinker://RUN/sampler_weights/NAME.
+	// checkpoint is the path of a training state, tinker://RUN/weights/NAME. A run of mode Evaluate also accepts sampler
+	// weights, tinker://RUN/sampler_weights/NAME.
 	// +kubebuilder:validation:MaxLength=1024
 	// +kubebuilder:validation:XValidation:rule="self.matches('^tinker://[^/]+/(weights|sampler_weights)/[^/]+$')",message="a checkpoint path is tinker://RUN/weights/NAME"
 	// +optional
@@ -29,8 +29,8 @@ type InitFrom struct {
 	// +optional
 	Optimizer OptimizerInit `json:"optimizer,omitempty"`
 	// data selects the task or row at which the run begins. Restart begins with the first. Continue begins after the tasks
-	// or rows that led to the checkpoint, which a TrainingRun must have saved; with the same seed and the same data, no
-	// task or row repeats before all were used.
+	// or rows that led to the checkpoint, which a TrainingRun must have saved. With the same seed and the same data, no
+	// task or row repeats before all have been used.
 	// +kubebuilder:default=Restart
 	// +optional
 	Data DataInit `json:"data,omitempty"`
@@ -57,8 +57,8 @@ type RunCheckpoint struct {
 	// +kubebuilder:validation:Minimum=0
 	// +optional
 	Step *int64 `json:"step,omitempty"`
-	// when selects the moment from which the checkpoint is used. Available uses it once the TrainingRun has saved it.
-	// Complete waits until the TrainingRun is Complete.
+	// when selects the moment from which the checkpoint can be used. Available means once the TrainingRun has saved it,
+	// Complete once the TrainingRun is Complete.
 	// +kubebuilder:default=Available
 	// +optional
 	When RunRefWhen `json:"when,omitempty"`
@@ -96,16 +96,16 @@ type Checkpoints struct {
 	// +kubebuilder:validation:Minimum=1
 	// +optional
 	KeepLast *int32 `json:"keepLast,omitempty"`
-	// keepBest is the number of checkpoints that are kept because their bestMetric is the best. With 0, none is kept for
-	// that reason.
+	// keepBest is the number of checkpoints that are kept because their bestMetric is the best. With 0, no checkpoint is
+	// kept for this reason.
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=8
 	// +kubebuilder:default=1
 	// +optional
 	KeepBest *int32 `json:"keepBest,omitempty"`
-	// bestMetric names the metric that ranks checkpoints. The highest value is the best, or the lowest value of a negative
-	// log-likelihood, such as test/nll. test/ENVIRONMENT/pass@1 ranks checkpoints by one environment. If mode is Supervise
-	// and nothing is evaluated on environments, test/pass@1 means test/nll.
+	// bestMetric names the metric that ranks checkpoints. The highest value is the best; of a negative log-likelihood,
+	// such as test/nll, the lowest value is the best. test/ENVIRONMENT/pass@1 ranks checkpoints by one environment. If
+	// mode is Supervise and nothing is evaluated on environments, test/pass@1 means test/nll.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=128
 	// +kubebuilder:default="test/pass@1"

@@ -56,12 +56,12 @@ type EnvironmentUse struct {
 	// +kubebuilder:validation:XValidation:rule="self.matches('^[a-z0-9]([-a-z0-9]*[a-z0-9])?$')",message="name must be of a-z, 0-9 and '-', beginning and ending with a letter or digit: it keys metrics; give the RewardEnvironment's name, and a hosted environment's name in that object's ors.name"
 	// +required
 	Name string `json:"name"`
-	// environmentRef names the RewardEnvironment. Defaults to name or, with evaluation.environments[].inheritFrom, to the
-	// RewardEnvironment of that entry.
+	// environmentRef names the RewardEnvironment. Defaults to name, or to the RewardEnvironment of the entry that
+	// evaluation.environments[].inheritFrom names.
 	// +optional
 	EnvironmentRef *EnvironmentRef `json:"environmentRef,omitempty"`
-	// retries is the number of times a failed episode is repeated, each in a fresh session. Defaults to 3, or to the value
-	// of the entry of evaluation.environments[].inheritFrom.
+	// retries is the maximum number of times that a failed episode is repeated, each time in a new session. Defaults to 3,
+	// or to the value of the entry that evaluation.environments[].inheritFrom names.
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=63
 	// +optional
@@ -100,23 +100,25 @@ type TrainingEnvironment struct {
 	// +kubebuilder:validation:MaxItems=16
 	// +optional
 	Splits []Split `json:"splits,omitempty"`
-	// groupSize is the number of episodes of one task in a group. It must be at least 2, or at least 1 if only a teacher
-	// teaches.
+	// groupSize is the number of episodes of one task in a group. It must be at least 2, or at least 1 if the policy
+	// learns only from a teacher.
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=1024
 	// +required
 	GroupSize int32 `json:"groupSize"`
 	// minMembers is the number of episodes of a group that must succeed for the group to be trained on. Defaults to half
-	// of groupSize, rounded up, and at least 2, or at least 1 if only a teacher teaches. (OpenReward: num_rollouts -
-	// max_failing_rollouts.)
+	// of groupSize, rounded up, but at least to 2, or to 1 if the policy learns only from a teacher. (OpenReward:
+	// num_rollouts - max_failing_rollouts.)
 	// +kubebuilder:validation:Minimum=1
 	// +optional
 	MinMembers *int32 `json:"minMembers,omitempty"`
-	// teacher is a model from which the policy learns, in addition to the rewards, or instead of rewards with reward none.
+	// teacher is a model from which the policy learns in addition to the rewards, or instead of them if the environment
+	// has reward none.
 	// +optional
 	Teacher *algorithm.Teacher `json:"teacher,omitempty"`
-	// onUnavailable selects the reaction to a server that no worker reaches. Wait waits for the server. Skip leaves its
-	// tasks out after 30 seconds and trains on the other environments. Defaults to Wait.
+	// onUnavailable selects what the run does while no worker can play the environment, for example because its server is
+	// down. Wait waits for the environment. Skip leaves its tasks out after 30 seconds, and trains on the other
+	// environments. Defaults to Wait.
 	// +kubebuilder:validation:Enum=Wait;Skip
 	// +optional
 	OnUnavailable OnUnavailable `json:"onUnavailable,omitempty"`

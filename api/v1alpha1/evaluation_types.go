@@ -10,17 +10,17 @@ type Evaluation struct {
 	// +kubebuilder:default=20
 	// +optional
 	EverySteps *int64 `json:"everySteps,omitempty"`
-	// before evaluates the first weights.
+	// before evaluates the weights before the first step.
 	// +kubebuilder:default=true
 	// +optional
 	Before *bool `json:"before,omitempty"`
-	// after evaluates the last weights.
+	// after evaluates the weights after the last step.
 	// +kubebuilder:default=true
 	// +optional
 	After *bool `json:"after,omitempty"`
-	// samplingShare is the share of evaluations in new episodes while training also has episodes to sample. It decides how
-	// many steps an evaluation lasts, at any speed of the endpoint, and does not change weights. With 0, evaluations use
-	// only idle capacity. With 1, training waits for evaluations.
+	// samplingShare is the share of new episodes that belong to evaluations, while training also has episodes to sample.
+	// It decides how many steps an evaluation lasts, whatever the speed of the endpoint, and does not change the weights.
+	// With 0, evaluations use only idle capacity. With 1, training waits for evaluations.
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=1
 	// +kubebuilder:default=0.2
@@ -58,7 +58,7 @@ type EvaluationEnvironment struct {
 	// +kubebuilder:validation:MaxItems=16
 	// +optional
 	Splits []EvaluationSplit `json:"splits,omitempty"`
-	// samplesPerTask is the number of episodes that are sampled of each task. Defaults to 1.
+	// samplesPerTask is the number of episodes of each task. Defaults to 1.
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=1024
 	// +optional

@@ -36,7 +36,7 @@ type Model struct {
 	// +kubebuilder:default={Attention,MLP,Unembed}
 	// +optional
 	TrainModules []TrainModule `json:"trainModules,omitempty"`
-	// seed initialises the adapter.
+	// seed is the seed with which the adapter is initialised.
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:default=0
 	// +optional
@@ -45,8 +45,8 @@ type Model struct {
 	// model, or else to the chat template of the model.
 	// +optional
 	Renderer *Renderer `json:"renderer,omitempty"`
-	// date is the day, as YEAR-MONTH-DAY, in prompts of formats with a date, such as gpt-oss. Defaults to the day of
-	// metadata.creationTimestamp.
+	// date is the date, as YEAR-MONTH-DAY, that prompts contain if the format of the model has a date, as the format of
+	// gpt-oss has. Defaults to the day of metadata.creationTimestamp.
 	// +kubebuilder:validation:Pattern=`^[0-9]{4}-[0-9]{2}-[0-9]{2}$`
 	// +kubebuilder:validation:MaxLength=10
 	// +optional
@@ -101,14 +101,14 @@ type Tinker struct {
 	// committed.
 	// +optional
 	EndpointRef *ref.Endpoint `json:"endpointRef,omitempty"`
-	// weight is the run's share of the endpoint's limits, relative to other runs that wait. If it is absent, the weight is
-	// 1. A change takes effect at once.
+	// weight is the run's share of the endpoint's limits, relative to the other runs that wait for them. Defaults to 1. A
+	// change takes effect at once.
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=100
 	// +optional
 	Weight *int32 `json:"weight,omitempty"`
-	// baseURL is the address of the endpoint. If it is absent, the address is the chart's defaultBaseURL, which is hosted
-	// Tinker unless the chart names another. Fixed once a step is committed.
+	// baseURL is the address of the endpoint. Defaults to the chart's defaultBaseURL, which is hosted Tinker unless the
+	// chart names another. Fixed once a step is committed.
 	// +kubebuilder:validation:MaxLength=2048
 	// +kubebuilder:validation:XValidation:rule="self.matches('^https?://[^/]')",message="must begin with http:// or https://, followed by a host"
 	// +optional
@@ -123,7 +123,7 @@ type Tinker struct {
 	// +optional
 	ProjectID string `json:"projectID,omitempty"`
 	// proxyURL is the HTTP, HTTPS or SOCKS5 proxy through which the learner and the workers call the endpoint. Defaults to
-	// the proxy in their environment variables. It must not contain a password.
+	// the proxy in their environment variables. The URL must not contain a password.
 	// +kubebuilder:validation:MaxLength=2048
 	// +kubebuilder:validation:XValidation:rule="self.matches('^(https?|socks5)://[^/@]+/?$')",message="must be http://HOST:PORT, https://HOST:PORT or socks5://HOST:PORT, without a user name, a password and a path"
 	// +optional

@@ -18,10 +18,10 @@ type Renderer struct {
 	Template *Template `json:"template,omitempty"`
 }
 
-// Template is the source of a chat template. Its text is fixed when the run begins.
+// Template is the source of a chat template. The text of the template is fixed when the run begins.
 // +kubebuilder:validation:XValidation:rule="[has(self.repository), has(self.configMapKeyRef), has(self.inline)].exists_one(x, x)",message="give exactly one of repository, configMapKeyRef and inline"
 type Template struct {
-	// repository takes the template of the model: chat_template.jinja or tokenizer_config.json in the repository of
+	// repository selects the template of the model: chat_template.jinja or tokenizer_config.json in the repository of
 	// model.tokenizer, or else in the repository that model.name names.
 	// +optional
 	Repository *TemplateRepository `json:"repository,omitempty"`

@@ -10,7 +10,7 @@ const ConditionChecked = "Checked"
 const (
 	// ReasonCheckRefused says that the server refuses the check of a model.
 	ReasonCheckRefused = "CheckRefused"
-	// ReasonChecked says that every check for which runs asked has ended.
+	// ReasonChecked says that every check that runs asked for has ended.
 	ReasonChecked = "Checked"
 	// ReasonChecking says that a check is in progress.
 	ReasonChecking = "Checking"

@@ -60,7 +60,7 @@ type TinkerEndpointSpec struct {
 	// server.
 	// +optional
 	ClientCertificateSecretRef *ref.Secret `json:"clientCertificateSecretRef,omitempty"`
-	// proxyURL is the HTTP, HTTPS or SOCKS5 proxy through which the broker calls the server. It must not contain a
+	// proxyURL is the HTTP, HTTPS or SOCKS5 proxy through which the broker calls the server. The URL must not contain a
 	// password.
 	// +kubebuilder:validation:MaxLength=2048
 	// +kubebuilder:validation:XValidation:rule="self.matches('^(https?|socks5)://[^/@]+/?$')",message="must be http://HOST:PORT, https://HOST:PORT or socks5://HOST:PORT, without a user name, a password and a path"
@@ -71,16 +71,16 @@ type TinkerEndpointSpec struct {
 	// +kubebuilder:validation:MaxLength=128
 	// +optional
 	ProjectID string `json:"projectID,omitempty"`
-	// prices is the table of prices by which dollars are counted. It takes precedence over the tables of the chart and of
-	// the image.
+	// prices is the table of prices from which costs in dollars are computed. It takes precedence over the tables of the
+	// chart and of the image.
 	// +optional
 	Prices *EndpointPrices `json:"prices,omitempty"`
-	// allowed selects the runs that may use the endpoint. A run that may not use it waits, and its condition Accepted says
-	// so.
+	// allowed selects the runs that may use the endpoint. A run that may not use the endpoint waits, and its condition
+	// Accepted says so.
 	// +required
 	Allowed AllowedRuns `json:"allowed"`
-	// readableCheckpoints are checkpoints that runs of other namespaces may load, sample and inspect. Each run may use the
-	// checkpoints of its own namespace.
+	// readableCheckpoints are checkpoints that runs of the listed namespaces may load, sample and inspect, in addition to
+	// the checkpoints of their own namespace.
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=64
 	// +optional
@@ -164,7 +164,7 @@ type ReadableCheckpoints struct {
 // EndpointLimits apply to the runs of an endpoint together.
 // +kubebuilder:validation:XValidation:rule="has(self.requestsPerSecond) || has(self.unfinishedSamples)",message="limits has no limit: give requestsPerSecond or unfinishedSamples, or remove limits"
 type EndpointLimits struct {
-	// requestsPerSecond limits the submits of all runs together. Polls for results do not count.
+	// requestsPerSecond limits the requests that all runs together submit. Polls for results do not count.
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:ExclusiveMinimum=true
 	// +kubebuilder:validation:Maximum=1000000
@@ -203,7 +203,7 @@ type EndpointBudget struct {
 	// not Ready.
 	// +optional
 	LabelSelector *metav1.LabelSelector `json:"labelSelector,omitempty"`
-	// usd is the limit in dollars, by prices. Tokens of a model whose price is not known cost nothing.
+	// usd is the limit in dollars, at the prices of the endpoint. Tokens of a model whose price is not known cost nothing.
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:ExclusiveMinimum=true
 	// +kubebuilder:validation:Maximum=1000000000
@@ -265,7 +265,7 @@ type TinkerEndpointStatus struct {
 	// broker 30 seconds later, once the broker of the other release has stopped serving.
 	// +optional
 	TakeoverTime *metav1.Time `json:"takeoverTime,omitempty"`
-	// runs is the number of unfinished runs that name the endpoint and may use it.
+	// runs is the number of unfinished runs that name the endpoint and are allowed to use it.
 	// +optional
 	Runs *int32 `json:"runs,omitempty"`
 	// usage is the usage of each budget in its current period.
@@ -274,17 +274,17 @@ type TinkerEndpointStatus struct {
 	// +kubebuilder:validation:MaxItems=64
 	// +optional
 	Usage []EndpointBudgetUsage `json:"usage,omitempty"`
-	// capabilities are the features that the server supports, by base model and by the parts of the network that are
-	// trained. The broker checks the features that runs ask for, once a day for all runs.
+	// capabilities are the features that the server supports, for each base model and set of trained parts of the network.
+	// The broker checks the features that runs ask for, once a day for all runs.
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=64
 	// +optional
 	Capabilities []EndpointCapabilities `json:"capabilities,omitempty"`
 }
 
-// EndpointCapabilities are the operations that the server of an endpoint supports with a base model, found by a check
-// of the broker. The names are the names in a run's status.capabilities. An operation in none of the lists was not
-// checked.
+// EndpointCapabilities are the operations that the server of an endpoint supports with a base model, as a check of the
+// broker found. Operations have the same names as in a run's status.capabilities. An operation in none of the lists was
+// not checked.
 type EndpointCapabilities struct {
 	// model is the base model that was tried.
 	// +kubebuilder:validation:MaxLength=256
@@ -301,7 +301,7 @@ type EndpointCapabilities struct {
 	// +kubebuilder:validation:items:MaxLength=64
 	// +optional
 	Supported []string `json:"supported,omitempty"`
-	// ignored lists the settings that the server accepts and that have no effect.
+	// ignored lists the settings that the server accepts, but that have no effect.
 	// +listType=set
 	// +kubebuilder:validation:MaxItems=64
 	// +kubebuilder:validation:items:MaxLength=64
@@ -322,7 +322,7 @@ type EndpointCapabilities struct {
 	// checkedAt is the time of the oldest finding. It is absent if there are no findings.
 	// +optional
 	CheckedAt *metav1.Time `json:"checkedAt,omitempty"`
-	// clientVersion is the version of the broker that checked. Servers do not tell their own version.
+	// clientVersion is the version of the broker that checked. Servers do not report a version of their own.
 	// +kubebuilder:validation:MaxLength=64
 	// +optional
 	ClientVersion string `json:"clientVersion,omitempty"`
