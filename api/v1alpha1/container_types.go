@@ -26,7 +26,7 @@ type ORSServer struct {
 
 // Execution is where the functions of an environment run: in one container beside each worker, or in pods of their own,
 // which have no key, no token of the run and no service account. Programs that a policy wrote run in another container,
-// without the variables that come from Secrets and ConfigMaps.
+// without the environment variables that come from Secrets and ConfigMaps.
 // +kubebuilder:validation:XValidation:rule="!has(self.pods) || (has(self.placement) && self.placement == 'Pods')",message="pods needs placement: Pods: add it, or remove pods"
 // +kubebuilder:validation:XValidation:rule="!has(self.placement) || self.placement != 'Pods' || !has(self.requirements) || self.requirements.size() == 0 || (has(self.pods) && has(self.pods.network) && self.pods.network == 'Open')",message="requirements need pods.network: Open with placement Pods, since pods install them from a package index, which no NetworkPolicy can name: set it, or name an image that has the packages"
 // +kubebuilder:validation:XValidation:rule="!has(self.pods) || !has(self.pods.warmPoolRef) || !(has(self.image) || has(self.requirements) || has(self.index) || has(self.env) || has(self.resources))",message="image, requirements, index, env and resources of the pods of a warm pool are those of its SandboxTemplate: remove them, or pods.warmPoolRef"

@@ -18,7 +18,7 @@ const (
 	TargetWorkers PodTarget = "Workers"
 )
 
-// TargetedPodOverrides are PodOverrides with the pods of a run that they change.
+// TargetedPodOverrides are PodOverrides with a target: the pods of a run that they change.
 type TargetedPodOverrides struct {
 	// target selects the pods: the learner, which trains, the workers, which sample and play the environments, or both.
 	// +required
@@ -102,8 +102,8 @@ type PodOverrides struct {
 	// +kubebuilder:validation:MaxItems=16
 	// +optional
 	VolumeMounts []VolumeMount `json:"volumeMounts,omitempty"`
-	// initContainers run one after the other before the main container, or beside it with restartPolicy Always. They have
-	// the pod's user and no privileges.
+	// initContainers run one after the other before the main container, or beside the main container if their
+	// restartPolicy is Always. They have the pod's user and no privileges.
 	// +listType=map
 	// +listMapKey=name
 	// +kubebuilder:validation:MaxItems=8
@@ -116,8 +116,8 @@ type PodOverrides struct {
 	// +kubebuilder:validation:MaxItems=8
 	// +optional
 	ResourceClaims []corev1.PodResourceClaim `json:"resourceClaims,omitempty"`
-	// terminationGracePeriodSeconds is the time within which a deleted pod may end by itself. Defaults to 180 for a
-	// learner, 60 for a worker and 5 for a probe.
+	// terminationGracePeriodSeconds is the time that a deleted pod has to end by itself. Defaults to 180 for a learner, 60
+	// for a worker and 5 for a probe.
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=3600
 	// +optional
@@ -154,7 +154,7 @@ type PodOverrides struct {
 	// +kubebuilder:validation:Enum=ClusterFirst;Default;None
 	// +optional
 	DNSPolicy corev1.DNSPolicy `json:"dnsPolicy,omitempty"`
-	// dnsConfig has servers, search domains and options that are added to dnsPolicy's.
+	// dnsConfig has servers, search domains and options that are added to those of dnsPolicy.
 	// +optional
 	DNSConfig *corev1.PodDNSConfig `json:"dnsConfig,omitempty"`
 	// priorityClassName is the priority class of the pod.

@@ -110,19 +110,20 @@ type RewardEnvironmentStatus struct {
 	// dataset is the data that the probe read. It is absent for generated tasks.
 	// +optional
 	Dataset *DatasetStatus `json:"dataset,omitempty"`
-	// code are the digests of the code that the probe read from configMapKeyRef. Runs pin it.
+	// code lists the digests of the code that the probe read from configMapKeyRef. Runs pin the code.
 	// +listType=map
 	// +listMapKey=function
 	// +kubebuilder:validation:MaxItems=32
 	// +optional
 	Code []CodeStatus `json:"code,omitempty"`
-	// image is the image of execution in the pod of the probe, by its digest, if a function of the spec is a module of the
-	// image. Runs pin it. An image that was not pulled from a registry has no such digest, and is only compared.
+	// image is the image of execution that the pod of the probe ran, with its digest, if a function of the spec is a
+	// module of the image. Runs pin it. An image that was not pulled from a registry has no such digest: digest depends on
+	// it, but runs do not pin it.
 	// +kubebuilder:validation:MaxLength=1024
 	// +optional
 	Image string `json:"image,omitempty"`
-	// packages are the wheels that the probe has pinned for execution.requirements: name, version and SHA-256 of each
-	// wheel, including dependencies. Pods of runs install these wheels and no others.
+	// packages are the wheels that the probe has pinned for execution.requirements and their dependencies: name, version
+	// and SHA-256 digest of each wheel. Pods of runs install these wheels and no others.
 	// +listType=set
 	// +kubebuilder:validation:MaxItems=64
 	// +kubebuilder:validation:items:MaxLength=512
@@ -132,11 +133,11 @@ type RewardEnvironmentStatus struct {
 	// are not known.
 	// +optional
 	CanaryReward *float64 `json:"canaryReward,omitempty"`
-	// deterministic says whether one reply earned the same reward twice. It is absent if no reply was played twice. If it
-	// is false, a resumed run may differ from an uninterrupted run.
+	// deterministic says whether a reply that was played twice earned the same reward both times. It is absent if no reply
+	// was played twice. If it is false, a resumed run may differ from an uninterrupted run.
 	// +optional
 	Deterministic *bool `json:"deterministic,omitempty"`
-	// declaresTools says that the tools of the probe's episode have to be declared by the format of a run's model.
+	// declaresTools says that the probe's episode had tools, which the format of a run's model has to declare.
 	// +optional
 	DeclaresTools *bool `json:"declaresTools,omitempty"`
 	// probeTime is the time at which the probe ended.

@@ -137,9 +137,9 @@ type TrainingRunStatus struct {
 	// activeSeconds is the total time of attempts that have ended.
 	// +optional
 	ActiveSeconds *int64 `json:"activeSeconds,omitempty"`
-	// usage is the usage of all attempts. Its counters never fall. In a run without artifacts, nothing records the
-	// requests of earlier learners and lost workers: after a restart, a counter rises again only once the new attempt has
-	// used more than the counter shows.
+	// usage is the usage of all attempts. The counters of answered requests never fall. In a run without artifacts,
+	// nothing records the requests of earlier learners and lost workers: after a restart, a counter rises again only once
+	// the new attempt has used more than the counter shows.
 	// +optional
 	Usage *Usage `json:"usage,omitempty"`
 	// effectiveTrainingRatio is the time spent on steps that count, divided by the time since the start.

@@ -19,8 +19,8 @@ type Rollouts struct {
 	// +kubebuilder:validation:Minimum=1
 	// +optional
 	MinWorkers *int32 `json:"minWorkers,omitempty"`
-	// concurrency is the maximum number of episodes in progress, over all workers of the run. A change takes effect with
-	// the learner's next attempt.
+	// concurrency limits the episodes in progress, over all workers of the run. Fewer are in progress while the endpoint
+	// limits the rate of requests. A change takes effect with the learner's next attempt.
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=1000000
 	// +kubebuilder:default=256

@@ -5,7 +5,7 @@ package environment
 
 import "cmp"
 
-// Agent is a program that others wrote, which calls the policy as a service of language models.
+// Agent is an existing program, which calls the policy as it calls a service of language models.
 // +kubebuilder:validation:XValidation:rule="has(self.python) != has(self.command)",message="give exactly one of python and command"
 // +kubebuilder:validation:XValidation:rule="!has(self.python) || self.reward.from != 'File'",message="only a command has a file: give reward.from LastMessage, Output or Agent"
 // +kubebuilder:validation:XValidation:rule="(self.reward.from == 'File') == has(self.reward.file)",message="give reward.file, the name of a file, with reward.from File, and only then"
@@ -34,8 +34,8 @@ type Agent struct {
 	// +kubebuilder:validation:Maximum=1024
 	// +optional
 	Concurrency int32 `json:"concurrency,omitempty"`
-	// roles are the roles of the policy. A request of the agent names a role as its model. Defaults to one role, which
-	// every name of a model selects.
+	// roles are the roles of the policy. A request of the agent names a role as its model. Defaults to one role, which a
+	// request selects by any model name.
 	// +listType=set
 	// +kubebuilder:validation:MaxItems=16
 	// +kubebuilder:validation:items:MaxLength=63
@@ -78,7 +78,8 @@ type Agent struct {
 	// +kubebuilder:default=Train
 	// +optional
 	Branches Branches `json:"branches,omitempty"`
-	// graceSeconds is the time for which an agent may continue after it was told that the episode has reached a limit.
+	// graceSeconds is the time for which an agent may continue after an answer has told it that the episode has reached a
+	// limit, or after the time of the episode is over.
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=3600
 	// +kubebuilder:default=10
@@ -138,7 +139,7 @@ const (
 // +kubebuilder:validation:Enum=Ignore;Refuse
 type UnsupportedOptions string
 
-// The answers to such requests.
+// The answers to requests with an option that the gateway does not have.
 const (
 	IgnoreUnsupported UnsupportedOptions = "Ignore"
 	RefuseUnsupported UnsupportedOptions = "Refuse"
@@ -154,7 +155,7 @@ const (
 	LastBranch    Branches = "LastOnly"
 )
 
-// SetDefaults fills the fields whose defaults depend on others.
+// SetDefaults fills the fields that are not given. The defaults of some of them depend on other fields.
 func (a *Agent) SetDefaults() {
 	processes, concurrency := int32(8), int32(1)
 	if a.Python != nil {

@@ -105,17 +105,16 @@ type Hub struct {
 	// +kubebuilder:validation:XValidation:rule="self.matches('^[A-Za-z0-9][-A-Za-z0-9_.]*(/[A-Za-z0-9][-A-Za-z0-9_.]*)?$')",message="must be OWNER/NAME, as the hub has it"
 	// +required
 	Repository string `json:"repository"`
-	// config is the configuration, also called subset. If it is absent, the only configuration is read, or the
+	// config is the configuration, also called subset, of the data set. Defaults to the only configuration, or to the
 	// configuration named default.
 	// +kubebuilder:validation:MaxLength=128
 	// +optional
 	Config string `json:"config,omitempty"`
-	// revision is a branch, tag or commit. If it is absent, the branch main is read. The probe pins the commit to which
-	// the revision resolves.
+	// revision is a branch, tag or commit. Defaults to main. The probe pins the commit to which the revision resolves.
 	// +kubebuilder:validation:MaxLength=128
 	// +optional
 	Revision string `json:"revision,omitempty"`
-	// baseURL is the address of a mirror of the hub. If it is absent, the hub is https://huggingface.co.
+	// baseURL is the address of the hub, for example of a mirror. Defaults to https://huggingface.co.
 	// +kubebuilder:validation:MaxLength=2048
 	// +kubebuilder:validation:XValidation:rule="self.matches('^https?://[^/]')",message="must begin with http:// or https://, followed by a host"
 	// +optional
@@ -144,7 +143,7 @@ type JSONL struct {
 	URL string `json:"url,omitempty"`
 }
 
-// PromptExample is a prompt with the reply to it.
+// PromptExample is a prompt and the reply to the prompt.
 type PromptExample struct {
 	// prompt is the message of the user.
 	// +kubebuilder:validation:MinLength=1
@@ -167,7 +166,7 @@ type DataSplit struct {
 	// +kubebuilder:validation:MaxLength=63
 	// +required
 	Name string `json:"name"`
-	// source is the data's own split, file, key or path. Defaults to the name.
+	// source is the name of the data's own split, file, key or path. Defaults to name.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
 	// +kubebuilder:validation:XValidation:rule="!self.startsWith('/') && !self.matches('(^|/)[.][.]?(/|$)')",message="source must be a path within the data, without '.' and '..'"

@@ -3,9 +3,9 @@
 
 package environment
 
-// PythonEpisodes is code in Python that plays episodes: it asks the policy, and returns the reward of the episode. It
-// is async def episode(row, policy, seed), or a class Environment with start(row, seed) and step(reply). An exception
-// is a fault of its episode, and never a reward of 0.
+// PythonEpisodes is code in Python that plays episodes: it asks the policy, and returns the reward of the episode. The
+// code defines async def episode(row, policy, seed), or a class Environment with start(row, seed) and step(reply). An
+// exception is a fault of its episode, and never a reward of 0.
 type PythonEpisodes struct {
 	Source `json:",inline"`
 	// function is the name of the function or class. Defaults to episode, or to Environment if the code has no episode.

@@ -5,7 +5,7 @@ package environment
 
 import "github.com/tinker-operator/tinker-operator/api/v1alpha1/ref"
 
-// FunctionImage has the image of an environment's functions and the place where it runs.
+// FunctionImage has the image of an environment's functions, and the place where its container runs.
 type FunctionImage struct {
 	// image has the interpreter, python3, and the packages that the functions import. Defaults to the chart's
 	// images.python.
@@ -13,10 +13,10 @@ type FunctionImage struct {
 	// +kubebuilder:validation:MaxLength=512
 	// +optional
 	Image string `json:"image,omitempty"`
-	// requirements are packages that are installed in addition to the packages of the image, with the exact version of
-	// each, as in sympy==1.13.3. The probe looks for wheels of these packages and of their dependencies, and pins the
-	// wheels by their digests in status.packages. Each pod installs them before the container begins, with the pip of the
-	// image. An image that has the packages starts sooner, and needs no index.
+	// requirements are packages that are installed in addition to the packages of the image, each with its exact version,
+	// such as sympy==1.13.3. The probe finds wheels of these packages and their dependencies, and pins them by digest in
+	// status.packages. Each pod installs the wheels before the container begins, with the image's pip. A pod whose image
+	// has the packages starts sooner, and needs no index.
 	// +listType=set
 	// +kubebuilder:validation:MaxItems=32
 	// +optional
@@ -29,7 +29,7 @@ type FunctionImage struct {
 	// +kubebuilder:default=Worker
 	// +optional
 	Placement Placement `json:"placement,omitempty"`
-	// isolation is the least isolation of programs that a policy wrote.
+	// isolation is the isolation without which programs that a policy wrote do not run.
 	// +optional
 	Isolation *Isolation `json:"isolation,omitempty"`
 }
@@ -46,15 +46,15 @@ const (
 	PlacementPods Placement = "Pods"
 )
 
-// PodNetwork limits the connections of pods of their own.
+// PodNetwork limits the connections of the pods of placement Pods.
 // +kubebuilder:validation:Enum=None;Open
 type PodNetwork string
 
-// The networks of such pods.
+// The networks of the pods of placement Pods.
 const (
-	// PodNetworkNone has a NetworkPolicy permit no connection.
+	// PodNetworkNone permits no connections, by a NetworkPolicy.
 	PodNetworkNone PodNetwork = "None"
-	// PodNetworkOpen leaves the connections to the policies that the cluster has.
+	// PodNetworkOpen adds no policy: the cluster's other policies decide which connections are permitted.
 	PodNetworkOpen PodNetwork = "Open"
 )
 
@@ -66,12 +66,12 @@ type Requirement string
 // PackageIndex is an index of Python packages.
 // +kubebuilder:validation:MinProperties=1
 type PackageIndex struct {
-	// url is the address of the index, in the form of pip's --index-url. It must not contain a password.
+	// url is the address of the index, in the form of pip's --index-url. The URL must not contain a password.
 	// +kubebuilder:validation:MaxLength=2048
 	// +kubebuilder:validation:XValidation:rule="self.matches('^https?://[^/@]+(/.*)?$')",message="must begin with http:// or https://, followed by a host, without a user name and a password: give these with secretRef"
 	// +optional
 	URL string `json:"url,omitempty"`
-	// secretRef is the Secret with the keys username and password for the index.
+	// secretRef names a Secret whose keys username and password are the credentials for the index.
 	// +optional
 	SecretRef *ref.Secret `json:"secretRef,omitempty"`
 	// caBundleConfigMapKeyRef is the ConfigMap key with the certificates, in PEM, of the authorities that are trusted for

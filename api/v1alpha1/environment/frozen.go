@@ -8,7 +8,7 @@ import "cmp"
 // FrozenModel is a model at the run's own endpoint that an agent may ask and that is not trained.
 // +kubebuilder:validation:XValidation:rule="has(self.model) != has(self.checkpoint)",message="give exactly one of model and checkpoint"
 type FrozenModel struct {
-	// name is the name after frozen/ by which the agent asks the model.
+	// name is the name of the model. The agent asks the model by the name frozen/NAME.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=63
 	// +kubebuilder:validation:XValidation:rule="self.matches('^[a-z][a-z0-9_-]*$')",message="must have lower-case letters, digits, hyphens and underscores, and begin with a letter"
@@ -19,7 +19,7 @@ type FrozenModel struct {
 	// +kubebuilder:validation:MaxLength=256
 	// +optional
 	Model string `json:"model,omitempty"`
-	// checkpoint is the path of sampler weights. The endpoint tells their base model.
+	// checkpoint is the path of sampler weights. The endpoint is asked for their base model.
 	// +kubebuilder:validation:MaxLength=1024
 	// +kubebuilder:validation:XValidation:rule="self.matches('^tinker://[^/]+/sampler_weights/[^/]+$')",message="must be sampler weights, tinker://RUN/sampler_weights/NAME"
 	// +optional

@@ -9,25 +9,25 @@ type Interaction struct {
 	// toolUse is a conversation in which the policy calls tools until it answers. The dataset arithmetic has a calculator.
 	// +optional
 	ToolUse *ToolUse `json:"toolUse,omitempty"`
-	// solverJudge has several solvers answer the prompt, each for itself, and a judge choose one of the answers. The roles
+	// solverJudge lets several solvers answer the prompt independently, and a judge choose one of their answers. The roles
 	// of the policy are solver and judge. (rLLM: the solver-judge workflow.)
 	// +optional
 	SolverJudge *SolverJudge `json:"solverJudge,omitempty"`
-	// selfRefine has the policy write a draft, a critique of the draft, and a revision. The roles of the policy are draft,
-	// critique and revision.
+	// selfRefine lets the policy write a draft, a critique of the draft, and a revision. The roles of the policy are
+	// draft, critique and revision.
 	// +optional
 	SelfRefine *SelfRefine `json:"selfRefine,omitempty"`
-	// python is code of yours that plays episodes and returns their rewards: several turns, several roles, games of a
-	// policy against itself. It runs beside each worker in a container of its own.
+	// python is your own code, which plays episodes and returns their rewards: for several turns, several roles, or games
+	// of a policy against itself. It runs beside each worker in a container of its own.
 	// +optional
 	Python *PythonEpisodes `json:"python,omitempty"`
-	// agent is a program that others wrote, which asks the policy as it asks a service of OpenAI or Anthropic. It runs
-	// beside each worker in a container of its own, or in pods of its own as execution.placement says.
+	// agent is an existing program, which calls the policy as it calls the API of OpenAI or Anthropic. It runs beside each
+	// worker in a container of its own or, if execution.placement is Pods, in pods of its own.
 	// +optional
 	Agent *Agent `json:"agent,omitempty"`
 }
 
-// Dialect returns the dialect of tool calls in the interaction; empty for the dialect of the model's format.
+// Dialect returns the dialect of tool calls in the interaction; empty means the dialect of the model's format.
 func (i *Interaction) Dialect() ToolDialect {
 	if i == nil || i.ToolUse == nil {
 		return ""
@@ -83,19 +83,21 @@ const (
 
 // ParseErrors selects the treatment of replies that break the model's format.
 type ParseErrors struct {
-	// maxConsecutive limits such replies in a row. Each is answered with the error. One more ends the episode.
+	// maxConsecutive is the number of consecutive replies that may break the model's format. Each of them is answered with
+	// an error message. One more ends the episode.
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=1000
 	// +kubebuilder:default=2
 	// +optional
 	MaxConsecutive *int32 `json:"maxConsecutive,omitempty"`
-	// train selects how training uses such a reply. Keep trains on the reply. Mask leaves the tokens of the reply out.
+	// train selects how training uses a reply that breaks the model's format. Keep trains on the reply. Mask leaves the
+	// tokens of the reply out.
 	// +kubebuilder:default=Keep
 	// +optional
 	Train TrainParseErrors `json:"train,omitempty"`
 }
 
-// SolverJudge is solvers and a judge.
+// SolverJudge has the settings of the solvers and the judge.
 type SolverJudge struct {
 	// solvers is the number of solvers of an episode. (rLLM: n_solutions.)
 	// +kubebuilder:validation:Minimum=1
@@ -127,20 +129,22 @@ type SolverJudge struct {
 	AnswerPattern string `json:"answerPattern,omitempty"`
 }
 
-// SelfRefine is a draft, a critique and a revision.
+// SelfRefine has the prompts for the draft, the critique and the revision.
 type SelfRefine struct {
-	// draftPrompt is a template in which $(prompt) is replaced. Defaults to the prompt.
+	// draftPrompt is a template in which $(prompt) is replaced. Defaults to $(prompt).
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=32768
 	// +optional
 	DraftPrompt string `json:"draftPrompt,omitempty"`
-	// critiquePrompt is a template in which $(prompt) and $(draft) are replaced.
+	// critiquePrompt is a template in which $(prompt) and $(draft) are replaced. Defaults to the prompt, the draft and a
+	// request to criticise the draft.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=32768
 	// +kubebuilder:validation:XValidation:rule="self.contains('$(draft)')",message="critiquePrompt must contain $(draft), which is replaced by the draft"
 	// +optional
 	CritiquePrompt string `json:"critiquePrompt,omitempty"`
-	// revisionPrompt is a template in which $(prompt), $(draft) and $(critique) are replaced.
+	// revisionPrompt is a template in which $(prompt), $(draft) and $(critique) are replaced. Defaults to the prompt, the
+	// draft, the critique and a request for the final answer.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=32768
 	// +kubebuilder:validation:XValidation:rule="self.contains('$(critique)')",message="revisionPrompt must contain $(critique), which is replaced by the critique"

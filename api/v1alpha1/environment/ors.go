@@ -10,7 +10,7 @@ import "github.com/tinker-operator/tinker-operator/api/v1alpha1/ref"
 // +kubebuilder:validation:XValidation:rule="!has(self.environment) || !has(self.name)",message="a hosted environment of several is named in name, as OWNER/NAME@VARIANT: remove environment"
 // +kubebuilder:validation:XValidation:rule="!has(self.secrets) || !has(self.secretDelivery) || self.secretDelivery != 'Body' || self.secrets.all(s, !has(s.allowedHosts))",message="the body has no place for secrets[].allowedHosts: remove it, or set secretDelivery to Header or Both"
 type ORS struct {
-	// name is the name of a hosted environment, OWNER/NAME or OWNER/NAME@VARIANT.
+	// name is the name of a hosted environment: OWNER/NAME, or OWNER/NAME@VARIANT.
 	// +kubebuilder:validation:MaxLength=256
 	// +kubebuilder:validation:XValidation:rule="self.matches('^[^/@]+/[^/@]+(@[^/@]+)?$')",message="name must be OWNER/NAME or OWNER/NAME@VARIANT, as the hosting service spells it"
 	// +optional
@@ -35,8 +35,8 @@ type ORS struct {
 	// +kubebuilder:validation:MaxLength=128
 	// +optional
 	Toolset string `json:"toolset,omitempty"`
-	// answerTool names the tool that is called with a reply without a call, unless the server names a tool for answers.
-	// The policy does not see the tool. Without either tool, the policy is asked for a call.
+	// answerTool names the tool that is called with each reply that has no tool call, unless the server names a tool for
+	// answers. The policy does not see the tool. If neither tool exists, the policy is asked for a tool call.
 	// +optional
 	AnswerTool *AnswerTool `json:"answerTool,omitempty"`
 	// apiKeySecretKeyRef is the Secret key with the API key of requests.
@@ -48,8 +48,8 @@ type ORS struct {
 	// +kubebuilder:validation:MaxItems=32
 	// +optional
 	Secrets []SessionSecret `json:"secrets,omitempty"`
-	// secretDelivery selects the part of a request that carries secrets. Servers of the Python package openreward read the
-	// header. Servers of ors-sdk read the body. Both fills both parts.
+	// secretDelivery selects the part of a request that carries secrets. Header suits servers of the Python package
+	// openreward, Body suits servers of ors-sdk. Both fills both parts.
 	// +kubebuilder:default=Header
 	// +optional
 	SecretDelivery SecretDelivery `json:"secretDelivery,omitempty"`
@@ -70,7 +70,8 @@ type AnswerTool struct {
 	// +kubebuilder:validation:MaxLength=128
 	// +required
 	Name string `json:"name"`
-	// argument names the argument that gets the text of the reply. If it is absent, the tool is called without arguments.
+	// argument names the argument that receives the text of the reply. If it is absent, the tool is called without
+	// arguments.
 	// +kubebuilder:validation:MaxLength=128
 	// +optional
 	Argument string `json:"argument,omitempty"`
@@ -122,7 +123,7 @@ type SessionSecret struct {
 	// +kubebuilder:validation:XValidation:rule="self.matches('^[A-Za-z0-9_.-]*[A-Za-z0-9_-][A-Za-z0-9_.-]*$')",message="name must be of letters, digits, '_', '-' and '.'"
 	// +required
 	Name string `json:"name"`
-	// secretKeyRef is the Secret key with its value.
+	// secretKeyRef is the Secret key with the value of the secret.
 	// +required
 	SecretKeyRef ref.SecretKey `json:"secretKeyRef"`
 	// allowedHosts are the hosts to which the hosted service may send the value. They need secretDelivery Header or Both.
@@ -133,7 +134,7 @@ type SessionSecret struct {
 	AllowedHosts []string `json:"allowedHosts,omitempty"`
 }
 
-// ORSTimeouts bound requests.
+// ORSTimeouts are the timeouts of requests to the server.
 type ORSTimeouts struct {
 	// createSeconds limits the time before the first turn: session, set-up, prompt and tools.
 	// +kubebuilder:validation:Minimum=1
@@ -141,7 +142,7 @@ type ORSTimeouts struct {
 	// +kubebuilder:default=120
 	// +optional
 	CreateSeconds int32 `json:"createSeconds,omitempty"`
-	// callSeconds limits the time of a call of a tool.
+	// callSeconds limits the time of one tool call.
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=3600
 	// +kubebuilder:default=300

@@ -3,12 +3,13 @@
 
 package environment
 
-// Python is a function in Python that scores replies: reward(row, reply), with or without async. It returns a finite
-// number, a bool, or a dict with reward, perhaps correct (a bool), and metrics by name. An exception is a fault of its
-// episode, and never a reward of 0. SetDefaults has the defaults of its fields.
+// Python is a function in Python that scores replies, with or without async: reward(row, reply) returns a finite
+// number, a bool, or a dict with reward, optionally correct (a bool), and metrics by name; rewards(row, replies)
+// returns a list of these for a group. An exception is a fault of its episode, and never a reward of 0. SetDefaults has
+// the defaults of its fields.
 type Python struct {
 	Source `json:",inline"`
-	// function is the name of the function. Defaults to reward.
+	// function is the name of the function. Defaults to reward, or to rewards if the code has no reward.
 	// +kubebuilder:validation:MaxLength=128
 	// +kubebuilder:validation:XValidation:rule="self.matches('^[A-Za-z_][A-Za-z0-9_]*$')",message="must be a name in Python: letters, digits and _, and no digit first"
 	// +optional
@@ -28,8 +29,8 @@ type Python struct {
 	// +kubebuilder:validation:Maximum=3600
 	// +optional
 	TimeoutSeconds int32 `json:"timeoutSeconds,omitempty"`
-	// onError is the reward of an episode whose function raises, or returns no reward. If it is absent, such an episode is
-	// a fault and is left out.
+	// onError is the reward of an episode for which the function raises an exception or returns no reward. If it is
+	// absent, such an episode is a fault and is left out.
 	// +optional
 	OnError *float64 `json:"onError,omitempty"`
 }

@@ -83,18 +83,19 @@ type WeightedReward struct {
 	RewardRule `json:",inline"`
 }
 
-// RewardRule scores a reply. The defaults of its fields are not in the schema, since entries of lists have it as well.
+// RewardRule scores a reply. SetDefaults has the defaults of its fields. The schema has none, since the entries of
+// weighted are also rules.
 type RewardRule struct {
 	// exactMatch compares a part of the reply with the row's answer.
 	// +optional
 	ExactMatch *ExactMatch `json:"exactMatch,omitempty"`
-	// regex asks for a reply that a regular expression matches.
+	// regex rewards a reply that a regular expression matches.
 	// +optional
 	Regex *Regex `json:"regex,omitempty"`
-	// jsonSchema asks for JSON that a schema accepts.
+	// jsonSchema rewards JSON that a schema accepts.
 	// +optional
 	JSONSchema *JSONSchema `json:"jsonSchema,omitempty"`
-	// countdown asks for an expression that uses each number of the field nums once and equals the field target.
+	// countdown rewards an expression that uses each number of the field nums once and whose value is the field target.
 	// +optional
 	Countdown *Countdown `json:"countdown,omitempty"`
 	// math compares the content of the reply's last \boxed{} with the row's answer: numbers, fractions and expressions.
@@ -103,10 +104,10 @@ type RewardRule struct {
 	// gsm8k compares the reply's number with the number after #### in the row's answer.
 	// +optional
 	GSM8K *GSM8K `json:"gsm8k,omitempty"`
-	// rubric has a model judge the reply by the criteria of the row.
+	// rubric lets a model grade the reply by the criteria of the row.
 	// +optional
 	Rubric *Rubric `json:"rubric,omitempty"`
-	// python is a function of yours, which runs beside each worker in a container of its own.
+	// python is your own function, which runs beside each worker in a container of its own.
 	// +optional
 	Python *Python `json:"python,omitempty"`
 	// tests runs the program that the reply contains against tests of the row, beside each worker in a container of its
@@ -121,7 +122,7 @@ type RewardRule struct {
 	Expression string `json:"expression,omitempty"`
 }
 
-// ExactMatch compares with the row's answer.
+// ExactMatch compares a part of the reply with the row's answer.
 // +kubebuilder:validation:XValidation:rule="!has(self.normalize) || (has(self.part) && self.part != 'LastInteger')",message="normalize needs part Text, LastLine or AnswerTag: integers are compared by their value"
 type ExactMatch struct {
 	// part is the part of the reply that is compared: LastInteger, Text (all of it), LastLine, or
@@ -141,7 +142,7 @@ type ExactMatch struct {
 // +kubebuilder:validation:Enum=LastInteger;Text;LastLine;AnswerTag
 type ExactMatchPart string
 
-// PartLastInteger is the part that is compared unless another is given.
+// The parts of a reply. The default is PartLastInteger.
 const (
 	PartLastInteger ExactMatchPart = "LastInteger"
 	PartText        ExactMatchPart = "Text"
@@ -161,7 +162,7 @@ const (
 	NormalizeArticles    Normalization = "Articles"
 )
 
-// Regex asks for a match.
+// Regex rewards a reply that a regular expression matches.
 type Regex struct {
 	// pattern is a regular expression in the syntax of RE2. If it has a group named answer, (?P<answer>...), the text of
 	// this group in the last match must be the row's answer.
@@ -172,7 +173,7 @@ type Regex struct {
 	Pattern string `json:"pattern"`
 }
 
-// JSONSchema asks for JSON that a schema accepts.
+// JSONSchema rewards JSON that a schema accepts.
 type JSONSchema struct {
 	// schema is a JSON Schema, of draft 2020-12 unless its $schema names another draft. It may refer only to its own
 	// parts.
@@ -183,7 +184,7 @@ type JSONSchema struct {
 	Schema json.RawMessage `json:"schema"`
 }
 
-// Countdown asks for an expression in <answer>...</answer>.
+// Countdown rewards an expression in <answer>...</answer>.
 type Countdown struct {
 	// strict allows only whole numbers, + - * / and parentheses. With false, replies earn the rewards of rLLM, which also
 	// allows **, // and decimals. Defaults to true.
@@ -193,8 +194,8 @@ type Countdown struct {
 
 // Math compares the boxed text with the row's answer.
 type Math struct {
-	// grader selects the program that compares. MathVerify is the Python package math-verify in the image of execution,
-	// and runs in the container of programs that a policy wrote. Defaults to Builtin.
+	// grader selects the program that compares the two texts. MathVerify is the Python package math-verify in the image of
+	// execution, and runs in the container of programs that a policy wrote. Defaults to Builtin.
 	// +optional
 	Grader MathGrader `json:"grader,omitempty"`
 }

@@ -5,14 +5,14 @@ package environment
 
 import "github.com/tinker-operator/tinker-operator/api/v1alpha1/ref"
 
-// Rubric has a model judge replies by the criteria of the row's field rubrics, a list of texts.
+// Rubric lets a model grade replies by the criteria in the row's field rubrics, a list of texts.
 type Rubric struct {
 	// judge is the model that grades the replies.
 	// +required
 	Judge Judge `json:"judge"`
-	// scoring selects how replies are judged. PassRate asks for Yes or No for all criteria in one call, PerRubric in one
-	// call for each; both reward the share of Yes. Score asks for a number from 0 to 1 for each, and rewards their mean.
-	// Defaults to PassRate.
+	// scoring selects how replies are judged. PassRate asks for Yes or No for all criteria in one call, PerRubric for Yes
+	// or No for each criterion in a call of its own; the reward of both is the share of Yes. Score asks for a number from
+	// 0 to 1 for each criterion in one call; the reward is the mean of the numbers. Defaults to PassRate.
 	// +optional
 	Scoring RubricScoring `json:"scoring,omitempty"`
 	// minCoverage is the share of the criteria that a judgement must rate. A judgement that rates fewer is a fault.
@@ -37,7 +37,7 @@ const (
 // Judge is a model that grades replies.
 // +kubebuilder:validation:XValidation:rule="has(self.tinker) != has(self.openAI)",message="give exactly one of tinker and openAI"
 type Judge struct {
-	// tinker samples at the run's own endpoint, with its key.
+	// tinker is a judge at the run's own endpoint, which is called with the run's key.
 	// +optional
 	Tinker *TinkerJudge `json:"tinker,omitempty"`
 	// openAI is an endpoint that speaks OpenAI's chat completions.
@@ -67,7 +67,7 @@ type TinkerJudge struct {
 	// +kubebuilder:validation:MaxLength=256
 	// +optional
 	Model string `json:"model,omitempty"`
-	// checkpoint is the path of sampler weights. The endpoint tells their base model.
+	// checkpoint is the path of sampler weights. The endpoint is asked for their base model.
 	// +kubebuilder:validation:MaxLength=1024
 	// +kubebuilder:validation:XValidation:rule="self.matches('^tinker://[^/]+/sampler_weights/[^/]+$')",message="must be sampler weights, tinker://RUN/sampler_weights/NAME"
 	// +optional

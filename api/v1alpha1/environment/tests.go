@@ -21,7 +21,7 @@ type Tests struct {
 	// +kubebuilder:validation:items:MaxLength=4096
 	// +optional
 	Command []string `json:"command,omitempty"`
-	// field is the column of a row that has its tests. Defaults to tests.
+	// field is the name of the column with the tests of a row. Defaults to tests.
 	// +kubebuilder:validation:MaxLength=128
 	// +optional
 	Field string `json:"field,omitempty"`
@@ -46,7 +46,7 @@ type Tests struct {
 // +kubebuilder:validation:Enum=Python
 type TestLanguage string
 
-// TestPython has programs in Python.
+// TestPython means that the programs are in Python.
 const TestPython TestLanguage = "Python"
 
 // TestScore selects the reward of passed tests.
@@ -66,7 +66,7 @@ func (t *Tests) setDefaults() {
 	t.Memory = cmp.Or(t.Memory, "256Mi")
 }
 
-// Isolation is the least isolation of programs of a policy.
+// Isolation is the isolation without which programs of a policy do not run.
 type Isolation struct {
 	// minimum is Process, Landlock or RuntimeClass. Process means limits, and no sockets. Landlock also limits the files
 	// that a program reads and writes, and needs Linux 5.13 or later. RuntimeClass means gVisor. If the pod has less

@@ -9,8 +9,8 @@ type Sampling struct {
 	// +kubebuilder:validation:Minimum=1
 	// +optional
 	MaxTokens int32 `json:"maxTokens,omitempty"`
-	// temperature is the sampling temperature. Defaults to 1, or to the value of the entry of
-	// evaluation.environments[].inheritFrom. Training at another temperature needs allowBiased.
+	// temperature is the sampling temperature. Defaults to 1, or to the value of the entry that
+	// evaluation.environments[].inheritFrom names. Training at another temperature needs allowBiased.
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=2
 	// +optional
@@ -36,9 +36,9 @@ type Sampling struct {
 	// allowBiased permits training with settings by which the sampled distribution differs from the trained distribution.
 	// +optional
 	AllowBiased *bool `json:"allowBiased,omitempty"`
-	// sharedPrompt buys the first prompt of a task once for all episodes of its group, by one request for all samples,
-	// instead of once for each episode. It changes the samples. It needs a dataset, and an endpoint at which the seed
-	// determines each sample of a request.
+	// sharedPrompt samples the first replies of all episodes of a group by one request, so that the first prompt of a task
+	// is bought once instead of once for each episode. It changes the samples. It needs a dataset, and an endpoint at
+	// which the seed determines each sample of a request.
 	// +optional
 	SharedPrompt *bool `json:"sharedPrompt,omitempty"`
 }
@@ -87,8 +87,8 @@ type Limits struct {
 	// +optional
 	EpisodeSeconds int32 `json:"episodeSeconds,omitempty"`
 	// onLimit selects the result of an episode that a limit ended. Grade rewards it as it is. Zero gives it a reward of at
-	// most 0. Exclude leaves it out of the group. Defaults to Grade, or to the value of the entry of
-	// evaluation.environments[].inheritFrom.
+	// most 0. Exclude leaves it out of the group. Defaults to Grade, or to the value of the entry that
+	// evaluation.environments[].inheritFrom names.
 	// +optional
 	OnLimit LimitPolicy `json:"onLimit,omitempty"`
 }
@@ -110,7 +110,7 @@ const (
 // +kubebuilder:validation:XValidation:rule="!has(self.min) || !has(self.max) || self.min < self.max",message="min must be below max"
 type EpisodeReward struct {
 	// reduction combines the rewards into one. A null reward does not count. Defaults to Sum, or to the value of the entry
-	// of evaluation.environments[].inheritFrom.
+	// that evaluation.environments[].inheritFrom names.
 	// +optional
 	Reduction Reduction `json:"reduction,omitempty"`
 	// nonterminal is added as a reward if the episode did not reach its end.

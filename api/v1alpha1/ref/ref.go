@@ -5,7 +5,7 @@
 // +groupName=rl.tinker-operator.dev
 // +versionName=v1alpha1
 
-// Package ref has the references from the API's objects to Secrets and ConfigMaps of their namespace.
+// Package ref has the references from the API's objects to Secrets, ConfigMaps and TinkerEndpoints.
 package ref
 
 // ConfigMap names a ConfigMap in the object's own namespace.
@@ -17,7 +17,8 @@ type ConfigMap struct {
 	Name string `json:"name"`
 }
 
-// ConfigMapKey names one key of a ConfigMap in the object's own namespace.
+// ConfigMapKey names one key of a ConfigMap in the object's own namespace, or in the operator's namespace if the object
+// is a TinkerEndpoint.
 type ConfigMapKey struct {
 	// name is the name of the ConfigMap.
 	// +kubebuilder:validation:MinLength=1
@@ -31,7 +32,8 @@ type ConfigMapKey struct {
 	Key string `json:"key"`
 }
 
-// Secret names a Secret in the object's own namespace.
+// Secret names a Secret in the object's own namespace, or in the operator's namespace if the object is a
+// TinkerEndpoint.
 type Secret struct {
 	// name is the name of the Secret.
 	// +kubebuilder:validation:MinLength=1
@@ -40,7 +42,8 @@ type Secret struct {
 	Name string `json:"name"`
 }
 
-// SecretKey names one key of a Secret in the object's own namespace.
+// SecretKey names one key of a Secret in the object's own namespace, or in the operator's namespace if the object is a
+// TinkerEndpoint.
 type SecretKey struct {
 	// name is the name of the Secret.
 	// +kubebuilder:validation:MinLength=1

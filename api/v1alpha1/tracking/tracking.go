@@ -10,9 +10,9 @@ package tracking
 
 import "github.com/tinker-operator/tinker-operator/api/v1alpha1/ref"
 
-// Tracking names services that show the run's curves or rollouts. They receive each committed step once, over all
-// attempts. A service that does not answer or refuses a key never stops the run: the condition Recording names the
-// repair, and missed steps are sent once the service works again.
+// Tracking names services that show the run's curves or rollouts. They receive each committed step once, whatever the
+// number of attempts. A service that does not answer or refuses a key never stops the run: the condition Recording says
+// how to repair it, and missed steps are sent once the service works again.
 // +kubebuilder:validation:XValidation:rule="has(self.wandb) || has(self.mlflow) || has(self.tensorboard) || has(self.openreward)",message="tracking names no service: give wandb, mlflow, tensorboard or openreward, or remove tracking"
 type Tracking struct {
 	// wandb is Weights & Biases.
@@ -21,7 +21,7 @@ type Tracking struct {
 	// mlflow is a tracking server of MLflow.
 	// +optional
 	MLflow *MLflow `json:"mlflow,omitempty"`
-	// tensorboard writes event files for TensorBoard among the artifacts.
+	// tensorboard writes event files for TensorBoard to the run's artifacts.
 	// +optional
 	TensorBoard *TensorBoard `json:"tensorboard,omitempty"`
 	// openreward receives the rollouts of committed steps: messages, calls of tools and rewards.
@@ -29,16 +29,16 @@ type Tracking struct {
 	OpenReward *OpenReward `json:"openreward,omitempty"`
 }
 
-// OpenReward is the service that shows rollouts. The run's artifacts keep rollouts that the service has not received
-// when a learner ends.
+// OpenReward is the service that shows rollouts. Rollouts that the service has not received when a learner ends stay in
+// the run's artifacts.
 type OpenReward struct {
 	// runName is the name of the run there. Defaults to metadata.name.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=128
 	// +optional
 	RunName string `json:"runName,omitempty"`
-	// baseURL is the address of a service other than OpenReward's. The REST interface of the service is at the host with
-	// the prefix "api.".
+	// baseURL is the address of a service other than OpenReward's. The host of its REST interface is the host of baseURL
+	// with the prefix "api.".
 	// +kubebuilder:validation:MaxLength=2048
 	// +kubebuilder:validation:XValidation:rule="self.matches('^https?://[^/@?#]+(/[^?#]*)?$')",message="baseURL must be http:// or https:// with a host, without a user, ? or #: the key belongs into apiKeySecretKeyRef's Secret"
 	// +optional
@@ -49,7 +49,7 @@ type OpenReward struct {
 	APIKeySecretKeyRef ref.SecretKey `json:"apiKeySecretKeyRef"`
 }
 
-// MLflow is a tracking server of MLflow. The run there has the object's uid in its tag tinker-operator.uid.
+// MLflow is a tracking server of MLflow. The run there has the uid of the TrainingRun in its tag tinker-operator.uid.
 // +kubebuilder:validation:XValidation:rule="has(self.username) == has(self.passwordSecretKeyRef)",message="basic authentication needs username and passwordSecretKeyRef: give both, or tokenSecretKeyRef, or none for a server without authentication"
 // +kubebuilder:validation:XValidation:rule="!has(self.tokenSecretKeyRef) || !has(self.passwordSecretKeyRef)",message="a server takes either a token or a password: remove tokenSecretKeyRef, or username and passwordSecretKeyRef"
 type MLflow struct {
@@ -88,7 +88,7 @@ type MLflow struct {
 	PasswordSecretKeyRef *ref.SecretKey `json:"passwordSecretKeyRef,omitempty"`
 }
 
-// Key returns the reference to the token or password; nil for a server without authentication.
+// Key returns the reference to the token or the password; nil if there is neither.
 func (m *MLflow) Key() *ref.SecretKey {
 	if m.TokenSecretKeyRef != nil {
 		return m.TokenSecretKeyRef
@@ -105,7 +105,8 @@ type TensorBoard struct {
 	RunName string `json:"runName,omitempty"`
 }
 
-// WandB is Weights & Biases, or a server that speaks its HTTP interface. The run's id there is the object's uid.
+// WandB is Weights & Biases, or a server with the same HTTP interface. The id of the run there is the uid of the
+// TrainingRun.
 type WandB struct {
 	// project is the project of the run, which is created if it does not exist.
 	// +kubebuilder:validation:MinLength=1
