@@ -110,7 +110,7 @@ const (
 	ReasonEndpointNotTinker = "EndpointNotTinker"
 	// ReasonEndpointFailing says that the endpoint answers with errors of its own.
 	ReasonEndpointFailing = "EndpointFailing"
-	// ReasonEndpointBusy says that the endpoint limits the rate of requests, or has paused the model. The condition passes
+	// ReasonEndpointBusy says that the endpoint limits the rate of requests, or has paused the model. The problem passes
 	// by itself.
 	ReasonEndpointBusy = "EndpointBusy"
 	// ReasonModelUnknown says that the endpoint does not offer a model of the run, or that the operator does not know the

@@ -121,8 +121,8 @@ type TrainingRunStatus struct {
 	// +kubebuilder:validation:MaxLength=64
 	// +optional
 	TokenizerSHA256 string `json:"tokenizerSHA256,omitempty"`
-	// templateSHA256 is the digest of the chat template and of the names of its special tokens, with which the run began.
-	// A template with another digest is refused.
+	// templateSHA256 is the digest of the chat template with which the run began, including the names of its special
+	// tokens. A template with another digest is refused.
 	// +kubebuilder:validation:MaxLength=64
 	// +optional
 	TemplateSHA256 string `json:"templateSHA256,omitempty"`

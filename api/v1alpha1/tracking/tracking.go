@@ -12,7 +12,7 @@ import "github.com/tinker-operator/tinker-operator/api/v1alpha1/ref"
 
 // Tracking names services that show the run's curves or rollouts. They receive each committed step once, whatever the
 // number of attempts. A service that does not answer or refuses a key never stops the run: the condition Recording says
-// how to repair it, and missed steps are sent once the service works again.
+// what to repair, and missed steps are sent once the service works again.
 // +kubebuilder:validation:XValidation:rule="has(self.wandb) || has(self.mlflow) || has(self.tensorboard) || has(self.openreward)",message="tracking names no service: give wandb, mlflow, tensorboard or openreward, or remove tracking"
 type Tracking struct {
 	// wandb is Weights & Biases.
