@@ -148,7 +148,8 @@ const (
 	ReasonTrackerRefused = "TrackerRefused"
 	// ReasonTrackerUnreachable says that a service of spec.tracking does not answer, or fails.
 	ReasonTrackerUnreachable = "TrackerUnreachable"
-	// ReasonRecordsDropped says that the learner dropped records for a service, because it had no room to keep them.
+	// ReasonRecordsDropped says that the learner dropped records for a service, because it had no room for them or the
+	// service refused them.
 	ReasonRecordsDropped = "RecordsDropped"
 )
 
