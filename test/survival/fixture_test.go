@@ -45,7 +45,7 @@ import (
 const apiKey = "tml-survival"
 
 // patience bounds everything that a test waits for: many trainings share the processors.
-const patience = 10 * time.Minute
+const patience = 30 * time.Minute
 
 // fixture is a simulator, an artifact folder and a run, whose learners and workers are started and killed.
 type fixture struct {

@@ -169,7 +169,7 @@ func TestArtifactStoreDownWhileLookingForClaims(t *testing.T) {
 			return nil
 		},
 	))
-	w.awaitOutage(a, "no such file or directory")
+	w.awaitOutage(a, storeOutage{problem: "no such file or directory"})
 	away.Store(false)
 	if err := os.Rename(moved, claims); err != nil {
 		t.Fatal(err)

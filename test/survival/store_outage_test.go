@@ -25,6 +25,8 @@ type storeOutage struct {
 	begin, end func()
 	// problem is a part of the reason of the run's wait.
 	problem string
+	// began reports whether the outage has begun; nil if the problem cannot occur before.
+	began func() bool
 	// collect copies the artifacts to the folder in which the fixture's checks look for them.
 	collect func()
 	// another prepares the folder of the next learner.
@@ -110,8 +112,13 @@ func hangingBucket(t *testing.T, w *fixture) storeOutage {
 			close(over)
 		}
 	}
+	outage.began = func() bool {
+		mu.Lock()
+		defer mu.Unlock()
+		return !isClosed(over)
+	}
 	t.Cleanup(outage.end)
-	outage.problem = "the store takes long to answer"
+	outage.problem = "the store takes long to answer" // as on a busy machine before the outage
 	return outage
 }
 
@@ -122,7 +129,7 @@ func bucketOutage(t *testing.T, w *fixture, change func(http.Handler) http.Handl
 }
 
 // awaitOutage waits until the run reports the outage, in each of several heartbeats.
-func (w *fixture) awaitOutage(a *attempt, words string) {
+func (w *fixture) awaitOutage(a *attempt, outage storeOutage) {
 	w.t.Helper()
 	reported := 0
 	w.until("the run reports the outage of its artifact store", func() bool {
@@ -132,7 +139,8 @@ func (w *fixture) awaitOutage(a *attempt, words string) {
 		}
 		reply, err := w.heartbeat(a, 1, contract.DesiredRun)
 		found, _ := reply.Problem()
-		if err != nil || found.Code != problem.ArtifactsBlocked || !strings.Contains(found.Evidence, words) {
+		if err != nil || found.Code != problem.ArtifactsBlocked || !strings.Contains(found.Evidence, outage.problem) ||
+			outage.began != nil && !outage.began() {
 			return false
 		}
 		reported++
@@ -160,7 +168,7 @@ func checkOutage(t *testing.T, w *fixture, outage storeOutage, want outcome) {
 		away.Store(true)
 		outage.begin()
 	}))))
-	w.awaitOutage(a, outage.problem)
+	w.awaitOutage(a, outage)
 	away.Store(false)
 	outage.end()
 	verdict := w.waitFor(a, contract.CauseCompleted)
@@ -199,7 +207,7 @@ func TestRunWaitsForItsStoreBetweenStates(t *testing.T) {
 		away.Store(true)
 		outage.begin()
 	}))))
-	w.awaitOutage(a, outage.problem)
+	w.awaitOutage(a, outage)
 	away.Store(false)
 	outage.end()
 	w.compare(w.waitFor(a, contract.CauseCompleted), want)
@@ -246,7 +254,7 @@ func checkDrain(t *testing.T, w *fixture, outage storeOutage, want outcome, of b
 		}
 		return nil
 	}))
-	w.awaitOutage(a, outage.problem)
+	w.awaitOutage(a, outage)
 	a.drain()
 	select {
 	case <-a.done:
@@ -305,7 +313,7 @@ func TestDrainBeforeClaimsAreKnown(t *testing.T) {
 	w.drainPatience = 20 * time.Millisecond
 	w.startWorker("w0", behavior{})
 	a := w.startLearner(1, inOrder(w.at("step.submitted", 3, then(release)), w.at("save.answered", 2, then(outage.begin))))
-	w.awaitOutage(a, outage.problem)
+	w.awaitOutage(a, outage)
 	a.drain()
 	const says = "Stopped, as asked: the newest saved state is that of step 2; step 3 is not saved and is made again: "
 	if verdict := w.waitFor(a, contract.CauseDrained); !strings.HasPrefix(verdict.Message, says) {

@@ -91,7 +91,7 @@ func checkBeginning(t *testing.T, w *fixture, outage storeOutage, want outcome) 
 	outage.begin()
 	w.startWorker("w0", behavior{})
 	a := w.startLearner(1, nil)
-	w.awaitOutage(a, outage.problem)
+	w.awaitOutage(a, outage)
 	outage.end()
 	w.compare(w.waitFor(a, contract.CauseCompleted), want)
 }
