@@ -86,7 +86,7 @@ func (a agentWorker) host() *pythonreward.Host {
 	return &pythonreward.Host{Socket: a.runner.socket(), InheritEnv: true}
 }
 
-// endAgents kills the agents with their runner, which another one replaces.
+// endAgents kills the runner with its agents, and starts another runner.
 func (a agentWorker) endAgents() {
 	if a.pods != nil {
 		a.pods.kill()
@@ -96,7 +96,7 @@ func (a agentWorker) endAgents() {
 	a.runner.start()
 }
 
-// start starts the worker's process, which finds the files that an earlier one has left on the disk.
+// startAgentWorker starts the worker, which finds the files that an earlier worker has left on its disk.
 func (w *fixture) startAgentWorker(a agentWorker, reached func(n int64)) (kill func()) {
 	w.t.Helper()
 	keep, err := groupstore.Open(groupstore.Config{Dir: a.disk, Version: w.file.Version, MemoryBytes: 1 << 24,
@@ -143,9 +143,9 @@ func playAgents(t *testing.T) agentsRun {
 	return run
 }
 
-// compareWith expects weights, metrics, rows and purchases of the undisturbed run in a run in which processes died.
-// unlisted says that a part of the usage may be unconfirmed: what a worker that died had used since it last listed its
-// groups, up to two seconds before.
+// compareWith checks that a run in which processes died has the weights, metrics, rows and purchases of the
+// undisturbed run. unlisted says that a part of the usage may be unconfirmed: the tokens that a worker used between
+// its last list of groups and its death, which are up to two seconds apart.
 func (r agentsRun) compareWith(w *fixture, verdict contract.Verdict, learnerDied, unlisted bool) {
 	w.t.Helper()
 	w.compareWeights(verdict, r.want)
@@ -199,11 +199,11 @@ func TestAgentsSurvive(t *testing.T) {
 	}
 }
 
-// agentDeaths ends processes after numbers of replies of the endpoint to all workers together.
+// agentDeaths ends processes after given numbers of replies of the endpoint, counted over all workers.
 type agentDeaths struct {
 	*fixture
 	runner, worker, pod []int64
-	// cut breaks the connections between agents and gateway.
+	// cut has the numbers of replies after which the connections between agents and gateway break.
 	cut      []int64
 	answered atomic.Int64
 	deaths   atomic.Int64
@@ -232,7 +232,7 @@ func (d *agentDeaths) begin(worker agentWorker) {
 		}{{d.runner, d.endRunner}, {d.worker, d.endWorker}, {d.pod, d.endPod}, {d.cut, d.cutStreams}} {
 			for _, at := range deaths.at {
 				if at == n {
-					d.dying.Go(deaths.do) // The reply's own process ends as well.
+					d.dying.Go(deaths.do) // Not here: it may end the process that receives this reply.
 				}
 			}
 		}
@@ -271,7 +271,7 @@ func (d *agentDeaths) endPod() {
 	})
 }
 
-// expect waits for the deaths that have begun, and expects as many.
+// expect waits for the deaths that have begun, and checks their number.
 func (d *agentDeaths) expect(deaths int) {
 	d.t.Helper()
 	d.dying.Wait()

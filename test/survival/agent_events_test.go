@@ -12,8 +12,8 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/contract"
 )
 
-// spread returns at most the given number of events at equal distances, of those counted from 1. As many seeds as the
-// distance has events have all events in turn.
+// spread divides the events from 1 on into at most the given number of ranges, and returns one event of each. The seed
+// selects the event: as many successive seeds as a range has events select all events.
 func spread(events int64, most, seed int) []int64 {
 	n := min(events, int64(most))
 	var list []int64
@@ -24,7 +24,7 @@ func spread(events int64, most, seed int) []int64 {
 	return list
 }
 
-// managerAway counts the replies between the death of a manager and the next manager.
+// managerAway is the number of replies between the death of a manager and the start of the next manager.
 const managerAway = 5
 
 // TestAgentsSurviveAtEachEvent kills one process at one event in each run: the agents, the worker, its pod or the

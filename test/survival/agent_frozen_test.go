@@ -34,7 +34,7 @@ func askingTeachers(f *contract.RunFile) {
 		Sampling: environment.JudgeSampling{Temperature: new(1.0), MaxTokens: 12}}}
 }
 
-// teachersOf are the models beside the policy of a worker. They have the simulator's tokenizers.
+// teachersOf returns the models beside the policy for a worker. Their tokenizers are the simulator's.
 func teachersOf() *rollout.Judges {
 	return &rollout.Judges{
 		Renderer: func(_ context.Context, model, _ string) (renderer.Renderer, error) { return families.ForModel(model) },
@@ -42,8 +42,8 @@ func teachersOf() *rollout.Judges {
 }
 
 // TestAgentsWithFrozenModelsSurvive kills processes in a run whose agents also ask a frozen model. Weights, rows,
-// metrics and the policy's purchases equal an undisturbed run's. The replies of the frozen model are on no disk, so
-// that they are asked for again with the same seeds, and counted again.
+// metrics and the policy's purchases equal an undisturbed run's. The replies of the frozen model are not stored, so
+// they are requested again with the same seeds, and counted again.
 func TestAgentsWithFrozenModelsSurvive(t *testing.T) {
 	t.Parallel()
 	undisturbed := newFixture(t, askingTeachers)
@@ -90,8 +90,8 @@ func TestAgentsWithFrozenModelsSurvive(t *testing.T) {
 	}
 }
 
-// manage sends the heartbeats of a manager from the begin to the end of its process, and counts those that the learner
-// answers.
+// manage sends the heartbeats of a manager from the closing of begin to the closing of end, and counts the heartbeats
+// that the learner answers.
 func (w *fixture) manage(a *attempt, posted *atomic.Int64, begin, end <-chan struct{}) {
 	select {
 	case <-begin:

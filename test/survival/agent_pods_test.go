@@ -16,13 +16,13 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/environment/pythonreward"
 )
 
-// agentPods are pods of agents. Workers reach each by a proxy, which can break connections.
+// agentPods are pods of agents. Workers reach each pod through a proxy, which can break connections.
 type agentPods struct {
 	*programPods
 
 	mu      sync.Mutex
 	proxies map[string]*podProxy // by the address of the runner
-	streams atomic.Int64         // that were cut
+	streams atomic.Int64         // number of streams that were cut
 }
 
 func startAgentPods(t testing.TB, replicas int) *agentPods {
@@ -43,7 +43,7 @@ func (p *agentPods) asWorkersSee() *pythonreward.Pods {
 		Token: p.credentials.Token, LookUp: p.lookUp}
 }
 
-// lookUp is the name service, which knows the proxies.
+// lookUp is the name service, which returns the addresses of the proxies.
 func (p *agentPods) lookUp(ctx context.Context, name string) ([]string, error) {
 	runners, err := p.programPods.lookUp(ctx, name)
 	if err != nil {

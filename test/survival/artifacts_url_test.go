@@ -17,8 +17,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/learner/bucket/buckettest"
 )
 
-// atURL makes the fixture keep its artifacts at a URL. Each learner that is started after it has an empty folder for
-// its copy.
+// atURL makes the fixture keep its artifacts at a URL. The next learner has an empty folder for its copy.
 func (w *fixture) atURL(url string) {
 	w.file.ArtifactsURL = url
 	w.file.ArtifactsDir = w.t.TempDir()
@@ -77,8 +76,8 @@ func TestResumeFromArtifactsAtURL(t *testing.T) {
 	}
 }
 
-// TestArtifactsAtURLWithFaults answers a fifth of the requests with a 503, and closes the connection of an eleventh
-// while the body is sent.
+// TestArtifactsAtURLWithFaults answers a fifth of the requests with a 503, and closes the connection of every eleventh
+// request without an answer.
 func TestArtifactsAtURLWithFaults(t *testing.T) {
 	t.Parallel()
 	var requests atomic.Int64

@@ -92,7 +92,7 @@ func weightsIn(t *testing.T, url, path string) []float32 {
 		if err != nil {
 			t.Fatal(err)
 		}
-		// The length of a header precedes it, and the numbers follow it.
+		// The file has the length of its header, the header, and then the numbers.
 		numbers := data[8+binary.LittleEndian.Uint64(data):]
 		weights := make([]float32, len(numbers)/4)
 		for i := range weights {
@@ -102,8 +102,8 @@ func weightsIn(t *testing.T, url, path string) []float32 {
 	}
 }
 
-// unequalDatums are sequences of different lengths, each with a prompt without advantages. Two of the five are of a
-// judge.
+// unequalDatums are sequences of different lengths, each with a prompt without advantages. Two of the five have the
+// role of a judge.
 func unequalDatums() []rl.Datum {
 	var datums []rl.Datum
 	for n := 3; n < 12; n += 2 {
@@ -138,7 +138,7 @@ func TestAveragedGradientsAreCompensated(t *testing.T) {
 	}
 	for name, alg := range cases {
 		t.Run(name, func(t *testing.T) {
-			// After each further step the roundings of the one before are amplified.
+			// Each further step amplifies the rounding errors of the step before.
 			const steps = 2
 			initial := trainAt(t, dialect.NameJSON, false, alg, 0)
 			summed := trainAt(t, dialect.NameJSON, false, alg, steps)
@@ -158,8 +158,8 @@ func TestAveragedGradientsAreCompensated(t *testing.T) {
 // epsilon32 is the distance from 1 to the next greater float32.
 const epsilon32 = 1.0 / (1 << 23)
 
-// TestRunAtAveragingServer trains a step of a run at a server that averages gradients. The weights equal the weights of
-// a run at a server that sums them, unless the run takes the first server for the second.
+// TestRunAtAveragingServer trains a step of a run at a server that averages gradients. The weights equal the weights
+// of a run at a server that sums them, unless the run believes that its server sums them too.
 func TestRunAtAveragingServer(t *testing.T) {
 	t.Parallel()
 	found, _ := skyRLBaseline(t)
@@ -190,7 +190,7 @@ func TestRunAtAveragingServer(t *testing.T) {
 	}
 }
 
-// furthest returns the greatest difference.
+// furthest returns the greatest difference between corresponding weights.
 func furthest(a, b []float32) float64 {
 	most := 0.0
 	for i := range a {

@@ -121,7 +121,8 @@ func TestBrokerChecks(t *testing.T) {
 	}
 }
 
-// checkUsage compares the tokens that the run reports with those that the broker counted of it, besides the check.
+// checkUsage checks that the broker counted the tokens that the run reports and, separately, the tokens of its own
+// check.
 func (b *brokered) checkUsage(verdict contract.Verdict) {
 	b.t.Helper()
 	b.ahead.Store(6)

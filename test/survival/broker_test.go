@@ -26,15 +26,15 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/version"
 )
 
-// endpointKey is the key of the runs' tokens, which is derived from the manager key, and anotherEndpointKey the key
-// of an installation with another one.
+// endpointKey is the key of the runs' tokens, which is derived from the manager key. anotherEndpointKey is the
+// endpoint key of an installation with another manager key.
 var endpointKey, anotherEndpointKey = bytes.Repeat([]byte{9}, 32), bytes.Repeat([]byte{8}, 32)
 
 // brokered is a run behind a broker, beside another team's run.
 type brokered struct {
 	*fixture
 	dir string
-	// meter counts, with its records in usage. meters are all that were opened.
+	// meter is the current meter, and usage the folder of its records. meters are all meters that were opened.
 	meter  *meter.Meter
 	usage  string
 	meters []*meter.Meter
@@ -47,7 +47,7 @@ type brokered struct {
 	tokenKey []byte
 }
 
-// newBrokered prepares the small run such that it reaches the simulator by a broker alone.
+// newBrokered prepares the small run so that it reaches the simulator only through a broker.
 func newBrokered(t *testing.T) *brokered {
 	t.Helper()
 	b := &brokered{fixture: newFixture(t, nil), dir: t.TempDir(), tokenKey: endpointKey,
@@ -84,7 +84,7 @@ func (b *brokered) takeToken() {
 	}
 }
 
-// open opens the broker of the folder, as the next process does.
+// open opens a broker on the files in dir, as the next process does.
 func (b *brokered) open() {
 	b.t.Helper()
 	b.openMeter()
@@ -147,9 +147,9 @@ func (b *brokered) openMeter() {
 	b.meter, b.usage, b.meters = opened, dir, append(b.meters, opened)
 }
 
-// checkCounted compares the broker's count of the run with the simulator's bill: to the token, or with the cost of one
-// second more for each death of the broker. In one second the small run may ask for all that it does, with samples of
-// the greatest length.
+// checkCounted compares the broker's count of the run with the simulator's bill. For each end of the broker, the count
+// may exceed the bill by up to twice the cost of one second; otherwise it must be exact. In one second the small run
+// may make all its requests, with samples of the greatest length.
 func (b *brokered) checkCounted(verdict contract.Verdict) {
 	b.t.Helper()
 	const longest = 64
@@ -260,8 +260,8 @@ func TestLearnerThatDiesBehindABroker(t *testing.T) {
 }
 
 // TestRestoreBehindABroker restores a deleted run in an installation with another manager key: with the broker's
-// records, and without them. The broker lists the checkpoints of the former run. The token of that run no longer
-// counts.
+// records, and without them. The broker lists the checkpoints of the former run. The token of the former run is no
+// longer valid.
 func TestRestoreBehindABroker(t *testing.T) {
 	t.Parallel()
 	for _, lost := range []bool{false, true} {
@@ -296,7 +296,7 @@ func TestRestoreBehindABroker(t *testing.T) {
 	}
 }
 
-// checkRefused checks that a token counts no longer.
+// checkRefused checks that the broker refuses a token.
 func (b *brokered) checkRefused(token string) {
 	b.t.Helper()
 	request, err := http.NewRequestWithContext(b.t.Context(), http.MethodGet,

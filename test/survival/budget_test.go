@@ -45,7 +45,7 @@ func TestBudgetStopsARun(t *testing.T) {
 			undisturbed.startWorker("w0", behavior{})
 			want := undisturbed.outcome(undisturbed.waitFor(undisturbed.startLearner(1, nil), contract.CauseCompleted))
 			const step = 1
-			// Sampling alone may come to as much before the first step, and does so after it.
+			// Sampling alone may reach this budget before the first step, and does so after it.
 			used := contract.Usage{TrainedTokens: *undisturbed.rows()[step-1].Trained}
 
 			w := newFixture(t, tc.change)
@@ -98,7 +98,7 @@ func TestBudgetWithEvaluationInProgress(t *testing.T) {
 			case <-ctx.Done():
 			}
 		case at == "step.submitted" && step == 2:
-			return kill() // The budget stops no run that comes here, and its evaluations never end.
+			return kill() // The budget has not stopped the run. End it: its evaluations would wait forever.
 		}
 		return nil
 	})

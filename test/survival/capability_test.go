@@ -45,7 +45,7 @@ func (w *fixture) passCapabilities(found *contract.Capabilities) {
 // models counts the models that were made so far.
 func (w *fixture) models() int64 { return w.sim.Stats().Operations["create_model"] }
 
-// until waits for something that must become true.
+// until waits until the condition holds, and fails the test if it does not within patience.
 func (w *fixture) until(what string, condition func() bool) {
 	w.t.Helper()
 	for deadline := time.Now().Add(patience); !condition(); time.Sleep(time.Millisecond) {
@@ -91,8 +91,8 @@ func (w *fixture) shareCapabilities(found *contract.Capabilities) {
 	w.file.SharedCapabilities.BaseURL = w.url // The simulators of two fixtures stand for one.
 }
 
-// TestSharedCapabilityCheck runs a run with the findings of another. It only tries how gradients are combined and
-// whether repeats are recognised, which saves and samples nothing, and trains the same weights.
+// TestSharedCapabilityCheck gives a run the findings of another run. The run itself checks only how gradients are
+// combined and whether repeats are recognised, for which it saves and samples nothing, and trains the same weights.
 func TestSharedCapabilityCheck(t *testing.T) {
 	t.Parallel()
 	first := withoutCapabilities(newFixture(t, nil))
@@ -145,8 +145,9 @@ func TestSharedCapabilityCheck(t *testing.T) {
 	}
 }
 
-// TestSharedCheckOfChangedEndpoint runs a run at a server like SkyRL with shared findings that say that the server sums
-// gradients. The run finds that it averages them, and trains the weights of a run that has checked everything itself.
+// TestSharedCheckOfChangedEndpoint gives a run shared findings according to which its server sums gradients, although
+// the server averages them, as SkyRL does. The run finds this, and trains the weights of a run that has checked
+// everything itself.
 func TestSharedCheckOfChangedEndpoint(t *testing.T) {
 	t.Parallel()
 	found, weights := skyRLBaseline(t)
@@ -182,7 +183,8 @@ func TestDeathDuringCapabilityCheck(t *testing.T) {
 	w.checkSame(w.waitFor(w.startLearner(3, nil), contract.CauseCompleted))
 }
 
-// TestEndpointWithoutOptimizerRestore refuses such an endpoint before samples are bought, unless the run allows it.
+// TestEndpointWithoutOptimizerRestore checks that a run refuses an endpoint that does not restore optimizers, before
+// samples are bought, unless the run allows it.
 func TestEndpointWithoutOptimizerRestore(t *testing.T) {
 	t.Parallel()
 	forgetful := fault.Rule{Op: "load_weights", Do: fault.ColdAdam, Count: -1}
@@ -300,8 +302,8 @@ func (f rewrite) RoundTrip(r *http.Request) (*http.Response, error) {
 	return http.DefaultTransport.RoundTrip(r)
 }
 
-// TestIgnoredSetting ends a run before samples are bought if the endpoint ignores a setting, unless its value changes
-// nothing.
+// TestIgnoredSetting checks that a run ends before samples are bought if the endpoint ignores a setting, unless the
+// value of the setting changes nothing.
 func TestIgnoredSetting(t *testing.T) {
 	t.Parallel()
 	cases := map[string]struct {

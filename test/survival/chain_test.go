@@ -12,7 +12,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/learner"
 )
 
-// beginNext makes the fixture's run another one, which begins with a checkpoint.
+// beginNext replaces the fixture's run by another run, which begins with a checkpoint.
 func (w *fixture) beginNext(checkpoint string, change func(*contract.RunFile)) {
 	w.t.Helper()
 	n := fixtures.Add(1)
@@ -68,7 +68,8 @@ func TestChainOfRunsSurvivesDeathsInEachStage(t *testing.T) {
 	}
 }
 
-// TestForkContinuesData begins at the slot at which another run was, also when its first learner dies.
+// TestForkContinuesData checks that a fork begins at the slot at which the first run ended, even if the fork's first
+// learner dies.
 func TestForkContinuesData(t *testing.T) {
 	t.Parallel()
 	slots := func(w *fixture) (list []int64) {

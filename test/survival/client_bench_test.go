@@ -16,7 +16,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/tinkersim/latency"
 )
 
-// alias is a name that tinker-cookbook knows, under which the simulator serves its model to it.
+// alias is the name under which the simulator serves its model to tinker-cookbook, which knows this name.
 const alias = "Qwen/Qwen3-8B-Base"
 
 // The runs that are compared train on 32 groups of 8 a step.
@@ -32,9 +32,9 @@ type figures struct {
 	steps           float64
 	secondsPerStep  float64
 	cpuPerStep      []float64 // of each of its processes
-	memory, shares  []float64 // of each of its processes, as in front
+	memory, shares  []float64 // of each of its processes, as in front, in MiB
 	requestsPerStep float64
-	promptTokens    float64 // that were sent to be sampled from, a step
+	promptTokens    float64 // in requests for samples, per step
 }
 
 func (f figures) report(b *testing.B) {
@@ -57,8 +57,9 @@ func sum(values []float64) (total float64) {
 }
 
 // BenchmarkClient trains as BenchmarkCookbook does, with a learner and two workers alone, and prints the resources of
-// each program. MiB is the sum of the most that each process had, so that pages of a program count for each of its
-// processes; shared-once-MiB divides them. The second run has sampling.sharedPrompt. BENCH_STEPS (40) is the length.
+// each program. MiB is the sum of the peak memory of all processes, in which a shared page counts once for each
+// process; shared-once-MiB divides a page among the processes that share it. The second run has sampling.sharedPrompt.
+// BENCH_STEPS (40) is the length.
 func BenchmarkClient(b *testing.B) {
 	steps := benchSize(b, "BENCH_STEPS", 40)
 	for _, t := range []trial{{ours: true}, {ours: true, shared: true}} {

@@ -25,8 +25,8 @@ type front struct {
 	steps            []moment
 	// stepBodies are the bodies of the requests for optimizer steps: a request that is repeated counts as one step.
 	stepBodies map[string]bool
-	// memory is the most that each process had in memory, and shares the same with each page divided by how many have it;
-	// in MiB.
+	// memory is the peak memory of each process in MiB. shares is the same with each page divided by the number of
+	// processes that share it.
 	memory, shares []float64
 }
 
@@ -47,8 +47,8 @@ func (f *front) follow(processes []*process) {
 	}
 }
 
-// watch follows the memory of a process until that ends. The maximum that wait4 reports is of no use: it begins with
-// the memory of the parent process, which has the simulator.
+// watch follows the memory of a process until the process ends. The maximum that wait4 reports is of no use: it begins
+// with the memory of the parent process, which includes the simulator.
 func (f *front) watch(i, pid int) {
 	const often = 50 * time.Millisecond
 	for ; ; time.Sleep(often) {
@@ -156,7 +156,7 @@ func promptTokens(body []byte) (n int64) {
 	return n
 }
 
-// cpuOf returns the CPU time of each of the processes, which run, in user and system mode.
+// cpuOf returns the CPU time of each of the running processes, in user and system mode.
 func cpuOf(processes []*process) []time.Duration {
 	const tick = 10 * time.Millisecond // USER_HZ is 100 on Linux
 	used := make([]time.Duration, len(processes))

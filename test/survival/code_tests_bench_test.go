@@ -19,11 +19,11 @@ import (
 	"github.com/tinker-operator/tinker-operator/test/sample"
 )
 
-// BenchmarkCodeTests measures the learning of the environment of the sample code-tests.yaml. Its reward, prompt and run
-// are the sample's, with two differences. The sample has twelve tasks: here they are sums, of which 64 are held out,
-// and there are 24 steps with half of the learning rate. And the simulator's model writes no programs: a supervised run
-// first shows it programs that print the sum, the difference, the product or the remainder of the two numbers, each as
-// often. Only the tests say which of them is right.
+// BenchmarkCodeTests measures the learning of the environment of the sample code-tests.yaml. Its reward, prompt and
+// run are the sample's, with two differences. The sample has twelve tasks: here they are sums, of which 64 are held
+// out, and there are 24 steps with half of the learning rate. And the simulator's model writes no programs: a
+// supervised run first shows it programs that print the sum, the difference, the product or the remainder of the two
+// numbers, each equally often. Only the tests say which of the programs is right.
 func BenchmarkCodeTests(b *testing.B) {
 	learningSample{
 		file: "code-tests.yaml", metrics: []string{"pass@1"}, tasks: heldOutSums, samples: 4, python: true,
@@ -34,7 +34,7 @@ func BenchmarkCodeTests(b *testing.B) {
 	}.measure(b)
 }
 
-// heldOutSums is how many of the sums are in the split test of the sample.
+// heldOutSums is the number of sums in the split test of the sample.
 const heldOutSums = 64
 
 // drawSum draws a question about two numbers.

@@ -14,7 +14,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/tokenizer"
 )
 
-// turnTokens is about how many tokens a turn adds, so that 20 of them are 32,000.
+// turnTokens is the approximate number of tokens that a turn adds: 20 turns have about 32,000.
 const turnTokens = 1580
 
 // BenchmarkConversations plays 2,000 conversations of 20 turns at once in one worker process of one core. They end at
@@ -54,7 +54,7 @@ func BenchmarkConversations(b *testing.B) {
 	b.ReportMetric(0, "ns/op")
 }
 
-// waitForTurns waits until the environment has had this many calls.
+// waitForTurns waits until the environment has had this many calls of its tool.
 func (s *sessionFixture) waitForTurns(turns int64) {
 	for deadline := time.Now().Add(15 * time.Minute); s.turns.Load() < turns; time.Sleep(10 * time.Millisecond) {
 		if time.Now().After(deadline) {
@@ -63,7 +63,7 @@ func (s *sessionFixture) waitForTurns(turns int64) {
 	}
 }
 
-// longText returns that many words, which no other call of a tool returns.
+// longText returns a text of count words, which differs from the text of each other call of a tool.
 func longText(s *orstest.Session, count int) string {
 	words := strings.Fields("the of value list returns error index search result page table while under which count " +
 		"after line open")

@@ -33,7 +33,7 @@ const heldOut = 512
 
 // BenchmarkCookbook trains on the same tasks with rl/train.py of tinker-cookbook, in each of its modes, and with a
 // learner and two workers, at simulators of their own. COOKBOOK_PYTHON is the Python of its environment, and
-// COOKBOOK_NEXT the folder of the next version, whose asynchronous mode is another. BENCH_STEPS (40) is the length.
+// COOKBOOK_NEXT the folder of the next version, whose asynchronous mode differs. BENCH_STEPS (40) is the length.
 func BenchmarkCookbook(b *testing.B) {
 	python, next := os.Getenv("COOKBOOK_PYTHON"), os.Getenv("COOKBOOK_NEXT")
 	if python == "" || next == "" {
@@ -69,7 +69,7 @@ func BenchmarkCookbook(b *testing.B) {
 					}
 					least := steps - 1
 					if t.mode == "async" {
-						least = 3 // It ends with the tasks. The older version throws groups away that became too old.
+						least = 3 // It ends when all tasks are used. The older version discards groups that have become too old.
 					}
 					c.front.figures(b, least, steps).report(b)
 					b.ReportMetric(c.evaluate(b, python, sampler), "pass@1")

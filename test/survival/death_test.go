@@ -32,7 +32,7 @@ func TestResumeAfterDeathAtEachFaultPoint(t *testing.T) {
 					worker.kill()
 					w.startWorker("w1", behavior{})
 				}
-				// The second dies in the same place, should it come there; the third must not.
+				// The second learner dies at the same point if it passes it; the third must not die.
 				second := w.startLearner(2, dieIfAt(point, step))
 				<-second.done
 				verdict := second.verdict

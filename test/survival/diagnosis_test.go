@@ -23,9 +23,9 @@ type diagnosed struct {
 	change func(*contract.RunFile)
 	// shuffled exchanges the rewards of each group.
 	shuffled bool
-	// short runs are part of each run of the suite.
+	// short says that the run is part of each run of the suite.
 	short bool
-	// want is the first cause that is told; empty for a run that learns.
+	// want is the first cause that the diagnosis must name; empty for a run that learns.
 	want diagnosis.Cause
 }
 
@@ -77,8 +77,8 @@ func algorithmOf(change func(*algorithm.Algorithm)) func(*contract.RunFile) {
 	return func(f *contract.RunFile) { change(f.Fixed.Algorithm) }
 }
 
-// diagnosedRuns are runs that their settings spoil, and runs that learn. The thresholds of package diagnosis were fixed
-// with 16 of them; the other settings and seeds were played afterwards.
+// diagnosedRuns returns runs that their settings spoil, and runs that learn. The thresholds of package diagnosis were
+// fixed with 16 of the runs; the other settings and seeds were played afterwards.
 func diagnosedRuns() map[string]diagnosed {
 	const right = `reply.text == row.answer ? 1.0 : 0.0`
 	lagging := algorithmOf(func(a *algorithm.Algorithm) { a.Lag = 2 })
@@ -135,8 +135,8 @@ func diagnosedRuns() map[string]diagnosed {
 	return runs
 }
 
-// TestDiagnosis trains runs and demands the cause that spoils each. Runs that learn have none. SURVIVAL_DIAGNOSIS=all
-// trains all of them.
+// TestDiagnosis trains runs and checks that the diagnosis names the cause that spoils each, and no cause for runs that
+// learn. SURVIVAL_DIAGNOSIS=all trains all of diagnosedRuns.
 func TestDiagnosis(t *testing.T) {
 	runs := diagnosedRuns()
 	for _, name := range slices.Sorted(maps.Keys(runs)) {

@@ -35,7 +35,7 @@ func TestSameWeightsInJSON(t *testing.T) {
 	}
 }
 
-// TestEncodingIsFoundOnceAndKept checks that the encoding is found, also if the server fails meanwhile, and that the
+// TestEncodingIsFoundOnceAndKept checks that the encoding is found, even if the server fails meanwhile, and that the
 // finding does not change.
 func TestEncodingIsFoundOnceAndKept(t *testing.T) {
 	t.Parallel()

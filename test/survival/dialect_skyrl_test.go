@@ -26,7 +26,8 @@ import (
 	"github.com/tinker-operator/tinker-operator/test/skyrl"
 )
 
-// newSkyRL prepares the small run at a server that behaves like SkyRL. Nothing is known of it.
+// newSkyRL prepares the small run at a server that behaves like SkyRL. The run knows none of the server's
+// capabilities.
 func newSkyRL(t testing.TB, change func(*contract.RunFile)) *fixture {
 	t.Helper()
 	return withoutCapabilities(newFixtureOn(t, tinkersim.Options{
@@ -66,8 +67,8 @@ func (w *fixture) knowing(found *contract.Capabilities) *fixture {
 	return w
 }
 
-// TestFindingsAtSkyRL checks the findings of the first attempt, to which it adapts. They equal the findings of a run at
-// SkyRL itself, as the end-to-end test of SkyRL checks.
+// TestFindingsAtSkyRL checks the findings of the first attempt, which adapts to them. A run at SkyRL itself has the
+// same findings, as the end-to-end test of SkyRL checks.
 func TestFindingsAtSkyRL(t *testing.T) {
 	t.Parallel()
 	found, _ := skyRLBaseline(t)
@@ -115,7 +116,8 @@ func (w *fixture) checkServerSteps(verdict contract.Verdict) {
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	// The dialect writes __ for the colons of the simulator's ids, and the simulator's folders have _ for them.
+	// The dialect replaces the colons in the simulator's ids by __, and the simulator replaces them by _ in the names of
+	// its folders.
 	folder := strings.ReplaceAll(path.Run, "__", "_")
 	records, err := filepath.Glob(filepath.Join(w.checkpoints, "*", folder, string(path.Kind), path.Name+".json"))
 	if err != nil || len(records) != 1 {
@@ -143,8 +145,8 @@ func (w *fixture) checkServerSteps(verdict contract.Verdict) {
 	}
 }
 
-// TestLostRepliesAtSkyRL loses the reply of each operation once, which the server has executed by then: a request that
-// is posted twice would be executed twice.
+// TestLostRepliesAtSkyRL loses either the request or the reply of each operation once. An operation whose reply is
+// lost has been executed, and would be executed twice if its request were posted again.
 func TestLostRepliesAtSkyRL(t *testing.T) {
 	t.Parallel()
 	found, want := skyRLBaseline(t)

@@ -101,8 +101,8 @@ func TestDivergedPolicyEndsTheRun(t *testing.T) {
 	}
 }
 
-// TestInvalidGroupsOfASoundPolicy checks that nothing but invalid groups of a version that can be sampled is no
-// divergence.
+// TestInvalidGroupsOfASoundPolicy checks that a run has not diverged if its groups are invalid, but their version can
+// be sampled.
 func TestInvalidGroupsOfASoundPolicy(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t, func(f *contract.RunFile) { f.Fixed.Algorithm.Steps, f.Evaluation = 6, nil })
@@ -115,7 +115,7 @@ func TestInvalidGroupsOfASoundPolicy(t *testing.T) {
 	}
 }
 
-// invalidFrom returns invalid tokens from a slot on.
+// invalidFrom returns the behavior of a worker whose groups have invalid tokens from a slot on.
 func invalidFrom(first int64) behavior {
 	return behavior{outcome: func(slot int64) rl.Outcome {
 		if slot >= first {

@@ -23,15 +23,16 @@ import (
 	"github.com/tinker-operator/tinker-operator/test/freeport"
 )
 
-// The variables of a process that serves an environment: its address, and the signal that it sends itself in a call of
-// its tool, unless the file exists, which it makes before.
+// The environment variables of a process that serves an environment: its address, the signal that it sends itself in a
+// call of its tool, and a file. The process creates the file before it sends the signal, and sends no signal if the
+// file exists.
 const (
 	environmentAddress = "SURVIVAL_ENVIRONMENT_ADDRESS"
 	environmentSignal  = "SURVIVAL_ENVIRONMENT_SIGNAL"
 	environmentFile    = "SURVIVAL_ENVIRONMENT_FILE"
 )
 
-// serveEnvironment is the main function of such a process.
+// serveEnvironment is the main function of a process that serves an environment.
 func serveEnvironment() error {
 	number, err := strconv.Atoi(os.Getenv(environmentSignal))
 	if err != nil {
@@ -48,7 +49,7 @@ func serveEnvironment() error {
 			if err == nil {
 				_ = file.Close()
 				_ = syscall.Kill(os.Getpid(), syscall.Signal(number))
-				<-continued // Another thread may take the signal: the call has no answer before the process stops.
+				<-continued // Another thread may take the signal: do not answer before the process stops.
 			}
 		}
 		return submit(s, input)

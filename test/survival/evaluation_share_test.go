@@ -14,8 +14,8 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/rl"
 )
 
-// evaluationLeases counts the groups of evaluations that a worker was leased, by the version in the order of their
-// first.
+// evaluationLeases counts the groups of evaluations that a worker was leased, by version. The versions are in the
+// order of their first leases.
 type evaluationLeases struct {
 	mu       sync.Mutex
 	versions []rl.Lineage
@@ -36,7 +36,8 @@ func (e *evaluationLeases) add(lease exchange.Lease) {
 	}
 }
 
-// of returns how many groups of an evaluation were leased; 0 before its first.
+// of returns how many groups of an evaluation were leased, 0 before the first lease, and a channel that is closed when
+// another evaluation begins.
 func (e *evaluationLeases) of(evaluation int) (groups int, changed <-chan struct{}) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -62,9 +63,9 @@ func (e *evaluationLeases) begun(ctx context.Context, evaluation int) error {
 }
 
 // TestEvaluationEndsBeforeTheNext evaluates every four steps, on 40 tasks, a run that samples more slowly than it
-// trains: training always has groups to lease. Each of its groups, which have four episodes, permits an evaluation 16
-// by a share of 0.8; so all are leased before the next evaluation is due. The weights equal the weights of a run whose
-// evaluations have no share.
+// trains: training always has groups to lease. With a share of 0.8, each training group of four episodes permits 16
+// episodes of evaluations, so all 40 groups are leased before the next evaluation is due. The weights equal the
+// weights of a run whose evaluations have no share.
 func TestEvaluationEndsBeforeTheNext(t *testing.T) {
 	const every, tasks = 4, 40
 	weights, lineage := evaluateEvery(t, every, tasks, 0.8, func(w *fixture, leased *evaluationLeases) []hook {
@@ -91,8 +92,9 @@ func TestEvaluationEndsBeforeTheNext(t *testing.T) {
 	}
 }
 
-// evaluateEvery trains twice as many steps as lie between two evaluations, with a worker that does not finish a batch
-// before the groups of the one after it can be leased. It returns the weights and their lineage.
+// evaluateEvery trains twice as many steps as lie between two evaluations, and returns the weights and their lineage.
+// The worker samples the groups of a step only after the step before is trained: it does not finish a batch before the
+// groups of the next batch can be leased.
 func evaluateEvery(t *testing.T, every, tasks int64, share float64,
 	hooks func(*fixture, *evaluationLeases) []hook) (weights, lineage string) {
 	t.Helper()

@@ -109,7 +109,7 @@ func (p *fakeWorker) member(ctx context.Context, lease exchange.Lease, index int
 	}
 }
 
-// memberOf rewards the digits that the simulator tends to forget, and some more, so that few groups are
+// memberOf returns the member of a sample. Each sampled token adds 0, 1/4 or 1/2 to the reward, so that few groups are
 // constant.
 func memberOf(index int, prompt []int32, s tinker.SampledSequence) rl.Member {
 	segment := rl.Segment{Tokens: append(append([]int32{}, prompt...), s.Tokens...)}
@@ -129,8 +129,8 @@ func memberOf(index int, prompt []int32, s tinker.SampledSequence) rl.Member {
 	}
 }
 
-// newest returns the lease that a new learner gave for a group in progress, if it did: its sampler may have another
-// name.
+// newest returns the lease that a new learner gave for the group in progress, whose sampler may have another name, or
+// the given lease if there is none.
 func (p *fakeWorker) newest(lease exchange.Lease) exchange.Lease {
 	p.mu.Lock()
 	defer p.mu.Unlock()

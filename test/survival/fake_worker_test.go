@@ -27,7 +27,7 @@ type fakeWorker struct {
 	fixture *fixture
 	name    string
 	client  *exchange.Client
-	// endpoint and meter are the worker's own, as process is.
+	// endpoint, meter and process belong to this worker alone.
 	endpoint *client.Client
 	meter    *client.Meter
 	process  string
@@ -44,7 +44,7 @@ type fakeWorker struct {
 	sampling         map[rl.Key]context.CancelFunc
 	accounts         map[rl.Key]*client.Account
 	covered          map[rl.Key]bool
-	kept             map[rl.Key]exchange.Lease // that a new learner gave for groups in progress
+	kept             map[rl.Key]exchange.Lease // given by a new learner for groups in progress
 	session          string
 	shortSeeds       bool
 	samplingSessions map[string]string
@@ -52,19 +52,20 @@ type fakeWorker struct {
 	leased           map[rl.Key]bool
 }
 
-// behavior describes a worker's deviations from the normal one.
+// behavior describes how a worker deviates from a normal worker. The zero value means a normal worker.
 type behavior struct {
-	// outcome makes a tombstone of a slot; Usable samples it.
+	// outcome returns the outcome of a slot. The worker samples the slot if the outcome is Usable, and stores a tombstone
+	// otherwise.
 	outcome func(slot int64) rl.Outcome
-	// change changes a group before it is stored.
+	// change returns the group that is stored in place of g.
 	change func(g rl.Group) rl.Group
-	// delay delays the sampling of a slot.
+	// delay returns the time by which the sampling of a slot is delayed.
 	delay func(slot int64) time.Duration
-	// wait waits before a slot is sampled.
+	// wait is called before a slot is sampled.
 	wait func(ctx context.Context, slot int64)
-	// blockEvaluation never finishes a group of an evaluation.
+	// blockEvaluation keeps the worker from finishing a group of an evaluation.
 	blockEvaluation bool
-	// delayEvaluation delays the sampling of groups of evaluations until it is closed; nil delays none.
+	// delayEvaluation delays the sampling of groups of evaluations until it is closed; nil means no delay.
 	delayEvaluation <-chan struct{}
 	// leased receives each lease, in the order in which they are granted, before its group is sampled.
 	leased func(lease exchange.Lease)
@@ -72,7 +73,7 @@ type behavior struct {
 	room int
 	// renew is the interval of the worker's reports; 50 ms unless given.
 	renew time.Duration
-	// dial opens the connection to the learner; nil is the fixture's.
+	// dial opens the connection to the learner; nil means fixture.dial.
 	dial func(ctx context.Context, address string) (net.Conn, error)
 }
 
@@ -129,7 +130,7 @@ func (w *fixture) startWorker(name string, b behavior) *fakeWorker {
 	return p
 }
 
-// worker returns the fake worker of a name.
+// worker returns the fake worker with a name.
 func (w *fixture) worker(name string) *fakeWorker {
 	for _, p := range w.workers {
 		if p.name == name {
@@ -207,7 +208,8 @@ func (p *fakeWorker) spent() exchange.Spent {
 	return spent
 }
 
-// spentLocked returns the worker's spending in all, and for each group that no state covers. The lock is held.
+// spentLocked returns the worker's total spending, and its spending for each group that no state covers. The lock is
+// held.
 func (p *fakeWorker) spentLocked() (exchange.Spent, []exchange.GroupSpent) {
 	keys := slices.Collect(maps.Keys(p.accounts))
 	accounts := make([]*client.Account, len(keys))
@@ -246,7 +248,7 @@ func (p *fakeWorker) HandleDirective(d exchange.Directive) {
 	maps.DeleteFunc(p.stored, func(key rl.Key, _ rl.Group) bool { return covered(key) })
 	for key := range p.accounts {
 		if covered(key) {
-			p.covered[key] = true // until the learner was told its usage
+			p.covered[key] = true // until Renewal has reported its usage
 		}
 	}
 	p.want(d.Wanted)
@@ -286,8 +288,8 @@ func (p *fakeWorker) acquire(ctx context.Context, tasks *sync.WaitGroup) {
 	}
 }
 
-// start reports whether a group is to be sampled. As with a real worker, a stored group is sent: it ended after the
-// Hello that the learner knows.
+// start reports whether a group is to be sampled, and returns the context for it. Like a real worker, it sends a
+// stored group instead, which was finished after the Hello that the learner has received.
 func (p *fakeWorker) start(ctx context.Context, key rl.Key) (play context.Context, ok bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

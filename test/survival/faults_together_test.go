@@ -130,7 +130,7 @@ func (e *faultyEpisode) Step(ctx context.Context, replies []environment.Reply) (
 	return e.Episode.Step(ctx, replies)
 }
 
-// malformedEndpoint returns token lists of some samples that cannot be right.
+// malformedEndpoint returns some samples with tokens or log-probabilities that cannot be right.
 type malformedEndpoint struct{ rollout.Endpoint }
 
 // Sample implements rollout.Endpoint.
@@ -162,13 +162,13 @@ func (w *fixture) startFaultyWorker(name string, stepped func()) (kill func()) {
 	})
 }
 
-// predicted is the predicted result of a slot with the faults.
+// predicted is the result that a slot must have with its faults.
 type predicted struct {
 	outcome                                              rl.Outcome
 	usable, faulted, invalid, retries, calls, unreadable int
 }
 
-// questions returns the content of the request of each slot of a judged run.
+// questions returns a function that returns the digest of the content of a slot's requests in a judged run.
 func (w *fixture) questions() func(slot int64) rl.Digest {
 	w.t.Helper()
 	env, seed := w.file.Fixed.Environments[0], uint64(w.file.Fixed.Algorithm.Seed)
@@ -206,7 +206,7 @@ func (w *fixture) questions() func(slot int64) rl.Digest {
 	}
 }
 
-// predict plays the faults of a slot with a question of that content.
+// predict derives the result of a slot from its faults. question is the digest of the content of the slot's requests.
 func predict(env contract.Environment, seed uint64, slot int64, question rl.Digest) predicted {
 	var p predicted
 	causes := map[rl.Outcome]bool{}
@@ -255,7 +255,8 @@ func predict(env contract.Environment, seed uint64, slot int64, question rl.Dige
 	return p
 }
 
-// judged makes the small run one of questions that a judge grades.
+// judged changes the small run for the environments of judgedBuilder: a group needs 3 members, and a failed try is
+// repeated once.
 func judged(f *contract.RunFile) {
 	env := &f.Fixed.Environments[0]
 	env.MinMembers, env.Retries = 3, 1
@@ -266,9 +267,9 @@ func judged(f *contract.RunFile) {
 }
 
 // TestFaultsTogether raises an environment error in 20% of all tries, a judgement that cannot be read in 10%, and a
-// malformed list of tokens in 5%, by slot, member and try. All counters are as these faults predict, no reward is
-// invented, the mean reward is within the confidence interval of a run without faults, and a run that loses its learner
-// and its worker ends with the same weights.
+// malformed sample in 5%, by slot, member and try. All counters are as these faults predict, no reward is invented,
+// the mean reward is within the confidence interval of a run without faults, and a run that loses its learner and its
+// worker ends with the same weights.
 func TestFaultsTogether(t *testing.T) {
 	t.Parallel()
 	sound := newFixture(t, judged)
@@ -302,7 +303,8 @@ func TestFaultsTogether(t *testing.T) {
 	w.checkPrediction()
 }
 
-// checkPrediction compares the outcomes of all slots and the counters of all steps with the prediction by the faults.
+// checkPrediction compares the outcomes of all slots and the counters of all steps with what predict returns for the
+// slots.
 func (w *fixture) checkPrediction() {
 	w.t.Helper()
 	env, seed := w.file.Fixed.Environments[0], uint64(w.file.Fixed.Algorithm.Seed)
@@ -346,7 +348,7 @@ func (w *fixture) checkPrediction() {
 	}
 }
 
-// checkMeanReward demands that the mean reward of the first weights is within the confidence interval of a run without
+// checkMeanReward checks that the mean reward of the first weights is within the confidence interval of a run without
 // faults, and that an evaluation counts each member once, as sampled or as left out.
 func (w *fixture) checkMeanReward(sound *fixture) {
 	w.t.Helper()

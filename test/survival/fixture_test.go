@@ -61,28 +61,30 @@ type fixture struct {
 	file        contract.RunFile
 	client      *client.Client
 	workers     []*fakeWorker
-	// front and key are the address at which the run reaches the simulator, and its credential; empty for the simulator's.
+	// front is the address at which the run reaches the simulator, and key the run's credential there. If they are empty,
+	// the run uses the simulator's own.
 	front, key string
 	// endpoint is the name of a TinkerEndpoint. The learner asks its broker what the server supports. If it is empty,
 	// the learner checks the server itself.
 	endpoint string
-	// http is the client by which learners call the simulator; nil is their own.
+	// http is the client by which learners call the simulator; nil means their own.
 	http *http.Client
-	// barrier is the time for which learners wait for the workers of the learner before; 0 is 80 ms, which is shorter than
-	// a worker may wait before it dials again.
+	// barrier is the time for which learners wait for the workers of the previous learner; 0 means 80 ms, which is less
+	// than a worker may wait before it dials again.
 	barrier time.Duration
-	// tick is the interval at which learners look for lost workers; 0 is 50 ms.
+	// tick is the interval at which learners look for lost workers; 0 means 50 ms.
 	tick time.Duration
-	// skipAfter is the time for which an environment has to be unavailable before learners skip it; 0 is their default.
+	// skipAfter is the time for which an environment has to be unavailable before learners skip it; 0 means their
+	// default.
 	skipAfter time.Duration
-	// trackingPatience is the time for which a learner that ends tries to send the last steps to tracking services; 0 is
-	// patience.
+	// trackingPatience is the time for which a learner that ends tries to send the last steps to tracking services; 0
+	// means patience.
 	trackingPatience time.Duration
-	// silence is the time without a message after which a worker's leases are given to others; 0 is a minute, within which
-	// a worker sends something on a machine of any speed.
+	// silence is the time without a message after which a worker's leases are given to others; 0 means a minute, within
+	// which a worker sends something on a machine of any speed.
 	silence time.Duration
 	// storeSlow is the time after which a call of the artifact store is reported, and drainPatience the time for which a
-	// draining learner waits for the store; 0 is their default.
+	// draining learner waits for the store; 0 means the learner's default.
 	storeSlow, drainPatience time.Duration
 	// billed is the simulator's bill before the run.
 	billed stats.Billed
@@ -93,8 +95,8 @@ type fixture struct {
 type shared struct {
 	mu      sync.Mutex
 	address string
-	clock   time.Duration // ahead of the real time, at the simulator
-	ahead   time.Duration // ahead of the real time, at the learners
+	clock   time.Duration // how far the simulator's clock is ahead of the real time
+	ahead   time.Duration // how far the learners' clock is ahead of the real time
 	// ended has the errors with which rollout workers ended, by their names.
 	ended map[string]error
 }
@@ -156,7 +158,7 @@ func newFixture(t testing.TB, change func(*contract.RunFile)) *fixture {
 	return newFixtureOn(t, tinkersim.Options{SessionTimeout: time.Minute}, change)
 }
 
-// newFixtureOn prepares it on another simulator.
+// newFixtureOn prepares the small run on a simulator with these options.
 func newFixtureOn(t testing.TB, options tinkersim.Options, change func(*contract.RunFile)) *fixture {
 	t.Helper()
 	w := &fixture{t: t, artifacts: t.TempDir(), data: t.TempDir(), shared: &shared{}}
@@ -201,7 +203,7 @@ func newFixtureOn(t testing.TB, options tinkersim.Options, change func(*contract
 	return w
 }
 
-// fixtures counts the fixtures that were made. Each one has another run.
+// fixtures counts the fixtures that were made. Each fixture has a run of its own.
 var fixtures atomic.Int64
 
 // identify sets the run's UID, and derives the run's credentials from it.
@@ -215,8 +217,8 @@ func (w *fixture) identify(uid string) {
 	}
 }
 
-// allCapabilities returns the findings of a first attempt at the simulator. A learner with these checks nothing, so
-// that scripted faults count the operations of the run alone.
+// allCapabilities returns the findings of a first attempt at the simulator. A learner that knows them checks nothing,
+// so that scripted faults count the operations of the run alone.
 func allCapabilities(fixed contract.Fixed) *contract.Capabilities {
 	known := &contract.Capabilities{BaseURL: fixed.BaseURL, Model: fixed.Model.Name}
 	for _, feature := range capability.All() {
@@ -231,7 +233,7 @@ func (w *fixture) now() time.Time {
 	return time.Now().Add(w.clock)
 }
 
-// addFaults puts faults in force at the simulator. The test fails when one of them was never injected.
+// addFaults puts faults in force at the simulator. The test fails if one of them is never injected.
 func (w *fixture) addFaults(rules ...fault.Rule) {
 	w.t.Helper()
 	for _, rule := range rules {
@@ -249,7 +251,7 @@ func (w *fixture) addFaults(rules ...fault.Rule) {
 	}
 }
 
-// dial leads workers to the newest learner, as the Service does.
+// dial connects workers to the newest learner, as the Service does.
 func (w *fixture) dial(ctx context.Context, _ string) (net.Conn, error) {
 	w.mu.Lock()
 	address := w.address
@@ -272,7 +274,7 @@ type attempt struct {
 // hook is called at each fault point with the learner's own context and a function that kills it.
 type hook func(ctx context.Context, kill func() error, point string, step int64) error
 
-// startLearner starts a learner of that attempt.
+// startLearner starts the learner of the attempt with this number.
 func (w *fixture) startLearner(number int32, hook hook) *attempt {
 	w.t.Helper()
 	return w.startLearnerOn(number, hook, func(l net.Listener) net.Listener { return l })
@@ -334,15 +336,15 @@ func (w *fixture) listen() net.Listener {
 	return listener
 }
 
-// dieAt kills the learner when it first passes a fault point, at a step if that is not negative. The test fails
-// when no learner comes there.
+// dieAt kills the learner when it passes a fault point, at the given step or, if step is negative, at any step. The
+// test fails if no learner passes the point.
 func (w *fixture) dieAt(point string, step int64) hook {
 	w.t.Helper()
 	return w.at(point, step, dieIfAt(point, step))
 }
 
-// at calls another hook when a learner passes a fault point, at a step if that is not negative. The test fails when no
-// learner comes there.
+// at calls another hook when a learner passes a fault point, at the given step or, if step is negative, at any step.
+// The test fails if no learner passes the point.
 func (w *fixture) at(point string, step int64, do hook) hook {
 	w.t.Helper()
 	var reached atomic.Bool
@@ -360,7 +362,7 @@ func (w *fixture) at(point string, step int64, do hook) hook {
 	}
 }
 
-// inOrder calls all of some hooks, up to the first that fails.
+// inOrder calls hooks one after the other, up to the first that fails.
 func inOrder(hooks ...hook) hook {
 	return func(ctx context.Context, kill func() error, point string, step int64) error {
 		for _, hook := range hooks {
@@ -377,7 +379,7 @@ func rename(from, to string) hook {
 	return func(context.Context, func() error, string, int64) error { return os.Rename(from, to) }
 }
 
-// dieIfAt kills the learner should it pass a fault point.
+// dieIfAt is dieAt for a fault point that the learner need not pass.
 func dieIfAt(point string, step int64) hook {
 	return func(_ context.Context, kill func() error, at string, now int64) error {
 		if at == point && (step < 0 || now == step) {

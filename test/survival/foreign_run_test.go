@@ -44,7 +44,8 @@ func TestWorkersAndManagerOfAnotherRunFenceNobody(t *testing.T) {
 	if _, err := other.heartbeat(a, 6, contract.DesiredRun); err == nil {
 		t.Error("the learner answers a heartbeat of another run")
 	}
-	// With the certificate of the learner's run the token of the other one is refused, and with both its UID.
+	// With the certificate of the learner's run, the token of the other run is refused. With the certificate and the
+	// token of the learner's run, the UID of the other run is refused.
 	for name, tc := range map[string]struct {
 		credentials contract.Credentials
 		want        error

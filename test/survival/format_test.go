@@ -18,7 +18,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/rl"
 )
 
-// toolServer is an answerServer that declares a tool besides the one for answers, while it is set to.
+// toolServer is an answerServer that declares another tool besides the tool for answers while declares is true.
 type toolServer struct {
 	*answerServer
 	declares atomic.Bool
@@ -44,7 +44,7 @@ func newToolServer(t *testing.T, declares bool) *toolServer {
 func newToolFixture(t *testing.T, s *toolServer, dialect settings.ToolDialect) *fixture {
 	t.Helper()
 	w := newFixture(t, func(f *contract.RunFile) {
-		e := served("letters", "http://letters") // The digest of the definition has the server's address.
+		e := served("letters", "http://letters") // The digest of the definition covers the server's address.
 		e.Definition.Interaction = &settings.Interaction{ToolUse: &settings.ToolUse{
 			Dialect: dialect, ParseErrors: settings.ParseErrors{MaxConsecutive: new(int32(2)), Train: settings.KeepParseErrors},
 		}}
@@ -57,8 +57,8 @@ func newToolFixture(t *testing.T, s *toolServer, dialect settings.ToolDialect) *
 }
 
 // TestToolsThatTheFormatCannotDeclare trains a model whose format has no tools on a server that declares one. The run
-// names environment and field, commits nothing, and does not take the server for unavailable. Once the server declares
-// no tool, it has the weights of a run that was never blocked.
+// reports the environment and the field, commits nothing, and does not report the server as unavailable. Once the
+// server declares no tool, it has the weights of a run that was never blocked.
 func TestToolsThatTheFormatCannotDeclare(t *testing.T) {
 	t.Parallel()
 	plain := newToolFixture(t, newToolServer(t, false), "")
@@ -74,7 +74,7 @@ func TestToolsThatTheFormatCannotDeclare(t *testing.T) {
 			t.Errorf("the run waits for %q, which does not name %q", blocked, part)
 		}
 	}
-	// More tries fail than a breaker takes, of several groups.
+	// More tries fail, in several groups, than a breaker tolerates.
 	requests := len(server.Log())
 	w.until("the prompts are asked for again", func() bool { return len(server.Log()) > requests+50 })
 	reply, err := w.heartbeat(a, 1, contract.DesiredRun)
@@ -89,7 +89,8 @@ func TestToolsThatTheFormatCannotDeclare(t *testing.T) {
 	}
 }
 
-// TestToolsInADialect trains the same model on the same server with a dialect of calls, which the format need not have.
+// TestToolsInADialect trains the same model on the same server with a dialect of tool calls, so that the format need
+// not have tools.
 func TestToolsInADialect(t *testing.T) {
 	t.Parallel()
 	w := newToolFixture(t, newToolServer(t, true), settings.HermesJSON)

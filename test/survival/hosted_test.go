@@ -26,9 +26,9 @@ import (
 	"github.com/tinker-operator/tinker-operator/test/sample"
 )
 
-// TestHostedSolverJudge makes a step of the sample with rLLM's settings, which reads its data set from a hub: 64 tasks
-// of 4 episodes, each of 2 solvers and a judge, are 768 trajectories. The model is the simulator's, and its replies are
-// short.
+// TestHostedSolverJudge takes a step of the sample with rLLM's settings, which reads its data set from a hub: 64 tasks
+// of 4 episodes, each of 2 solvers and a judge, are 768 trajectories. The model is the simulator's, and its replies
+// are short.
 func TestHostedSolverJudge(t *testing.T) {
 	t.Parallel()
 	const test, train, stage = 1024, 100_000, 50_000

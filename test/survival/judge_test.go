@@ -85,13 +85,13 @@ func (w *fixture) startJudgedWorker(name string, wrap func(rubric.Judge) rubric.
 // judgedWorker describes a worker whose environments may have judges on Tinker.
 type judgedWorker struct {
 	builder registry.Builder
-	// wrap alters a judge; nil if nothing does.
+	// wrap alters a judge; nil means that judges stay as they are.
 	wrap func(rubric.Judge) rubric.Judge
-	// learner wraps the learner that the worker calls; nil for none.
+	// learner wraps the learner that the worker calls; nil means no wrapper.
 	learner func(rollout.Learner) rollout.Learner
 }
 
-// startJudgedWorkerOf starts such a worker.
+// startJudgedWorkerOf starts the worker that a judgedWorker describes.
 func (w *fixture) startJudgedWorkerOf(name string, worker judgedWorker) (kill func()) {
 	w.t.Helper()
 	return w.startRolloutWorkerWith(name, func(config *rollout.Config) {
@@ -162,7 +162,7 @@ func TestJudgedRunSurvives(t *testing.T) {
 			})
 			close(ready)
 			first := w.startLearner(1, w.dieAt(point, 2))
-			// The worker that dies is the only one until then, and so has the group.
+			// The worker that dies is the only worker until then, so it holds the lease of the group.
 			<-died
 			w.startJudgedWorker("w0", nil)
 			<-first.done
@@ -172,8 +172,8 @@ func TestJudgedRunSurvives(t *testing.T) {
 	}
 }
 
-// TestJudgeFaultsInARun fails one judgement in ten always, chosen by its seed. Members are left out and counted, none
-// of them is scored 0, and the run has the same weights after a learner has died.
+// TestJudgeFaultsInARun fails one judgement in ten permanently, chosen by its seed. Members are left out and counted,
+// none of them is scored 0, and the run has the same weights after a learner has died.
 func TestJudgeFaultsInARun(t *testing.T) {
 	t.Parallel()
 	spoil := func(inner rubric.Judge) rubric.Judge {

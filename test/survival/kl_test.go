@@ -108,7 +108,7 @@ func TestKLPenaltyWithRoles(t *testing.T) {
 			w.artifacts = t.TempDir()
 			w.file.ArtifactsDir = w.artifacts
 			w.identify(map[string]string{"undisturbed": "1", "disturbed": "2"}[name] + "f3a9c2b-0000-4000-8000-000000000001")
-			// The run shares its environment, algorithm and evaluation with nobody.
+			// The run must not share its environments, algorithm and evaluation with the source.
 			w.file.Fixed.Environments = slices.Clone(w.file.Fixed.Environments)
 			alg, evaluation := *w.file.Fixed.Algorithm, *w.file.Evaluation
 			evaluation.Environments = slices.Clone(evaluation.Environments)

@@ -16,7 +16,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/tinkersim/fault"
 )
 
-// withLag is the small run off-policy, two steps longer.
+// withLag makes the small run off-policy, and two steps longer.
 func withLag(lag int) func(*contract.RunFile) {
 	return func(f *contract.RunFile) {
 		f.Fixed.Algorithm.Lag, f.Fixed.Algorithm.Steps = int32(lag), 5

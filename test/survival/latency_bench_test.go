@@ -166,10 +166,10 @@ func (l *eventLog) of(op string) []latency.Event {
 	return found
 }
 
-// ideal returns when each optimizer step would have ended by the times of the profile alone, from the moment on at
-// which the first sampler was ready: all samples of a batch begin when its version can be sampled from, training begins
-// when all have ended and the step before is trained, at a multiple of the cycle, and a version can be sampled from
-// when its save is done. Saves are executed concurrently with training unless they block.
+// ideal returns when each optimizer step would have ended by the times of the profile alone, counted from the moment
+// at which the first sampler was ready. All samples of a batch begin when its version can be sampled from. Training
+// begins at a multiple of the cycle, when all samples have ended and the step before is trained. A version can be
+// sampled from when its save is done. Saves are executed concurrently with training unless they block.
 func (l *eventLog) ideal(b *testing.B, profile latency.Profile, lag, steps int) []time.Time {
 	b.Helper()
 	longest := l.longestSamples(b, lag, steps)

@@ -27,9 +27,9 @@ import (
 // learningSample is a sample whose policy must learn.
 type learningSample struct {
 	file string
-	// metrics of the evaluation that must rise.
+	// metrics are the metrics of the evaluation that must rise.
 	metrics []string
-	// tasks that are evaluated, and samples of each.
+	// tasks is the number of tasks that are evaluated, and samples the number of samples of each.
 	tasks   int64
 	samples int
 	// python says that the sample's environment is code in Python.
@@ -63,7 +63,7 @@ func BenchmarkPythonReward(b *testing.B) {
 	}.measure(b)
 }
 
-// digitSums is how many held-out sums of two digits there are.
+// digitSums is the number of held-out sums of two digits.
 const digitSums = 21
 
 // BenchmarkPythonEnvironment measures the learning of the sample python-environment.yaml in its episodes.
@@ -130,16 +130,16 @@ func BenchmarkDistillation(b *testing.B) {
 // change is the change of a metric of held-out tasks between the first and the last weights of a run.
 type change struct {
 	before, after float64
-	// error is half the width of the interval of 95% of the difference, as if both evaluations had drawn tasks of their
-	// own.
+	// error is half the width of the 95% confidence interval of the difference, as if each evaluation had drawn its own
+	// tasks.
 	error float64
 }
 
 func (c change) rise() float64 { return c.after - c.before }
 
 // measure trains the sample with three seeds, and as a control with shuffled rewards. Each metric of held-out tasks
-// must rise by at least 0.15 with each seed. The controls' mean must not change by more than 0.05, and the change of no
-// control may exceed that by more than the held-out tasks leave uncertain.
+// must rise by at least 0.15 with each seed. The controls' mean change may be at most 0.05, and no control's change
+// may exceed 0.05 by more than the uncertainty that the held-out tasks leave.
 func (l learningSample) measure(b *testing.B) {
 	const seeds, wanted, bound = 3, 0.15, 0.05
 	for b.Loop() {
@@ -174,8 +174,8 @@ func (l learningSample) measure(b *testing.B) {
 	b.ReportMetric(0, "ns/op")
 }
 
-// drift returns the part of a control's change that is bounded. A run that goes on from weights of another may forget
-// what they knew, so that only its rise is.
+// drift returns the part of a control's change that measure bounds. For a run that begins with the weights of another
+// run, this is only a rise: the run may forget what the weights knew.
 func (l learningSample) drift(rise float64) float64 {
 	if l.begin != nil {
 		return rise
@@ -239,7 +239,7 @@ func (l learningSample) train(b *testing.B, seed int64, shuffled bool) map[strin
 	return changes
 }
 
-// prepare makes the run of a fixture, after the training of its first weights.
+// prepare returns a fixture with the run, after it has trained the weights that the run begins with.
 func (l learningSample) prepare(b *testing.B, seed int64, configure func(*contract.RunFile)) *fixture {
 	b.Helper()
 	if l.begin == nil {
@@ -265,8 +265,8 @@ func variablesOf(s sample.Sample) map[string]string {
 	return variables
 }
 
-// halfWidth returns half the width of the confidence interval of a metric of an evaluation; 0 for one of rows, which
-// has none.
+// halfWidth returns half the width of the confidence interval of a metric of an evaluation; 0 for the metric of
+// held-out rows, which has no interval.
 func (w *fixture) halfWidth(step int64, name string) float64 {
 	w.t.Helper()
 	if name == contract.MetricHeldOutNLL {

@@ -10,8 +10,8 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/tinkersim/fault"
 )
 
-// TestCallsOfOpenings counts the calls of openings in a run whose learner is killed 40 times before it has made a step,
-// as on spot nodes, and then discards three models.
+// TestCallsOfOpenings counts the calls that learners make to open models. The learner is killed 40 times before it has
+// made a step, as on spot nodes, and the last learner discards three models.
 func TestCallsOfOpenings(t *testing.T) {
 	t.Parallel()
 	const deaths = 40
@@ -41,7 +41,7 @@ func TestCallsOfOpenings(t *testing.T) {
 	}
 	for op, most := range map[string]int64{
 		"list_training_runs": 0, "list_checkpoints": 0, "unload_model": 5,
-		// Two of earlier attempts, and then the two newest models that it made before.
+		// Two models of earlier attempts, and then, for each discarded model, at most the two newest models of this attempt.
 		"list_run_checkpoints": 2 + 1 + 2 + 2,
 	} {
 		if n := calls(op); n > most {

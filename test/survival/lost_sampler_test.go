@@ -14,8 +14,9 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/tinker/client"
 )
 
-// TestLostWorkerSamplesOlderVersion loses a worker, which continues to sample the initial version once the next one is
-// sampled, or just trained further. The server loads the sampler weights into the model that saved them.
+// TestLostWorkerSamplesOlderVersion loses a worker, which still samples the initial version after the batch of the
+// next version is sampled, or after the next version is trained further. The server, which loads sampler weights into
+// the model that saved them, refuses these samples.
 func TestLostWorkerSamplesOlderVersion(t *testing.T) {
 	t.Parallel()
 	found, want := skyRLBaseline(t)

@@ -18,7 +18,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/metric"
 )
 
-// checkMetrics demands each step exactly once in metrics.jsonl, in order, with the metrics of a step.
+// checkMetrics checks that metrics.jsonl has the metrics of each step exactly once, in order.
 func (w *fixture) checkMetrics() {
 	w.t.Helper()
 	steps := w.trainedSteps()
@@ -48,8 +48,8 @@ func (w *fixture) outcome(verdict contract.Verdict) outcome {
 	return outcome{adapter: w.weights(verdict), metrics: w.timelessMetrics(), usage: verdict.Progress.Usage}
 }
 
-// checkSpent requires that the run has reported no token that the simulator did not bill, and with the unconfirmed ones
-// all that it did.
+// checkSpent checks that the simulator billed all tokens that the run has reported, and that the reported and the
+// unconfirmed tokens together cover the bill.
 func (w *fixture) checkSpent(verdict contract.Verdict) {
 	w.t.Helper()
 	used, billed := verdict.Progress.Usage, w.sim.Stats().Billed
@@ -89,7 +89,7 @@ func (w *fixture) compare(verdict contract.Verdict, want outcome) {
 	w.compareTrained(verdict, want)
 }
 
-// compareTrained is compare for a simulator at which others have also spent.
+// compareTrained is compare for a simulator that has also billed other runs.
 func (w *fixture) compareTrained(verdict contract.Verdict, want outcome) {
 	w.t.Helper()
 	if got := w.weights(verdict); got != want.adapter {
@@ -98,7 +98,7 @@ func (w *fixture) compareTrained(verdict contract.Verdict, want outcome) {
 	w.compareMetrics(want)
 }
 
-// compareWeights is compare for runs that have sampled other groups, but trained on the same.
+// compareWeights is compare for runs that have sampled other groups, but trained on the same groups.
 func (w *fixture) compareWeights(verdict contract.Verdict, want outcome) {
 	w.t.Helper()
 	got := w.outcome(verdict)
@@ -127,8 +127,9 @@ func (w *fixture) trainedSteps() []int64 {
 	return steps
 }
 
-// metrics reads the lines of metrics.jsonl, with the results of evaluations.jsonl on the lines of the steps that their
-// versions began with. It requires that metrics.jsonl has none of these itself.
+// metrics reads the lines of metrics.jsonl, and adds each result of evaluations.jsonl to the line of the step that
+// began with the evaluated version. It requires that metrics.jsonl has one line for each batch, and no lines for
+// evaluations.
 func (w *fixture) metrics() []map[string]float64 {
 	w.t.Helper()
 	lines := map[int64]map[string]float64{}

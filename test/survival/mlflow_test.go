@@ -16,8 +16,8 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/learner/tracking/trackertest"
 )
 
-// TestMLflowAfterLearnerDeath lets MLflow do half of every third request and break the connection, and kills a learner
-// after a step: the service has one run with the metrics of metrics.jsonl, each step once.
+// TestMLflowAfterLearnerDeath makes MLflow execute half of every third request and break the connection, and kills a
+// learner after a step: the service has one run with the metrics of metrics.jsonl, each step once.
 func TestMLflowAfterLearnerDeath(t *testing.T) {
 	t.Parallel()
 	server := mlflowtest.New()

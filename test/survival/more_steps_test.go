@@ -15,7 +15,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/learner"
 )
 
-// lengthened are runs of 12 steps, which they have from the beginning, or which are raised to that from 6.
+// lengthened compares a run that has 12 steps from the beginning with runs whose 6 steps are raised to 12.
 type lengthened struct {
 	onRows bool
 	want   lengthenedOutcome
@@ -48,7 +48,7 @@ func (l *lengthened) start(t testing.TB, steps int64) *fixture {
 	return w
 }
 
-// raise raises the steps of the next attempt to 12. The workers of a run that was complete are gone.
+// raise raises the steps of the next attempt to 12. It also replaces the worker, since a completed run has no workers.
 func (l *lengthened) raise(w *fixture) {
 	w.t.Helper()
 	w.file.Steps = 12
@@ -68,13 +68,13 @@ func (l *lengthened) outcome(w *fixture, v contract.Verdict) lengthenedOutcome {
 	}
 	metrics, rows := w.timelessMetrics(), w.rows()
 	for _, line := range metrics {
-		delete(line, "progress/done_frac") // of the steps that the run had at that time
+		delete(line, "progress/done_frac") // it is a fraction of the steps that the run had at that time
 	}
 	return lengthenedOutcome{adapter: w.archive(newest.State), lineage: v.Progress.Lineage, metrics: metrics,
 		usage: v.Progress.Usage, trained: *rows[len(rows)-1].Trained}
 }
 
-// check requires that a run equals the one that had 12 steps from the beginning.
+// check requires that a run equals the run that had 12 steps from the beginning.
 func (l *lengthened) check(w *fixture, v contract.Verdict) lengthenedOutcome {
 	w.t.Helper()
 	got := l.outcome(w, v)
@@ -88,7 +88,8 @@ func (l *lengthened) check(w *fixture, v contract.Verdict) lengthenedOutcome {
 	return got
 }
 
-// TestMoreStepsAreThoseOfARunThatHadThemFromTheBeginning raises the number of steps from 6 to 12.
+// TestMoreStepsAreThoseOfARunThatHadThemFromTheBeginning raises the number of steps from 6 to 12, and checks that the
+// run equals a run that had 12 steps from the beginning.
 func TestMoreStepsAreThoseOfARunThatHadThemFromTheBeginning(t *testing.T) {
 	t.Parallel()
 	for name, l := range map[string]*lengthened{"environments": {}, "rows": {onRows: true}} {

@@ -16,9 +16,9 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/learner/tracking/openrewardtest"
 )
 
-// TestRolloutsAfterLearnerDeath kills learners around a commit before they have a key for OpenReward, and around one
-// while they send: the service has the rollouts of the committed steps alone and each once, and the weights equal the
-// weights of a run that sends none.
+// TestRolloutsAfterLearnerDeath kills learners around a commit, either before they have a key for OpenReward or while
+// they send: the service has the rollouts of the committed steps alone, each once, and the weights equal the weights
+// of a run that sends none.
 func TestRolloutsAfterLearnerDeath(t *testing.T) {
 	plain := newFixture(t, nil)
 	plain.startRolloutWorker("w0")
@@ -51,7 +51,7 @@ func TestRolloutsAfterLearnerDeath(t *testing.T) {
 	}
 }
 
-// checkUploads demands that the service has rollouts of the committed steps alone, each once. complete says that it has
+// checkUploads checks that the service has rollouts of the committed steps alone, each once. complete says that it has
 // all of them: a learner that dies while it sends does not know which parts have arrived, and nothing is sent twice.
 func (w *fixture) checkUploads(server *openrewardtest.Server, complete bool) {
 	w.t.Helper()

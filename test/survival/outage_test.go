@@ -88,7 +88,8 @@ func TestRunWaitsForAnEnvironmentServer(t *testing.T) {
 	on := func(s *answerServer) *fixture {
 		w := newFixture(t, func(f *contract.RunFile) {
 			f.Fixed.Environments, f.Evaluation = []contract.Environment{served("letters", s.url)}, nil
-			// The digest of the definition has the server's address.
+			// The digest of the definition covers the server's address, so it is computed with the same address for each
+			// server.
 			f.Fixed.Environments[0].Definition.ORS.URL = "http://letters"
 		})
 		w.file.Fixed.Environments[0].Definition.ORS.URL = s.url
@@ -143,7 +144,7 @@ func skipping(t *testing.T, server *answerServer) *fixture {
 }
 
 // TestSkippedEnvironment trains on the other environment while a server takes no sessions; the groups that are dropped
-// are recorded, so that a resume has the weights of a run without one.
+// are recorded, so that a run that resumes has the weights of a run that does not.
 func TestSkippedEnvironment(t *testing.T) {
 	t.Parallel()
 	server := newAnswerServer(t)

@@ -18,7 +18,8 @@ import (
 // slotsOfAStep is the number of slots that a step of the small run has of its own.
 const slotsOfAStep = 16
 
-// withOwnSlots changes the small run: it has a lag, two steps more than the lag, and slots of their own for its steps.
+// withOwnSlots gives the small run a lag and two steps more than the lag, and no evaluation. With a lag, each step has
+// slots of its own.
 func withOwnSlots(lag int) func(*contract.RunFile) {
 	return func(f *contract.RunFile) {
 		withLag(lag)(f)
@@ -26,7 +27,7 @@ func withOwnSlots(lag int) func(*contract.RunFile) {
 	}
 }
 
-// dropsAndRefills drops a group of each step, and in every other step the first one that replaces it as well.
+// dropsAndRefills drops a group of each step, and in every other step also the first group that replaces it.
 func dropsAndRefills(slot int64) rl.Outcome {
 	step, place := slot/slotsOfAStep, slot%slotsOfAStep
 	if place == 1 || place == 4 && step%2 == 0 {
@@ -71,8 +72,8 @@ func TestOwnSlotsAfterDeathAtEachFaultPoint(t *testing.T) {
 	}
 }
 
-// TestLaterBatchesAreSampledBesideALateGroup holds a dropped group of the first step until the batches of all steps of
-// the lag are leased: if they were leased after it, it would wait forever.
+// TestLaterBatchesAreSampledBesideALateGroup holds a dropped group of the first step until the batches of the next
+// steps within the lag are leased: if they were leased only after this group, it would wait forever.
 func TestLaterBatchesAreSampledBesideALateGroup(t *testing.T) {
 	for _, lag := range []int{1, 4} {
 		t.Run(fmt.Sprintf("lag %d", lag), func(t *testing.T) {

@@ -37,8 +37,7 @@ func (p poison) isTask(seed uint64) bool {
 	return seed == of(0) || seed == of(1)
 }
 
-// poisonedBuilder builds environments in which the reply of one member does something. It returns the error of the
-// step.
+// poisonedBuilder builds environments that call step for the reply of one member, and return its error.
 type poisonedBuilder struct {
 	poison poison
 	step   func(ctx context.Context) error
@@ -80,8 +79,8 @@ type mortals struct {
 	deaths int
 }
 
-// start starts a worker, and the next one once the poison has ended it. A process that ends closes its connections and
-// says nothing.
+// start starts a worker, and the next one once the poison has ended it. Like a process that ends, the worker closes
+// its connections without a message.
 func (m *mortals) start(name string, generation int) {
 	var kill func()
 	started := make(chan struct{})
@@ -116,7 +115,7 @@ func (m *mortals) start(name string, generation int) {
 	close(started)
 }
 
-// closing is a client that is closed as soon as it ends, like the client of a process that ends.
+// closing is a client that closes itself when Run returns, like the client of a process that ends.
 type closing struct{ *exchange.Client }
 
 func (c closing) Run(ctx context.Context, worker exchange.Worker) error {
@@ -124,7 +123,7 @@ func (c closing) Run(ctx context.Context, worker exchange.Worker) error {
 	return errors.Join(err, c.Close())
 }
 
-// withoutTokens leaves out the metrics of sampled tokens: a member that is not played is not bought.
+// withoutTokens removes the metrics that count tokens: the tokens of a member that is not played are not bought.
 func withoutTokens(lines []map[string]float64) []map[string]float64 {
 	for _, line := range lines {
 		maps.DeleteFunc(line, func(name string, _ float64) bool { return strings.Contains(name, "tokens") })

@@ -38,7 +38,7 @@ func build(t testing.TB) string {
 		if programs.dir, programs.err = os.MkdirTemp("", "survival"); programs.err != nil {
 			return
 		}
-		// They have the tags of the image, so that they are as large in memory as there, and the fault points.
+		// They have the build tags of the image, so that they take as much memory as in the image, and the fault points.
 		tags, err := os.ReadFile("../../hack/build-tags")
 		if err != nil {
 			programs.err = err
@@ -159,7 +159,7 @@ func (f *processFixture) start(name string, env []string, args ...string) *proce
 	return p
 }
 
-// signal sends a signal to this very process.
+// signal sends a signal to the process itself.
 func (p *process) signal(signal syscall.Signal) { _ = p.Process.Signal(signal) }
 
 func (f *processFixture) startSim() *process {
@@ -181,7 +181,7 @@ func (f *processFixture) startSim() *process {
 	return p
 }
 
-// until polls for a condition.
+// until waits until the condition holds, and fails the test if it does not within patience.
 func (f *processFixture) until(what string, holds func() bool) {
 	f.t.Helper()
 	for deadline := time.Now().Add(patience); !holds(); time.Sleep(10 * time.Millisecond) {
@@ -344,7 +344,7 @@ func isStopped(pid int) bool {
 	return false
 }
 
-// peak is the most memory that a process had, in KiB.
+// peak returns the peak memory of a process in KiB.
 func peak(t testing.TB, pid int) int {
 	t.Helper()
 	data, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))

@@ -28,7 +28,8 @@ import (
 	"github.com/tinker-operator/tinker-operator/test/freeport"
 )
 
-// fatalReward ends the runner of its pod in some of the calls, which the variable FATAL numbers over all pods.
+// fatalReward kills the runner of its pod in the calls whose numbers are in the variable FATAL. The calls of all pods
+// are numbered together.
 const fatalReward = `
 import os, time
 
@@ -98,7 +99,7 @@ func startProgramPods(t testing.TB, replicas int, env ...string) *programPods {
 	return p
 }
 
-// start starts a pod, and another one when it ends.
+// start starts a pod, and another pod when it ends.
 func (p *programPods) start() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -165,7 +166,7 @@ func TestPodsOfProgramsSurvive(t *testing.T) {
 	for name, tc := range map[string]struct {
 		change func(*contract.RunFile)
 		fatal  string
-		kills  []int64 // all pods, after as many samples
+		kills  []int64 // numbers of samples after which all pods are killed
 	}{
 		"rewards":  {rewardingInPods, "3 4 30", []int64{20}},
 		"episodes": {dueling, "", []int64{15, 16, 60}},
@@ -181,7 +182,7 @@ func TestPodsOfProgramsSurvive(t *testing.T) {
 			var sampled atomic.Int64
 			reached := func(int64) {
 				if n := sampled.Add(1); slices.Contains(tc.kills, n) {
-					time.Sleep(50 * time.Millisecond) // a pod that has just begun is killed at work
+					time.Sleep(50 * time.Millisecond) // so that a pod that has just begun is killed at work
 					pods.kill()
 				}
 			}

@@ -22,8 +22,8 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/tinker"
 )
 
-// duel is code in which two players talk at the same time, each with its earlier replies, and a judge is asked the same
-// twice.
+// duel is an episode in which two players talk at the same time, each continuing its earlier replies, and a judge is
+// asked the same question twice.
 const duel = `
 import asyncio
 

@@ -27,7 +27,7 @@ type answerRun struct {
 	workers   int
 }
 
-// worlds are the kinds of runs, by their changes.
+// worlds are the kinds of runs.
 var worlds = []struct {
 	name   string
 	change func(*contract.RunFile)
@@ -44,7 +44,7 @@ func quietOutcomes(t *testing.T) []outcome {
 	outcomes := make([]outcome, len(worlds))
 	for i, kind := range worlds {
 		if kind.dies {
-			outcomes[i] = outcomes[i-1] // the kinds before differ by the death alone
+			outcomes[i] = outcomes[i-1] // the kind before differs only by the death
 			continue
 		}
 		w := newFixture(t, kind.change)
@@ -130,8 +130,8 @@ func TestWrongAnswersAreDrawnForEachOperation(t *testing.T) {
 	}
 }
 
-// answerWrongly makes a run with a wrong answer, compares it with the undisturbed one, and reports whether an answer
-// was wrong, and the unconfirmed tokens.
+// answerWrongly makes a run with a wrong answer, and compares it with the undisturbed run. It reports whether an
+// answer was wrong, and returns the number of unconfirmed tokens.
 func answerWrongly(t *testing.T, random *rand.Rand, long bool, want []outcome) (met bool, unconfirmed int64) {
 	kind := random.IntN(len(worlds))
 	drawn := drawWrongAnswer(random, long)
@@ -197,7 +197,7 @@ func (r *answerRun) await(a *attempt) {
 	}
 }
 
-// tells reports whether the learner reports a wrong answer: its status, or the operation.
+// tells reports whether the learner reports the wrong answer, by its status or by the operation.
 func (r *answerRun) tells(a *attempt) bool {
 	reply, err := r.heartbeat(a, r.attempt, contract.DesiredRun)
 	if err != nil {

@@ -122,17 +122,17 @@ func fromEnvironment(t *testing.T, name string, number int) int {
 	return n
 }
 
-// liveHeap is the size of the memory that the garbage collector cannot free.
+// liveHeap returns the size of the memory that the garbage collector cannot free.
 func liveHeap() int64 {
 	var stats runtime.MemStats
 	runtime.GC()
-	runtime.GC() // memory that finalizers kept until the first
+	runtime.GC() // frees the memory that finalizers kept in the first collection
 	runtime.ReadMemStats(&stats)
 	return int64(stats.HeapAlloc)
 }
 
 // TestRandomDeaths kills at least 200 learners, or SURVIVAL_DEATHS; another SURVIVAL_SEED gives other deaths. However
-// many runs the process has made, its heap returns to the size after the undisturbed one.
+// many runs the process makes, its heap returns to the size that it had after the undisturbed run.
 func TestRandomDeaths(t *testing.T) {
 	const streams, mostLeft = 8, 16 << 20
 	first, deaths := streams*fromEnvironment(t, "SURVIVAL_SEED", 0), fromEnvironment(t, "SURVIVAL_DEATHS", 208)

@@ -254,7 +254,7 @@ func TestRefusedKey(t *testing.T) {
 	}
 }
 
-// TestEndpointThatIsNotTinkerAPI runs a run at an address with a path that does not exist: the learner reports the
+// TestEndpointThatIsNotTinkerAPI gives a run an address with a path that does not exist: the learner reports the
 // request that failed, tries again for a while, and ends for the next attempt.
 func TestEndpointThatIsNotTinkerAPI(t *testing.T) {
 	t.Parallel()

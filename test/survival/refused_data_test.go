@@ -22,8 +22,8 @@ import (
 // invalidToken is not in the vocabulary.
 const invalidToken = 1 << 20
 
-// strictEndpoint validates training data before it accepts them: it responds to data with an invalid token with a
-// status, while the simulator accepts them and reports a failed result.
+// strictEndpoint validates training data before it accepts them. It answers data with an invalid token with a status,
+// whereas the simulator accepts such data and reports a failed result.
 type strictEndpoint struct{ status int }
 
 // RoundTrip refuses a request, or forwards it.
@@ -69,7 +69,7 @@ func hasValidTokens(encoding string, body []byte) (bool, error) {
 }
 
 // TestDataRefusedAtSubmit refuses a group before the endpoint accepts the pass: the group becomes a tombstone, and the
-// run equals a run in which the group was always one.
+// run has the weights of a run in which the group was always a tombstone.
 func TestDataRefusedAtSubmit(t *testing.T) {
 	t.Parallel()
 	const slot = 5

@@ -10,8 +10,8 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/tinkersim/fault"
 )
 
-// runWithReopen trains a run that throws one model away, and returns its fixture and how it ended. The state that
-// replaces the model was saved by the same process.
+// runWithReopen trains a run that throws one model away, and returns its fixture and verdict. The state that replaces
+// the model was saved by the same process.
 func runWithReopen(t testing.TB) (*fixture, contract.Verdict) {
 	t.Helper()
 	w := newFixture(t, nil)
@@ -20,7 +20,8 @@ func runWithReopen(t testing.TB) (*fixture, contract.Verdict) {
 	return w, w.waitFor(w.startLearner(1, nil), contract.CauseCompleted)
 }
 
-// TestReopenOfAnOwnStateMakesOneModel counts the models, since a learner does not check a state of its own with others.
+// TestReopenOfAnOwnStateMakesOneModel checks that one model replaces a failed one: a learner makes no further models
+// to check a state that it has saved itself.
 func TestReopenOfAnOwnStateMakesOneModel(t *testing.T) {
 	t.Parallel()
 	want := baseline(t)
@@ -31,7 +32,7 @@ func TestReopenOfAnOwnStateMakesOneModel(t *testing.T) {
 	}
 }
 
-// BenchmarkReopen prints how many models a learner makes beside the one that replaces a model.
+// BenchmarkReopen prints how many models a learner makes besides the first model and the model that replaces it.
 func BenchmarkReopen(b *testing.B) {
 	var extra int64
 	for b.Loop() {

@@ -75,8 +75,8 @@ func (w *repairFixture) wantNoFurtherCheck() {
 	}
 }
 
-// TestRefusedFirstStepIsWaitedFor refuses a run's first step until somebody repairs the endpoint. The learner waits,
-// and tries with few sequences: the batch is trained once while it is refused, and once after the repair.
+// TestRefusedFirstStepIsWaitedFor refuses a run's first step until the endpoint is repaired. The learner waits, and
+// tries with few sequences: the batch is trained once while it is refused, and once after the repair.
 func TestRefusedFirstStepIsWaitedFor(t *testing.T) {
 	t.Parallel()
 	want := baseline(t)

@@ -15,8 +15,8 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/problem"
 )
 
-// createAnew replaces the fixture's run by another object of the same name, which continues the former one and takes
-// over its spending. It has other workers.
+// createAnew replaces the fixture's run by a new run of the same name, which continues the former run and takes over
+// its spending. The new run needs workers of its own.
 func (w *fixture) createAnew() (formerUID string) {
 	w.t.Helper()
 	formerUID = w.file.Run.UID
@@ -72,7 +72,7 @@ func TestResumeFromDeletedRun(t *testing.T) {
 }
 
 // TestResumeFromDeletedRunByNamesAlone resumes without the artifacts of the former run: the weights are the same, and
-// the steps that the usage lacks are told.
+// the run reports the number of steps that its usage lacks.
 func TestResumeFromDeletedRunByNamesAlone(t *testing.T) {
 	t.Parallel()
 	for name, lose := range map[string]func(w *fixture){
@@ -120,8 +120,8 @@ func TestFormerRunStillTrains(t *testing.T) {
 	}
 }
 
-// TestResumeFromIsRefused checks that a run which cannot continue the run that resumeFrom names trains nothing, and
-// says why.
+// TestResumeFromIsRefused checks that a run trains nothing, and says why, if it cannot continue the run that
+// resumeFrom names.
 func TestResumeFromIsRefused(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {

@@ -96,7 +96,7 @@ func (e *rolesEpisode) solved(ctx context.Context, replies []environment.Reply) 
 	return turn, nil
 }
 
-// judged rewards the judge for the answer that it chose, and the whole episode should that be right.
+// judged rewards the judge for the answer that it chose, and the whole episode if the answer is right.
 func (e *rolesEpisode) judged(ctx context.Context, reply environment.Reply) (environment.Turn, error) {
 	chosen := e.answers[0]
 	if strings.Contains(reply.Message.Content, "2") {
@@ -119,7 +119,7 @@ func (e *rolesEpisode) judged(ctx context.Context, reply environment.Reply) (env
 	}, nil
 }
 
-// grade rewards a right answer, and style a little.
+// grade rewards a right answer, and adds a little for style.
 func (e *rolesEpisode) grade(ctx context.Context,
 	reply environment.Reply) (reward environment.Reward, right bool, err error) {
 	score, err := verify.ExactMatch{}.Grade(ctx, e.row, reply)

@@ -63,8 +63,8 @@ func TestRoles(t *testing.T) {
 	}
 }
 
-// checkRolesAfterDeaths runs the same with a worker that dies within groups, another that takes its place, and a
-// learner that dies.
+// checkRolesAfterDeaths repeats the wanted run with a worker that dies within groups, another worker that takes its
+// place, and a learner that dies.
 func checkRolesAfterDeaths(t *testing.T, grouping algorithm.Grouping, point string, want goldenRun) {
 	w := newFixture(t, withRoles(grouping))
 	var judges atomic.Int64

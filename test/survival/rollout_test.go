@@ -24,7 +24,7 @@ func (w *fixture) startRolloutWorker(name string) (kill func()) {
 	return w.startRolloutWorkerOf(name, nil)
 }
 
-// startRolloutWorkerOf starts a worker with the builder's environments; nil is the real builder.
+// startRolloutWorkerOf starts a worker with the builder's environments; nil means the real builder.
 func (w *fixture) startRolloutWorkerOf(name string, environments rollout.Builder) (kill func()) {
 	w.t.Helper()
 	return w.startRolloutWorkerWith(name, func(c *rollout.Config) { c.Environments = environments })
@@ -36,7 +36,7 @@ func (w *fixture) startRolloutWorkerWith(name string, change func(*rollout.Confi
 	return w.startRolloutWorkerBy(name, nil, change)
 }
 
-// startRolloutWorkerBy starts one that calls the simulator by a transport.
+// startRolloutWorkerBy starts a worker that calls the simulator through a transport; nil means the default transport.
 func (w *fixture) startRolloutWorkerBy(name string, transport http.RoundTripper,
 	change func(*rollout.Config)) (kill func()) {
 	w.t.Helper()
@@ -87,7 +87,8 @@ func (w *fixture) startRolloutWorkerBy(name string, transport http.RoundTripper,
 	return kill
 }
 
-// httpBy returns a client of HTTP that uses a transport; nil, which is the default, without one.
+// httpBy returns an HTTP client that uses a transport. It returns nil, which means the default client, if the
+// transport is nil.
 func httpBy(transport http.RoundTripper) *http.Client {
 	if transport == nil {
 		return nil

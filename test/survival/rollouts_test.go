@@ -29,7 +29,8 @@ func (w *fixture) readEpisodes(row artifacts.Row) []transcript.Line {
 	return lines
 }
 
-// checkEpisodes demands the episodes of each row: the slots of its batch, and the reward of its metrics.
+// checkEpisodes checks the recorded episodes of each row: they have the slots of its batch, and the mean reward in its
+// metrics.
 func (w *fixture) checkEpisodes() {
 	w.t.Helper()
 	rows := w.rows()

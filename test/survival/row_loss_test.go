@@ -15,8 +15,8 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/contract"
 )
 
-// TestResumeWithoutSomeRows damages rows while no learner runs. Each costs its own line of the metrics and nothing
-// else, and not even that if rows.jsonl has it.
+// TestResumeWithoutSomeRows damages rows while no learner runs. Each damaged row costs its line of metrics.jsonl and
+// nothing else, and not even the line if rows.jsonl has the row.
 func TestResumeWithoutSomeRows(t *testing.T) {
 	t.Parallel()
 	const steps = 6

@@ -13,8 +13,8 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/contract"
 )
 
-// TestRowsOfEpisodes trains on the file that an evaluation has written, as it is: on all of its episodes, and on the
-// episodes with a reward.
+// TestRowsOfEpisodes trains on the unchanged file that an evaluation has written: on all of its episodes, and on the
+// best episode of each task.
 func TestRowsOfEpisodes(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t, func(f *contract.RunFile) {

@@ -33,8 +33,8 @@ func onServer(t *testing.T, s *answerServer) *fixture {
 // isCall reports whether a request calls a tool.
 func isCall(r *http.Request) bool { return strings.HasSuffix(r.URL.Path, "/call") }
 
-// TestFaultyEnvironmentServers fails the first calls or sessions of a server. The run completes, each fault is counted
-// as a retry, and no session is left behind.
+// TestFaultyEnvironmentServers fails the first calls or sessions of a server. The run completes, the metric of the
+// case counts the faults, and no session is left behind.
 func TestFaultyEnvironmentServers(t *testing.T) {
 	t.Parallel()
 	const failures = 5
@@ -51,7 +51,7 @@ func TestFaultyEnvironmentServers(t *testing.T) {
 		before  func(s *answerServer, w http.ResponseWriter, r *http.Request) bool
 		applies func(*http.Request) bool
 		change  func(*answerServer, *atomic.Int64)
-		// metric is the metric that counts the faults, and is more than 0.
+		// metric is the metric that counts the faults; empty if no metric does.
 		metric string
 	}{
 		"a connection that breaks in a call": {applies: isCall, metric: "batch/retries",
@@ -60,7 +60,7 @@ func TestFaultyEnvironmentServers(t *testing.T) {
 			}},
 		"a call that is never answered": {applies: isCall, metric: "batch/retries",
 			before: func(_ *answerServer, _ http.ResponseWriter, r *http.Request) bool {
-				_, _ = io.Copy(io.Discard, r.Body) // The context ends with the connection only after that.
+				_, _ = io.Copy(io.Discard, r.Body) // The context ends with the connection only once the body is read.
 				<-r.Context().Done()
 				return true
 			}},
@@ -120,7 +120,7 @@ func TestFaultyEnvironmentServers(t *testing.T) {
 			}
 			w := onServer(t, server)
 			w.file.Fixed.Environments[0].Definition.ORS.Timeouts.CallSeconds = 60
-			if tc.before != nil { // Only answers in the server's place may never come.
+			if tc.before != nil { // Only in these cases may an answer never come.
 				w.file.Fixed.Environments[0].Definition.ORS.Timeouts.CallSeconds = 1
 			}
 			w.startRolloutWorker("w0")

@@ -136,7 +136,7 @@ func TestServerRestart(t *testing.T) {
 	}
 }
 
-// TestLostSamplerCostsOneModel loses sampler weights while groups are sampled that end one after the other.
+// TestLostSamplerCostsOneModel loses sampler weights while groups are sampled, which end one after the other.
 func TestLostSamplerCostsOneModel(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t, func(f *contract.RunFile) { f.Evaluation = nil })
@@ -145,7 +145,8 @@ func TestLostSamplerCostsOneModel(t *testing.T) {
 	}})
 	w.addFaults(fault.Rule{Op: "create_sampling_session", Name: "s000001.*a001m1-", Do: fault.Missing, Count: -1})
 	verdict := w.waitFor(w.startLearner(1, nil), contract.CauseCompleted)
-	// The second model alone: it loads a state that this learner saved, and its optimizer is not checked again.
+	// Only one model is made after the first: it loads a state that this learner saved, so its optimizer is not checked
+	// again.
 	if n := w.models(); n != 2 {
 		t.Errorf("%d models were made, want 2", n)
 	}

@@ -11,8 +11,8 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/tinkersim/fault"
 )
 
-// The sessions of a run that has completed are finished. A learner that dies leaves them, as the next attempt samples
-// in them. The checkpoints of the run stay.
+// TestSessionsAreFinishedOnceTheRunIs checks that the sessions of a completed run are finished. A learner that dies
+// does not finish them, since the next attempt samples in them. The checkpoints of the run stay.
 func TestSessionsAreFinishedOnceTheRunIs(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t, nil)
@@ -27,7 +27,7 @@ func TestSessionsAreFinishedOnceTheRunIs(t *testing.T) {
 	}
 }
 
-// A server that cannot finish sessions does not keep the run from completing.
+// TestSessionsThatCannotBeFinishedExpire checks that a run completes at a server that cannot finish sessions.
 func TestSessionsThatCannotBeFinishedExpire(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t, nil)

@@ -29,15 +29,16 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/tokenizer"
 )
 
-// sessionLoad is this many sessions at once, of this many turns, with these times of a tool and of a sample. Calls of
-// the tool return the text.
+// sessionLoad is a number of sessions at once, their number of turns, and the times that a call of the tool and a
+// sample take. text returns the output of a call of the tool.
 type sessionLoad struct {
 	sessions, turns int
 	tool, sample    time.Duration
 	text            func(s *orstest.Session) string
 }
 
-// delayedEndpoint answers requests for samples with the same reply after a time, and passes others to the simulator.
+// delayedEndpoint answers requests for samples with the same reply after a time, and forwards other requests to the
+// simulator.
 type delayedEndpoint struct {
 	next  http.Handler
 	delay time.Duration
@@ -123,7 +124,7 @@ func newSlowEnvironment(load sessionLoad, turns *atomic.Int64) *orstest.Server {
 	}
 }
 
-// onSlowEnvironment is the run of the benchmark: one step that does not end while it is measured.
+// onSlowEnvironment changes a run to the run of the benchmark: one step that does not end while it is measured.
 func onSlowEnvironment(f *contract.RunFile, url string, load sessionLoad) {
 	e := served("slow", url)
 	e.Definition.ORS.AnswerTool = &settings.AnswerTool{Name: "say", Argument: "text"}
@@ -133,8 +134,8 @@ func onSlowEnvironment(f *contract.RunFile, url string, load sessionLoad) {
 	f.Fixed.Algorithm.TasksPerStep, f.Fixed.Algorithm.Steps = 2000, 1
 }
 
-// BenchmarkSessions plays 500 sessions of 10 turns at once in one worker process of one core. The bound of turns in a
-// second is 500 in the time of a sample and a tool.
+// BenchmarkSessions plays 500 sessions of 10 turns at once in one worker process of one core. The bound is 500 turns
+// in the time that a sample and a call of the tool take together.
 func BenchmarkSessions(b *testing.B) {
 	load := sessionLoad{
 		sessions: 500, turns: 10, tool: 20 * time.Millisecond, sample: 400 * time.Millisecond,
@@ -158,7 +159,7 @@ func byteTokens(text string) []int32 {
 	return tokens
 }
 
-// qwenReply is the reply in tokens of Qwen3.
+// qwenReply returns sessionReply in tokens of Qwen3.
 func qwenReply(b *testing.B) []int32 {
 	tokens, err := tokenizer.Parse(qwenTokenizer(b))
 	if err != nil {
@@ -180,7 +181,7 @@ func benchmarkSessions(b *testing.B, w *fixture, reply []int32, load sessionLoad
 		b.ReportMetric(played/took/bound, "turns/bound")
 		b.ReportMetric(played/took, "turns/s")
 		b.ReportMetric(1e6*spent/played, "cpu-µs/turn")
-		// The result of a core of its own, if other programs have taken a part of it.
+		// The result that a whole core would have, if other programs have used a part of this core.
 		b.ReportMetric(played/spent/bound, "core/bound")
 		b.ReportMetric(float64(peak(b, worker))/1024, "MiB")
 	}
@@ -228,7 +229,7 @@ func benchTime() time.Duration {
 	return time.Minute
 }
 
-// processSeconds is the time that a process has spent on processors.
+// processSeconds returns the CPU time of a process in seconds.
 func processSeconds(t testing.TB, pid int) float64 {
 	t.Helper()
 	data, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(pid), "stat"))

@@ -56,9 +56,9 @@ func TestChangeSettingsBeforeFirstStep(t *testing.T) {
 	}
 }
 
-// TestChangeSettingsAfterUnseenStep kills a learner once its first step is committed, which the manager does not know
-// when the settings are changed: the next attempt trains nothing and reports why, and the one with the former settings
-// continues.
+// TestChangeSettingsAfterUnseenStep kills a learner once its first step is committed. The manager does not know this
+// when the settings are changed: the next attempt trains nothing and reports why, and an attempt with the former
+// settings continues.
 func TestChangeSettingsAfterUnseenStep(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t, nil)

@@ -19,12 +19,12 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/tinkersim/fault"
 )
 
-// withSharedPrompts buys the prompt of each group once.
+// withSharedPrompts makes the small run buy the prompt of each group once.
 func withSharedPrompts(f *contract.RunFile) {
 	f.Fixed.Environments[0].Sampling.SharedPrompt = new(true)
 }
 
-// withoutFaults is the outcome of a run of one real worker without faults.
+// withoutFaults runs one real worker without faults, and returns the outcome and the fixture.
 func withoutFaults(t *testing.T, change func(*contract.RunFile)) (outcome, *fixture) {
 	t.Helper()
 	w := newFixture(t, change)
@@ -32,7 +32,7 @@ func withoutFaults(t *testing.T, change func(*contract.RunFile)) (outcome, *fixt
 	return w.outcome(w.waitFor(w.startLearner(1, nil), contract.CauseCompleted)), w
 }
 
-// watchedEndpoint sees the requests for several samples.
+// watchedEndpoint calls before and after for each request for several samples.
 type watchedEndpoint struct {
 	rollout.Endpoint
 	before, after func(ctx context.Context, request tinker.SampleRequest) error
@@ -61,8 +61,9 @@ func (w *fixture) startWatched(name string, before,
 	})
 }
 
-// TestSharedPromptsBuyFewerTokens compares a run with one that shares nothing: it buys a prompt for each group in place
-// of one for each of its 4 members, with one request, and other samples. No two workers make the same request.
+// TestSharedPromptsBuyFewerTokens compares a run with a run that shares nothing. It buys one prompt for each group,
+// with one request, instead of one for each of its 4 members, and gets other samples. No two workers make the same
+// request.
 func TestSharedPromptsBuyFewerTokens(t *testing.T) {
 	t.Parallel()
 	const groupSize, groups = 4, 3 * 4
@@ -178,7 +179,8 @@ func TestFailingSharedRequests(t *testing.T) {
 }
 
 // TestSharedPromptsNeedPlaces ends a run before samples are bought if the endpoint returns the samples of a request in
-// another order each time. A run that shares nothing completes there, with the weights that it has elsewhere.
+// another order each time. A run that shares nothing completes at this endpoint, with the weights of an undisturbed
+// run.
 func TestSharedPromptsNeedPlaces(t *testing.T) {
 	t.Parallel()
 	reordered := fault.Rule{Op: "asample", Do: fault.ReorderSamples, Count: -1}

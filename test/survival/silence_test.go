@@ -13,14 +13,14 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/contract"
 )
 
-// silentNetwork is the network of a worker, which drops all packets from some moment on: no data arrives, and no end of
-// a connection either, as when a node loses its power.
+// silentNetwork is the network of a worker. From the moment at which silent is closed it drops all packets, as when a
+// node loses its power: neither data nor the end of a connection arrives.
 type silentNetwork struct {
 	fixture *fixture
 	silent  chan struct{}
 }
 
-// isSilent reports whether the network loses everything by now.
+// isSilent reports whether the network already drops all packets.
 func (n *silentNetwork) isSilent() bool {
 	select {
 	case <-n.silent:
@@ -43,7 +43,7 @@ func (n *silentNetwork) dial(ctx context.Context, address string) (net.Conn, err
 	return &silentConn{Conn: conn, network: n, closed: make(chan struct{})}, nil
 }
 
-// silentConn is a connection of such a network.
+// silentConn is a connection of a silentNetwork.
 type silentConn struct {
 	net.Conn
 	network *silentNetwork

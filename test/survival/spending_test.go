@@ -18,8 +18,8 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/tinkersim/fault"
 )
 
-// drawFault draws a refusal, a fault of the network or a failed operation. None of them hides from everybody that a
-// request was executed.
+// drawFault draws a refusal, a fault of the network or a failed operation. After each of them, the learner or worker
+// still finds out whether its request was executed.
 func drawFault(random *rand.Rand) fault.Rule {
 	ops := []string{"asample", "forward_backward", "optim_step", "save_weights", "save_weights_for_sampler",
 		"retrieve_future", "create_sampling_session"}
@@ -48,7 +48,7 @@ func killInOrOutOfFlight(n int64, inFlight *atomic.Int64) hook {
 	var submitted atomic.Bool
 	return func(_ context.Context, kill func() error, point string, _ int64) error {
 		switch point {
-		case "step.sampled": // the submit follows, and a point that is passed beside the loop may kill the learner within
+		case "step.sampled": // the submit follows, during which the learner may die at a point beside the loop
 			submitted.Store(true)
 		case "replies.clean", "open.listed":
 			submitted.Store(false)
@@ -63,11 +63,12 @@ func killInOrOutOfFlight(n int64, inFlight *atomic.Int64) hook {
 	}
 }
 
-// TestSpendingAgreesWithTheBill draws at least 200 refusals, network faults and deaths of learners, or SURVIVAL_FAULTS.
-// The usage of each run is the bill of the simulator, to the token and by kind, with two exceptions. The sampled tokens
-// may be below the bill in a run that gave a group to two workers, and the trained tokens in a run whose learner died
-// while a step was in flight: the request ids of that step died with the learner, and sending the requests again would
-// execute the ones that had not been executed. The unconfirmed tokens then cover the difference.
+// TestSpendingAgreesWithTheBill draws at least 200 refusals, network faults and deaths of learners, or
+// SURVIVAL_FAULTS. The usage of each run equals the bill of the simulator, to the token and by kind, with two
+// exceptions. The sampled tokens may be below the bill in a run that gave a group to two workers, and the trained
+// tokens in a run whose learner died while a step was in flight: the request ids of that step died with the learner,
+// and sending the requests again would execute the ones that had not been executed. The unconfirmed tokens then cover
+// the difference.
 func TestSpendingAgreesWithTheBill(t *testing.T) {
 	t.Parallel()
 	const streams = 8
@@ -138,7 +139,7 @@ func newSpendingRun(t *testing.T, random *rand.Rand) *spendingRun {
 	return w
 }
 
-// check compares the usage with the bill, and returns whether the sampled tokens had to agree.
+// check compares the usage with the bill, and reports whether the sampled tokens had to agree.
 func (w *spendingRun) check() (sampled bool) {
 	w.t.Helper()
 	w.checkSpent(w.verdict)
@@ -178,8 +179,9 @@ func (w *spendingRun) isSharedByWorkers() bool {
 	return false
 }
 
-// TestSpendingWhenWorkersDie kills workers at random moments, 40 or SURVIVAL_WORKERS of them. The unreported usage of a
-// dead worker is unconfirmed: the usage is never above the bill, and together with the unconfirmed tokens never below.
+// TestSpendingWhenWorkersDie kills workers at random moments, 40 or SURVIVAL_WORKERS of them. The unreported usage of
+// a dead worker is unconfirmed: the usage is never above the bill, and together with the unconfirmed tokens never
+// below it.
 func TestSpendingWhenWorkersDie(t *testing.T) {
 	t.Parallel()
 	const streams = 4
@@ -207,8 +209,8 @@ func TestSpendingWhenWorkersDie(t *testing.T) {
 	}
 }
 
-// spendWhileWorkersDie makes a run whose workers die within groups, and returns their number, and the unconfirmed
-// tokens.
+// spendWhileWorkersDie makes a run whose workers die within groups, and returns the number of deaths and of
+// unconfirmed tokens.
 func spendWhileWorkersDie(t *testing.T, random *rand.Rand) (died int, unconfirmed int64) {
 	w := newFixture(t, nil)
 	c := &deathRun{fixture: w, random: random}

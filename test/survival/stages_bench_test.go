@@ -51,7 +51,8 @@ func BenchmarkSupervisedSample(b *testing.B) {
 	b.ReportMetric(0, "ns/op")
 }
 
-// sumsWithAnswersOfOthers returns rows of sums as arithmetic has them. The completions say nothing about their prompts.
+// sumsWithAnswersOfOthers returns rows with the prompts of arithmetic, and the answers of other rows. The answers say
+// nothing about the prompts.
 func sumsWithAnswersOfOthers(n int) string {
 	const operands, stride = 100, 37
 	var rows strings.Builder

@@ -81,7 +81,7 @@ func TestInitFromDeletedAfterOpening(t *testing.T) {
 	second.compare(second.waitFor(second.startLearner(2, nil), contract.CauseCompleted), want)
 }
 
-// TestTwoRunsWithTheSameSeed checks that two runs with one account do not affect each other.
+// TestTwoRunsWithTheSameSeed checks that two runs of the same account do not affect each other.
 func TestTwoRunsWithTheSameSeed(t *testing.T) {
 	t.Parallel()
 	a := newFixture(t, nil)
@@ -99,7 +99,7 @@ func TestTwoRunsWithTheSameSeed(t *testing.T) {
 	want := baseline(t)
 	a.compareTrained(ofA, want)
 	b.compareTrained(ofB, want)
-	// The simulator has billed both together.
+	// The bill of the simulator is for both runs.
 	both := contract.Verdict{}
 	both.Progress.Usage = ofA.Progress.Usage.Add(ofB.Progress.Usage)
 	a.checkSpent(both)

@@ -13,7 +13,8 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/tinkersim/state"
 )
 
-// newFixtureWithHeldSave holds the reply to the save of step 2 until release is called.
+// newFixtureWithHeldSave prepares the small run with a lag. The simulator holds the reply to the save of step 2 until
+// release is called.
 func newFixtureWithHeldSave(t *testing.T, lag int) (w *fixture, release func()) {
 	t.Helper()
 	w = newFixture(t, withLag(lag))

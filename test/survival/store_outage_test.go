@@ -20,10 +20,10 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/tinkersim/fault"
 )
 
-// storeOutage makes the artifact store of a fixture useless, and repairs it.
+// storeOutage begins and ends an outage of a fixture's artifact store.
 type storeOutage struct {
 	begin, end func()
-	// problem is a part of the reason of the run's wait.
+	// problem is a part of the reason for which the run waits.
 	problem string
 	// began reports whether the outage has begun; nil if the problem cannot occur before.
 	began func() bool
@@ -85,7 +85,7 @@ func refusingBucket(t *testing.T, w *fixture, status int, body, problem string) 
 	return outage
 }
 
-// hangingBucket answers no request during the outage, until its end.
+// hangingBucket answers the requests that it gets during the outage only at the end of the outage.
 func hangingBucket(t *testing.T, w *fixture) storeOutage {
 	var mu sync.Mutex
 	over := make(chan struct{})
@@ -148,7 +148,7 @@ func (w *fixture) awaitOutage(a *attempt, outage storeOutage) {
 	})
 }
 
-// noStepFrom fails the test if a step from a number on is submitted while the store takes nothing.
+// noStepFrom fails the test if step first or a later step is submitted while the store takes nothing.
 func noStepFrom(t *testing.T, first int64, away *atomic.Bool) hook {
 	return func(_ context.Context, _ func() error, point string, step int64) error {
 		if point == "step.submitted" && step >= first && away.Load() {
@@ -240,8 +240,8 @@ func checkDrainWithinAStep(t *testing.T, w *fixture, outage storeOutage, want ou
 		w.at("step.submitted", 2, then(outage.begin))))
 }
 
-// checkDrain drains a learner once it reports an outage: it says which step is saved, and that step 2 is not if it was
-// submitted. The next learner continues from step 1.
+// checkDrain drains a learner once it reports an outage. Its verdict says that its state is saved, or, if step 2 was
+// submitted, which step is saved and that step 2 is not. The next learner continues from step 1.
 func checkDrain(t *testing.T, w *fixture, outage storeOutage, want outcome, of behavior, begins hook) {
 	t.Helper()
 	const longest = 3 * time.Minute
@@ -284,7 +284,7 @@ func checkDrain(t *testing.T, w *fixture, outage storeOutage, want outcome, of b
 	}
 }
 
-// drains are the checks of a learner that drains during an outage, by when the outage begins.
+// drains are the checks of a learner that drains during an outage, keyed by when the outage begins.
 var drains = map[string]func(*testing.T, *fixture, storeOutage, outcome){
 	"before a step": checkDrainBeforeAStep, "within a step": checkDrainWithinAStep,
 }

@@ -23,17 +23,17 @@ var wireOps = []string{
 	"training_runs", "ttl", "unload_model", "weights_info",
 }
 
-// wrongAnswer is the answer of an endpoint, or of a proxy before it, in place of the right answer.
+// wrongAnswer is an answer that an endpoint, or a proxy in front of it, gives instead of the right answer.
 type wrongAnswer struct {
 	op string
-	// occurrence is the number of the first call of the operation that is answered so, from 1.
+	// occurrence is the number of the first call of the operation that is answered wrongly, counted from 1.
 	occurrence int
-	// kind is a status, or how an answer is wrong that has the status 200.
+	// kind says how the answer is wrong. status is the answer's status if kind is "a status" or "a page".
 	kind   string
 	status int
 	// executed says that the endpoint executes the request before it answers.
 	executed bool
-	// lasts is the time for which all calls of the operation are answered so, from the first on; 0 stands for one call.
+	// lasts is the time for which all calls of the operation are answered wrongly, from that call on; 0 means one call.
 	lasts time.Duration
 }
 
@@ -56,7 +56,7 @@ var refusals = []int{
 	http.StatusUnprocessableEntity, http.StatusTooManyRequests, http.StatusNotImplemented,
 }
 
-// drawWrongAnswer draws one. Long ones are among them if they are wanted.
+// drawWrongAnswer draws a wrong answer. If long is set, some wrong answers last for a minute.
 func drawWrongAnswer(random *rand.Rand, long bool) wrongAnswer {
 	a := wrongAnswer{op: wireOps[random.IntN(len(wireOps))], status: 400 + random.IntN(200), executed: random.IntN(2) == 0}
 	a.occurrence = 1 + random.IntN(map[bool]int{true: 40, false: 4}[a.op == "any" || a.op == "asample" ||
@@ -75,7 +75,7 @@ func drawWrongAnswer(random *rand.Rand, long bool) wrongAnswer {
 	return a
 }
 
-// strangeTransport is a transport by which some calls have a wrong answer.
+// strangeTransport is a transport that gives some calls a wrong answer.
 type strangeTransport struct {
 	answer wrongAnswer
 
@@ -88,7 +88,7 @@ type strangeTransport struct {
 	called map[string]bool
 }
 
-// opOf names the operation of a request by the end of its path, unless that is the name of an object.
+// opOf returns the operation of a request: the end of its path, unless the path ends with the name of an object.
 func opOf(r *http.Request) string {
 	switch end := r.URL.Path[strings.LastIndexByte(r.URL.Path, '/')+1:]; {
 	case strings.Contains(r.URL.Path, "/checkpoints/") && r.Method == http.MethodDelete:

@@ -14,7 +14,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/tinkersim"
 )
 
-// The number of conversations a step of the compared supervised runs.
+// The number of conversations in a step of the compared supervised runs, and their renderer.
 const (
 	comparedBatch    = 32
 	comparedRenderer = "role_colon"

@@ -39,7 +39,7 @@ func TestSupervisedSampleLearns(t *testing.T) {
 	}
 }
 
-// evaluatedOf returns all metrics of the evaluations of a step.
+// evaluatedOf returns the metrics of a step, which include all metrics of its evaluations.
 func (w *fixture) evaluatedOf(step int64) map[string]float64 {
 	w.t.Helper()
 	for _, line := range w.metrics() {

@@ -24,7 +24,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/test/freeport"
 )
 
-// sumRows are rows of sums; every fifth has no reply, and one has a role that the format does not know.
+// sumRows returns rows of sums. Of each ten rows, one has no reply, and one has a role that the format does not know.
 func sumRows(first, n int) string {
 	var rows strings.Builder
 	for i := first; i < first+n; i++ {
@@ -103,7 +103,7 @@ func supervisedBaseline(t testing.TB) outcome {
 		verdict := w.waitFor(w.startLearner(1, nil), contract.CauseCompleted)
 		undisturbedRows.outcome = w.outcome(verdict)
 		w.checkSpentExactly(undisturbedRows.outcome.usage)
-		// Nothing samples, so that only the last version has sampler weights, for its users.
+		// Nothing is sampled, so only the last version has sampler weights, for its users.
 		if n := w.sim.Stats().Operations["save_weights_for_sampler"]; n != 1 {
 			t.Errorf("sampler weights were saved %d times, want once", n)
 		}
@@ -146,7 +146,8 @@ func TestSupervisedRunTrainsOnRows(t *testing.T) {
 	}
 }
 
-// TestSupervisedRunResumesAfterDeathAtEachFaultPoint kills the learner once, and its successor in the same place.
+// TestSupervisedRunResumesAfterDeathAtEachFaultPoint kills the learner once, and its successor if it passes the same
+// point.
 func TestSupervisedRunResumesAfterDeathAtEachFaultPoint(t *testing.T) {
 	t.Parallel()
 	want := supervisedBaseline(t)
@@ -212,7 +213,7 @@ func TestSupervisedRunWithWorkersBeside(t *testing.T) {
 	}
 }
 
-// TestEpochsOfRows counts the rows of a run that has epochs in place of steps.
+// TestEpochsOfRows counts the steps of a run that sets epochs instead of steps, and the rows of its file.
 func TestEpochsOfRows(t *testing.T) {
 	t.Parallel()
 	w := newSupervised(t, func(f *contract.RunFile) { f.Fixed.Algorithm.Steps, f.Fixed.Algorithm.Epochs = 0, 1 })
@@ -225,7 +226,7 @@ func TestEpochsOfRows(t *testing.T) {
 	}
 }
 
-// TestRowsThatCannotBeTrainedOn waits for a repair of the data, and continues after it.
+// TestRowsThatCannotBeTrainedOn checks that a run waits for the repair of its data, and then completes.
 func TestRowsThatCannotBeTrainedOn(t *testing.T) {
 	t.Parallel()
 	long := `{"messages": [{"role": "user", "content": "q"}, {"role": "assistant", "content": "` + strings.Repeat("x", 20000) + `"}]}`
@@ -283,7 +284,7 @@ func TestSpuriousRefusalOfRows(t *testing.T) {
 	w.compare(w.waitFor(w.startLearner(1, nil), contract.CauseCompleted), want)
 }
 
-// TestSupervisedRunsShareTheirPrefix compares the manifests of two runs of other lengths.
+// TestSupervisedRunsShareTheirPrefix compares the manifests of two runs of different lengths.
 func TestSupervisedRunsShareTheirPrefix(t *testing.T) {
 	t.Parallel()
 	slots := func(steps int64) []string {

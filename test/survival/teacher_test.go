@@ -21,7 +21,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/tinkersim"
 )
 
-// withTeacher lets only a teacher teach the small run, in groups of one episode.
+// withTeacher makes the small run learn from a teacher alone, in groups of one episode.
 func withTeacher(teacher algorithm.Teacher) func(*contract.RunFile) {
 	return func(f *contract.RunFile) {
 		env := &f.Fixed.Environments[0]
@@ -187,7 +187,8 @@ func TestMissingTeacher(t *testing.T) {
 	}
 }
 
-// TestTeacherWithAnotherTokenizer waits if the teacher is a checkpoint of a model with another tokenizer.
+// TestTeacherWithAnotherTokenizer checks that a run waits if its teacher is a checkpoint of a model with another
+// tokenizer.
 func TestTeacherWithAnotherTokenizer(t *testing.T) {
 	t.Parallel()
 	const other = "Qwen/Qwen3-8B"

@@ -17,7 +17,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/transcript"
 )
 
-// byTemplate sets a template for a run that writes the same as its renderer.
+// byTemplate makes a run render by a template, which writes the same as the run's renderer.
 func (w *fixture) byTemplate() *fixture {
 	w.t.Helper()
 	text, err := os.ReadFile("../../internal/renderer/templated/testdata/chatml.jinja")
@@ -49,8 +49,8 @@ func (w *fixture) episodes() (all [][]transcript.Line) {
 	return all
 }
 
-// A run that renders by a template trains as the run of the renderer that writes the same, on the same tokens, and
-// continues after its learner has died.
+// TestTemplateTrainsAsItsRenderer checks that a run that renders by a template trains on the same tokens as a run with
+// the renderer that writes the same, and continues after its learner has died.
 func TestTemplateTrainsAsItsRenderer(t *testing.T) {
 	t.Parallel()
 	built := newQwenFixture(t)

@@ -48,7 +48,7 @@ func (w *fixture) eventFiles() (records []map[string]float32, cut []string) {
 	return records, cut
 }
 
-// checkTensorBoard demands that the event files have the metrics of metrics.jsonl, each step once and in order.
+// checkTensorBoard checks that the event files have the metrics of metrics.jsonl, each step once and in order.
 func (w *fixture) checkTensorBoard() {
 	w.t.Helper()
 	var want []map[string]float32

@@ -50,7 +50,7 @@ func TestTimesIncludeTheCommit(t *testing.T) {
 			t.Errorf("step %d records %.3f s of training so far, want %.3f s", row.Step, row.TrainingSeconds, total)
 		}
 	}
-	// The opening saves a state once more.
+	// The opening also saves a state.
 	if total > elapsed-save || total < 3*save || math.Abs(progress.TrainingSeconds-total) > 1e-6 {
 		t.Errorf("the steps took %.2f s of %.2f s, and %.2f s are reported", total, elapsed, progress.TrainingSeconds)
 	}
@@ -62,7 +62,8 @@ func TestTimesIncludeTheCommit(t *testing.T) {
 	}
 }
 
-// TestDeathBeforeTheTimeOfTheSave loses the time of one save and nothing else.
+// TestDeathBeforeTheTimeOfTheSave kills a learner before the time of a save is recorded, and checks that nothing else
+// is lost.
 func TestDeathBeforeTheTimeOfTheSave(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t, nil)

@@ -31,9 +31,9 @@ import (
 
 const qwen = "Qwen/Qwen3-8B"
 
-// qwenTokenizer is Qwen3's tokenizer.json: as much of it as the renderers' tests have, which is all bytes, all
-// added tokens and some hundred merges under the ids of the whole; or the whole, of the directory that
-// TOKENIZERS_DIR names.
+// qwenTokenizer returns Qwen3's tokenizer.json: the whole file from the directory that TOKENIZERS_DIR names, or the
+// part that the renderers' tests have. The part has all bytes, all added tokens and some hundred merges, with the ids
+// of the whole.
 func qwenTokenizer(t testing.TB) []byte {
 	t.Helper()
 	path := "../../internal/renderer/families/testdata/tokenizers/qwen3.json.gz"
@@ -56,8 +56,8 @@ func qwenTokenizer(t testing.TB) []byte {
 	return data
 }
 
-// scriptedReplies forces calls of the calculator in three of four replies, validly or not, and then an answer. The
-// other replies are sampled and do not have the format, since the policy was not trained in it.
+// scriptedReplies forces most replies: valid and invalid calls of the calculator, and then an answer. The other
+// replies are sampled, and do not have the format, since the policy was not trained in it.
 func scriptedReplies(t testing.TB, write func(string) []int32) []sampling.ForcedRule {
 	t.Helper()
 	end := "<|im_end|>"
@@ -130,7 +130,7 @@ func (w *fixture) startQwenWorker(name string) {
 	})
 }
 
-// environmentMetric returns metrics of an environment, one value for each step.
+// environmentMetric returns a metric of all environments together, one value for each step.
 func (w *fixture) environmentMetric(name string) []float64 {
 	w.t.Helper()
 	data, err := os.ReadFile(filepath.Join(w.artifacts, w.file.Run.UID, "metrics.jsonl"))
@@ -161,8 +161,8 @@ func total(values []float64) float64 {
 	return sum
 }
 
-// TestToolUse trains a model that has another's name, format and vocabulary, in episodes of several turns in
-// which it calls a tool; then again, and the learner dies.
+// TestToolUse trains the simulator's model with the name, format and vocabulary of Qwen3, in episodes of several turns
+// in which it calls a tool. A second run whose learner dies has the same outcome.
 func TestToolUse(t *testing.T) {
 	t.Parallel()
 	w := newQwenFixture(t)

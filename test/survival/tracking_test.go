@@ -40,7 +40,7 @@ func trackedFixture(t *testing.T, change func(*contract.RunFile)) (*fixture, *wa
 	return w, server
 }
 
-// checkTracked demands that the service has the metrics of metrics.jsonl, each step once and in order.
+// checkTracked checks that the service has the metrics of metrics.jsonl, each step once and in order.
 func (w *fixture) checkTracked(server *wandbtest.Server) {
 	w.t.Helper()
 	var got []map[string]float64
@@ -86,7 +86,7 @@ func TestTrackingAfterLearnerDeath(t *testing.T) {
 	}
 }
 
-// TestTrackingBehindLostAnswers loses every second answer of the service to lines.
+// TestTrackingBehindLostAnswers loses every second answer of the service to requests that send lines.
 func TestTrackingBehindLostAnswers(t *testing.T) {
 	t.Parallel()
 	w, server := trackedFixture(t, nil)
@@ -107,7 +107,7 @@ func TestTrackingBehindLostAnswers(t *testing.T) {
 	w.checkTracked(server)
 }
 
-// TestTrackingNeverEndsARun runs with a key that the service refuses: the run completes, and reports why nothing is
+// TestTrackingNeverEndsARun gives a run a key that the service refuses: the run completes, and reports why nothing is
 // recorded.
 func TestTrackingNeverEndsARun(t *testing.T) {
 	t.Parallel()

@@ -29,7 +29,7 @@ func (w *fixture) calls() int64 {
 // leads to thousands in a second.
 func callLimit(undisturbed int64) int64 { return 2*undisturbed + 100 }
 
-// every injects a fault into each operation of a step, and into the polls for their results.
+// every injects a fault into each operation of a step, the polls for their results, and listings of runs.
 func every(rule fault.Rule) []fault.Rule {
 	var rules []fault.Rule
 	for _, op := range []string{"create_model", "forward_backward", "optim_step", "save_weights",
@@ -41,7 +41,7 @@ func every(rule fault.Rule) []fault.Rule {
 	return rules
 }
 
-// operations injects a fault into each operation itself, apart from its requests.
+// operations injects a fault into each operation of a step, but not into polls and listings.
 func operations(rule fault.Rule) []fault.Rule {
 	var rules []fault.Rule
 	for _, op := range []string{"create_model", "forward_backward", "optim_step", "save_weights",
@@ -137,7 +137,7 @@ func TestUpstreamFaults(t *testing.T) {
 			w.startWorker("w0", behavior{})
 			verdict := w.waitFor(w.startLearner(1, nil), contract.CauseCompleted)
 			w.compare(verdict, want)
-			// Short polls are more in number, which differs from run to run.
+			// Polls are not compared: they are short here, so there are more of them, and their number differs from run to run.
 			held := w.sim.Stats().Calls["retrieve_future"]
 			if got := w.calls() - held; got > limit {
 				t.Errorf("%d calls besides polls, want at most %d", got, limit)

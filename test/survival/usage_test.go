@@ -71,7 +71,7 @@ func (w *fixture) checkSpentExactly(used contract.Usage) {
 		PromptTokens: used.PromptTokens, SampledTokens: used.SampledTokens,
 		ForwardBackwardTokens: used.TrainedTokens - billed.ForwardTokens, ForwardTokens: billed.ForwardTokens,
 	}
-	// Whether a request that nobody waits for is still open then depends on time.
+	// The usage counts the tokens of both kinds of passes together.
 	if diff := cmp.Diff(billed, got); diff != "" {
 		w.t.Errorf("tokens (-billed +reported):\n%s", diff)
 	}

@@ -17,7 +17,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/contract"
 )
 
-// mountsVolumes is set for the process of TestVolume that may mount file systems.
+// mountsVolumes is the environment variable that TestVolume sets for the process that may mount file systems.
 const mountsVolumes = "SURVIVAL_MOUNTS_VOLUMES"
 
 // TestVolume runs TestMountedVolume in a process that has mounts of its own, as root or in a user namespace.
@@ -45,8 +45,8 @@ func TestVolume(t *testing.T) {
 // mayNotMount is printed by TestMountedVolume if it may not mount file systems.
 const mayNotMount = "file systems cannot be mounted"
 
-// TestMountedVolume keeps artifacts on a small volume of its own, which becomes full or read-only, is repaired, and
-// continues.
+// TestMountedVolume keeps artifacts on a small volume of its own, which becomes full or read-only. The run continues
+// once the volume is repaired.
 func TestMountedVolume(t *testing.T) {
 	if os.Getenv(mountsVolumes) == "" {
 		t.Skip("TestVolume runs it")
@@ -72,7 +72,8 @@ func TestMountedVolume(t *testing.T) {
 		t.Run("a read-only volume, "+name, func(t *testing.T) {
 			want := baseline(t)
 			w := newFixture(t, nil)
-			// A file system with a file that is open for writing cannot be made read-only, and the folder of rows has none.
+			// Only the folder of rows becomes read-only: a file system with a file that is open for writing cannot, and no row
+			// is open.
 			rows := filepath.Join(w.artifacts, w.file.Run.UID, "rows")
 			test(t, w, storeOutage{
 				begin: func() {

@@ -13,7 +13,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/rl"
 )
 
-// TestWorkerDeath kills a worker in the middle of groups, which another one takes over.
+// TestWorkerDeath kills a worker in the middle of groups, which another worker takes over.
 func TestWorkerDeath(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t, nil)
@@ -76,8 +76,8 @@ func everyThirdIsTombstone(slot int64) rl.Outcome {
 	return rl.Usable
 }
 
-// TestTombstones compares runs in which the same slots are dropped, with the workers that store tombstones and the
-// learner dying together.
+// TestTombstones compares two runs in which the same slots are dropped. In the second run, the worker that stores
+// tombstones dies together with the learner.
 func TestTombstones(t *testing.T) {
 	t.Parallel()
 	for name, policy := range map[string]algorithm.DroppedGroupPolicy{
@@ -102,7 +102,7 @@ func TestTombstones(t *testing.T) {
 	}
 }
 
-// TestBatchWithoutUsableGroups commits the second of three steps without training, also over a death.
+// TestBatchWithoutUsableGroups commits the second of three steps without training, even if the learner dies.
 func TestBatchWithoutUsableGroups(t *testing.T) {
 	t.Parallel()
 	run := func() *fixture {
@@ -126,7 +126,7 @@ func TestBatchWithoutUsableGroups(t *testing.T) {
 }
 
 // TestRejectedTokens refuses two groups at the endpoint: they become tombstones, at the learner and at the worker, and
-// the run equals a run in which they always were.
+// the run has the weights of a run in which they always were tombstones.
 func TestRejectedTokens(t *testing.T) {
 	t.Parallel()
 	rejected := func(slot int64) rl.Outcome {
@@ -169,7 +169,7 @@ func TestSilentWorkerDeath(t *testing.T) {
 	}})
 	a := w.startLearner(1, nil)
 	<-hung
-	// It is alive and renews its leases, so that they stay with it; then it is killed.
+	// The first worker is alive and renews its leases, so that it keeps them; then it is killed.
 	w.startWorker("w1", behavior{})
 	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 	defer cancel()

@@ -25,8 +25,8 @@ func once(point string, step int64, do func()) hook {
 	}
 }
 
-// TestRefusedSamplesOfATrainedVersion refuses three tries of each of the 16 episodes of a batch, once two steps were
-// trained.
+// TestRefusedSamplesOfATrainedVersion refuses three tries of each of the 16 episodes of a batch, once two steps have
+// been trained.
 func TestRefusedSamplesOfATrainedVersion(t *testing.T) {
 	t.Parallel()
 	change := func(f *contract.RunFile) { f.Fixed.Algorithm.Steps = 4 }
@@ -66,8 +66,8 @@ func TestRefusedPolls(t *testing.T) {
 	}
 }
 
-// TestMissingOlderVersion replaces a worker in a run with a lag. The new one is answered 404 when it opens the older
-// version, although its sampler weights exist, once or for a while.
+// TestMissingOlderVersion replaces a worker in a run with a lag. The new worker is answered with 404 when it opens the
+// older version, although its sampler weights exist, once or for a while.
 func TestMissingOlderVersion(t *testing.T) {
 	t.Parallel()
 	for _, times := range []int{1, 3} {
