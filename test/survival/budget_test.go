@@ -17,8 +17,8 @@ import (
 )
 
 // TestBudgetStopsARun sets a budget that the first or second step reaches. The learner stops at a saved state and
-// samples at most lag + 1 batches and the evaluations in progress beyond it. With a higher budget, the run has the same
-// result as a run without one.
+// samples at most lag + 1 batches and the evaluations in progress beyond it. With a higher budget, the run has the
+// same result as a run without a budget.
 func TestBudgetStopsARun(t *testing.T) {
 	t.Parallel()
 	byTokens := func(f *contract.RunFile, used contract.Usage) { f.Budget = &spending.Budget{Tokens: used.Total()} }

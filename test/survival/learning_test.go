@@ -34,12 +34,13 @@ type learningSample struct {
 	samples int
 	// python says that the sample's environment is code in Python.
 	python bool
-	// change changes the run; nil for no change. rows are the rows of its ConfigMap; empty for none.
+	// change changes the run; nil means no change. rows are the rows of the run's ConfigMap; empty if there is none.
 	change func(*contract.RunFile)
 	rows   string
-	// alter changes the objects of the sample before they are used; nil for no change.
+	// alter changes the objects of the sample before they are used; nil means no change.
 	alter func(*sample.Sample)
-	// begin makes a fixture, trains the weights that the run begins with, and returns their state; nil for the base model.
+	// begin makes a fixture, trains the weights that the run begins with, and returns their state; nil means the base
+	// model.
 	begin func(b *testing.B, seed int64) (w *fixture, state string)
 }
 
