@@ -13,8 +13,8 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// untoldDefault finds a default that a description names and kubectl get -o yaml does not show. "Defaults to" is for
-// values that depend on another field, and "If it is absent" for fields without a value.
+// untoldDefault matches a description with a default that kubectl get -o yaml does not show. "Defaults to" is for
+// values that depend on another field, and "If it is absent" is for fields that stay without a value.
 var untoldDefault = regexp.MustCompile(`(?i)without (it|them)[ ,]|unless (it is )?given|by default`)
 
 // defaultsTo finds the sentence about a default that depends on another field.
@@ -93,7 +93,7 @@ func check(field apiextensionsv1.JSONSchemaProps, required bool, fields map[stri
 	return fmt.Errorf("the default is static: put it into the schema")
 }
 
-// walk visits the fields that people of this project describe; what corev1 has stays as Kubernetes describes it.
+// walk visits the fields that this project describes. It does not descend into the Kubernetes types of podOverrides.
 func walk(path string, s apiextensionsv1.JSONSchemaProps,
 	visit func(path string, field apiextensionsv1.JSONSchemaProps, required bool)) {
 	for name, field := range s.Properties {

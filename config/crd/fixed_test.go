@@ -12,13 +12,14 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// changeable names the settings of the sections in fixedSections that a run may change after its first step.
+// changeable names the settings of spec.model and spec.algorithm that a run may change after its first step.
 var changeable = map[string]bool{
 	"model.tokenizer.tokenSecretKeyRef": true, // A token expires. The tokenizer's digest stays fixed.
 }
 
-// TestTransitionRulesNameEachSetting checks that a field of spec.model or spec.algorithm, which rules of CEL compare
-// field by field, is in one of these rules. A new field that no rule names could change between two steps of a run.
+// TestTransitionRulesNameEachSetting checks that each field of spec.model and spec.algorithm is in one of the CEL
+// rules, which compare these sections field by field. A new field that no rule names could change between two steps of
+// a run.
 func TestTransitionRulesNameEachSetting(t *testing.T) {
 	var run apiextensionsv1.CustomResourceDefinition
 	if err := yaml.Unmarshal(TrainingRuns, &run); err != nil {
@@ -65,7 +66,7 @@ func TestUnfixedSettingsAreFound(t *testing.T) {
 }
 
 // unfixed returns the paths of the fields below path that no rule compares with oldSelf, as a whole or field by field,
-// and the number of fields at path.
+// and the number of fields directly below path.
 func unfixed(rules, path string, schema apiextensionsv1.JSONSchemaProps) (missing []string, fields int) {
 	for name, field := range schema.Properties {
 		below := path + "." + name

@@ -74,7 +74,7 @@ func readPage(t *testing.T, page string) string {
 	return string(text)
 }
 
-// anchorsOf returns the anchors that GitHub gives the headings of a page: a heading that is there before gets a number.
+// anchorsOf returns the anchors that GitHub gives the headings of a page. A repeated heading gets a number.
 func anchorsOf(text string) map[string]bool {
 	anchors := map[string]bool{}
 	for _, match := range markdownHeading.FindAllStringSubmatch(text, -1) {

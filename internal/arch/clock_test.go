@@ -10,8 +10,8 @@ import (
 )
 
 func TestClockAndEnvironmentStayOutside(t *testing.T) {
-	// Pure packages are given the time; only programs read their environment. The controllers get
-	// their clock where they are put together.
+	// Pure packages take the time as an argument or a field, and only programs read their environment.
+	// The controllers get their clock from setup.go.
 	const wiring = "internal/controller/setup.go"
 	pure := regexp.MustCompile(
 		`^(api/|internal/(rl|contract|desired|status|controller|environment|gateway/dialect|runner/protocol|tokenizer|renderer)(/|$))`)

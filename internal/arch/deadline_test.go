@@ -11,8 +11,8 @@ import (
 	"testing"
 )
 
-// outbound are the expressions that make a connection, a client of one or a process, or a context that does not end
-// with its caller's.
+// outbound names the expressions that make a connection, a client, a process, or a context that may outlive its
+// caller's.
 var outbound = map[string]bool{
 	"http.Client": true, "http.Transport": true, "http.DefaultClient": true, "http.DefaultTransport": true,
 	"http.Get": true, "http.Head": true, "http.Post": true, "http.PostForm": true,
@@ -28,8 +28,8 @@ type bound struct {
 	ends string
 }
 
-// bounded lists each place with its bound. A call without a deadline blocks its caller for ever at a server that
-// accepts and does not answer.
+// bounded lists each place with its bound. A call without a deadline blocks its caller forever if a server accepts the
+// connection and never answers.
 var bounded = map[string]bound{
 	"internal/broker/broker.go context.Background":        {1, "the broker: Drain"},
 	"internal/broker/checks/checks.go context.Background": {1, "the broker: Close, and 10 minutes a check"},
@@ -130,7 +130,8 @@ func TestOutboundCallsHaveDeadlines(t *testing.T) {
 	}
 }
 
-// outboundIn counts the outbound expressions of a file. A type of a field or an argument makes nothing.
+// outboundIn counts the outbound expressions of a file. The type of a field or an argument does not count: it makes
+// nothing.
 func outboundIn(file *ast.File) map[string]int {
 	found := map[string]int{}
 	count := func(node ast.Expr) {

@@ -93,8 +93,8 @@ func TestReadmeMapIsTheTree(t *testing.T) {
 	}
 }
 
-// TestArchitectureNamesEveryPackage checks that docs/architecture.md has each package of api and internal in code
-// quotes, the latter without "internal/".
+// TestArchitectureNamesEveryPackage checks that docs/architecture.md names each package of api and internal in code
+// quotes. It names packages of internal without "internal/".
 func TestArchitectureNamesEveryPackage(t *testing.T) {
 	text, err := os.ReadFile(filepath.Join(root, "docs/architecture.md"))
 	if err != nil {

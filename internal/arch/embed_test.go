@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// TestNoTypeEmbedsAMutableOne finds types that embed a pointer to a type of their package whose methods change it. Such
-// a type has all fields and methods of the other one, so that nobody sees which of them it needs: name the field.
+// TestNoTypeEmbedsAMutableOne finds structs that embed a pointer to a type of their package whose methods change it.
+// Such a struct has all fields and methods of the embedded type, which hides which of them it needs: name the field.
 func TestNoTypeEmbedsAMutableOne(t *testing.T) {
 	structs, changed := map[string]bool{}, map[string]bool{}
 	sources := load(t, false)
@@ -43,7 +43,7 @@ func TestNoTypeEmbedsAMutableOne(t *testing.T) {
 	}
 }
 
-// embeddedPointers returns the types of the package to which a struct embeds pointers.
+// embeddedPointers returns the names of the types of the package that a struct embeds as pointers.
 func embeddedPointers(spec *ast.TypeSpec) (names []string) {
 	structure, ok := spec.Type.(*ast.StructType)
 	if !ok {

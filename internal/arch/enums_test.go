@@ -23,8 +23,8 @@ var homonyms = map[string][]string{
 }
 
 // TestEnumsAreNotSpelledAsLiterals finds string literals that equal the value of a typed constant of the API or
-// internal/contract, in these packages and in files that import one of them. Other files speak other vocabularies, for
-// instance Tinker's wire format. Declarations of constants are definitions.
+// internal/contract, in these packages and in files that import one of them. Other files use other vocabularies, for
+// instance Tinker's wire format. Declarations of constants are exempt, because they define values.
 func TestEnumsAreNotSpelledAsLiterals(t *testing.T) {
 	sources := load(t, false)
 	enums := map[string]string{}

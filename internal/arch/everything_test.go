@@ -23,8 +23,8 @@ const (
 )
 
 // TestEverythingHasEachField requires that the objects of everything.yaml, which tests apply, are valid, and that they
-// have each field of the specs in one place at least, also each member of a union. Fields of types of Kubernetes are
-// not looked for.
+// set each field of the specs, including each member of a union, in at least one place. The fields of Kubernetes types
+// are not required.
 func TestEverythingHasEachField(t *testing.T) {
 	data, err := os.ReadFile(everything)
 	if err != nil {
@@ -73,7 +73,7 @@ func read[T any](t *testing.T, object *unstructured.Unstructured) (into T) {
 	return into
 }
 
-// fields are names of fields, such as algorithm.Teacher.discount.
+// fields is a set of names of fields, such as algorithm.Teacher.discount.
 type fields map[string]bool
 
 func (f fields) addAll(of reflect.Type) {
@@ -134,7 +134,8 @@ func fieldsOf(of reflect.Type) map[string]reflect.StructField {
 	return found
 }
 
-// embeddedIn returns the fields of a struct of the API whose own fields stand in its place.
+// embeddedIn returns the embedded fields of a struct of the API. JSON has the fields of an embedded struct in its
+// place.
 func embeddedIn(of reflect.Type) (found []reflect.StructField) {
 	if of.Kind() != reflect.Struct || !strings.HasPrefix(of.PkgPath(), apiPackage) {
 		return nil

@@ -17,8 +17,8 @@ func TestProgramsDoNotReachEachOther(t *testing.T) {
 		"cmd/learner":   {"k8s.io", "sigs.k8s.io", "internal/rollout", "internal/controller", "internal/tinkersim"},
 		"cmd/rollout":   {"k8s.io", "sigs.k8s.io", "internal/learner", "internal/controller", "internal/tinkersim"},
 		"cmd/tinkersim": {"k8s.io", "sigs.k8s.io", "internal/learner", "internal/rollout", "internal/contract"},
-		// It is put into any image, beside code that it must not be of use to: it knows no endpoint, no key and no run. It
-		// has crypto/tls for its callers in other pods.
+		// The runner is put into any image, beside code that must gain nothing from it: it knows no endpoint, no key and
+		// no run. It has crypto/tls for its callers in other pods.
 		"cmd/runner": {
 			"k8s.io", "sigs.k8s.io", "google.golang.org", "net/http", "internal/contract", "internal/tinker",
 			"internal/exchange",

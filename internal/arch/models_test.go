@@ -14,8 +14,8 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/models"
 )
 
-// Samples and pages name no model that hosted Tinker has retired: a user's first apply would wait for it. A comment may
-// name the model of the recipe that a sample follows.
+// TestSamplesNameNoRetiredModel checks that samples and pages name no model that hosted Tinker has retired: the first
+// run that a user applies would wait for the model. A comment may name the model of the recipe that a sample follows.
 func TestSamplesNameNoRetiredModel(t *testing.T) {
 	comment := regexp.MustCompile(`(?m)#.*$`)
 	field := regexp.MustCompile(`(?:name|model): ([A-Za-z0-9][\w.-]*/[\w.-]+)`)

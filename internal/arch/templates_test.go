@@ -10,12 +10,12 @@ import (
 	"testing"
 )
 
-// pages are the pages of kubectl tinker ui, which is on a person's machine and in no image. They show texts of models
-// and data sets in each place of a page, which html/template escapes by the place.
+// pages is the folder of the pages of kubectl tinker ui, which runs on a person's machine and is in no image. The pages
+// show texts of models and data sets in many contexts of HTML, and html/template escapes each text for its context.
 const pages = "internal/plugin/ui/site/"
 
-// TestProgramsHaveNoTemplates looks for packages that call methods by name: the linker keeps the methods of all types
-// of a program that has one of them, which makes it larger by a quarter.
+// TestProgramsHaveNoTemplates finds imports of packages that call methods by name. If a program contains such a
+// package, the linker keeps the methods of all types, which makes the program larger by a quarter.
 func TestProgramsHaveNoTemplates(t *testing.T) {
 	for _, s := range load(t, false) {
 		if !strings.HasPrefix(s.path, "cmd/") && !strings.HasPrefix(s.path, "internal/") {

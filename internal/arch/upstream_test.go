@@ -14,7 +14,7 @@ import (
 )
 
 // TestUpstreamFindsDifferences passes hack/upstream.py a list of models: an unknown one, one with another price, and
-// one that equals the embedded one. It also fails if the script does not find one of its pins.
+// one that equals its embedded entry. The test also fails if the script does not find one of its pins.
 func TestUpstreamFindsDifferences(t *testing.T) {
 	list := filepath.Join(t.TempDir(), "models.json")
 	content := `{"models": [

@@ -15,8 +15,8 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// TestWorkflowRunsEachSuite requires that the jobs of the workflow together run the targets that `make test` runs, so
-// that a suite that is added to the one is added to the other.
+// TestWorkflowRunsEachSuite requires that the jobs of the workflow together run the targets that `make test` runs: a
+// suite that is added to one of the two must be added to the other.
 func TestWorkflowRunsEachSuite(t *testing.T) {
 	makefile, err := os.ReadFile("../../Makefile")
 	if err != nil {

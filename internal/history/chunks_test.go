@@ -39,7 +39,7 @@ func encode(t *testing.T, h *History) (*History, Parts) {
 	return decoded, parts
 }
 
-// TestStepsAreAppended writes a long run: nearly each write is of a head, which stays small.
+// TestStepsAreAppended writes the history of a long run: nearly every write changes only the head, which stays small.
 func TestStepsAreAppended(t *testing.T) {
 	h, before, written := &History{}, map[string][]byte{}, 0
 	const steps, eachWrite = 800, 8
@@ -67,14 +67,14 @@ func TestStepsAreAppended(t *testing.T) {
 		}
 		before = parts.Chunks
 	}
-	// A write of the whole history had 120 KiB on average.
+	// When each write contained the whole history, a write had 120 KiB on average.
 	if got := written / (steps / eachWrite); got > 25<<10 {
 		t.Errorf("a write of %d steps has %d bytes on average, want at most 25 KiB", eachWrite, got)
 	}
 }
 
-// TestChunksDoNotDependOnWrites adds random records: steps, evaluations of earlier ones, steps made again and losses. A
-// history that is encoded in between has the rows of one that is not.
+// TestChunksDoNotDependOnWrites adds random records: steps, evaluations of earlier steps, and resumes that lose steps.
+// A history that is encoded now and then must have the same rows as a history that is encoded only at the end.
 func TestChunksDoNotDependOnWrites(t *testing.T) {
 	for seed := range uint64(2) {
 		random := rand.New(rand.NewPCG(seed, 1))

@@ -37,7 +37,7 @@ func resumed(number, at int64) contract.Record {
 	return contract.Record{Number: number, Step: at, Resumed: true}
 }
 
-// summary returns a row in short: step, lineage, and E if it was evaluated.
+// summary describes each row by its step, its lineage, and E if the step was evaluated.
 func summary(h *History) []string {
 	var all []string
 	for _, row := range h.Rows {
@@ -88,7 +88,8 @@ func TestAdd(t *testing.T) {
 	}
 }
 
-// TestAddFromAnotherProcess begins to count from the start, since each process numbers its own records.
+// TestAddFromAnotherProcess checks that no record of another process counts as known, since each process numbers its
+// own records.
 func TestAddFromAnotherProcess(t *testing.T) {
 	var h History
 	h.Add("first", []contract.Record{step(1, 1, "a"), step(2, 2, "a")})
@@ -205,8 +206,8 @@ func hostile(records int64, step func(number int64) int64, metrics int, name str
 	return all
 }
 
-// TestEncodeEnds encodes records that a learner of a tenant's own image may send. In one case there are only rows with
-// evaluations, and too many of them; in another, a stride that grows without end would overflow.
+// TestEncodeEnds checks that Encode ends for records that a tenant's own image may send. In one case there are only
+// rows with evaluations, and too many of them; in another, a stride that grows without end would overflow.
 func TestEncodeEnds(t *testing.T) {
 	each := func(n int64) int64 { return n }
 	for name, records := range map[string][]contract.Record{

@@ -24,7 +24,7 @@ import (
 
 var run = &v1alpha1.TrainingRun{ObjectMeta: metav1.ObjectMeta{Namespace: "n", Name: "r", UID: "0123456789"}}
 
-// cluster is an API server that ends a write after some calls, if it is told to.
+// cluster returns an API server that fails writing calls once *calls of them were made; none if *calls is negative.
 func cluster(t *testing.T, calls *int) client.WithWatch {
 	t.Helper()
 	scheme := runtime.NewScheme()
@@ -75,7 +75,8 @@ func add(ctx context.Context, c client.Client, first, last int64) error {
 }
 
 // TestAWriteThatEndsAnywhere ends each write after any number of its calls: a reader gets the whole history from before
-// or after the write, and the next write completes it. Only writes that ended leave chunks that the head does not name.
+// or after the write, and the next write completes it. Only a write that ended early leaves chunks that the head does
+// not name.
 func TestAWriteThatEndsAnywhere(t *testing.T) {
 	calls := -1
 	c := cluster(t, &calls)
@@ -100,7 +101,7 @@ func TestAWriteThatEndsAnywhere(t *testing.T) {
 			}
 			ended++
 			if h.Known > last {
-				break // The head was written; what failed is a deletion.
+				break // The head was written: a deletion failed.
 			}
 		}
 		last += 35
@@ -114,8 +115,8 @@ func TestAWriteThatEndsAnywhere(t *testing.T) {
 	}
 }
 
-// TestChunksBelongToTheRun checks that every ConfigMap of a history is deleted with its run, and is no run file of
-// another manager.
+// TestChunksBelongToTheRun checks that every ConfigMap of a history is deleted with its run, and that chunks are
+// immutable and the head is not.
 func TestChunksBelongToTheRun(t *testing.T) {
 	calls := -1
 	c := cluster(t, &calls)
@@ -175,7 +176,8 @@ func TestReadWhileChunksAreReplaced(t *testing.T) {
 	}
 }
 
-// TestReadRefusesWhatIsNotTheRuns refuses the ConfigMap of another owner, and a ConfigMap that is no history.
+// TestReadRefusesWhatIsNotTheRuns checks that Read refuses the ConfigMap of another owner, and a ConfigMap that is no
+// history.
 func TestReadRefusesWhatIsNotTheRuns(t *testing.T) {
 	calls := -1
 	c := cluster(t, &calls)

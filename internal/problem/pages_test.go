@@ -12,7 +12,7 @@ import (
 )
 
 // TestPagesNameKnownCodes checks that the codes of waits and failures in the pages are in the table, and that no page
-// names a field of an earlier API in an advice.
+// advises people to set a field of an earlier API.
 func TestPagesNameKnownCodes(t *testing.T) {
 	pages, err := filepath.Glob("../../docs/*.md")
 	if err != nil || len(pages) < 20 {

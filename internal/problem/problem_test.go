@@ -86,7 +86,8 @@ func TestRows(t *testing.T) {
 	}
 }
 
-// TestProbeMessage checks that the message of an environment says how the environment continues, and not a run.
+// TestProbeMessage checks that the message of an environment says how the environment continues, and not how a
+// run continues.
 func TestProbeMessage(t *testing.T) {
 	for want, found := range map[string]Problem{
 		"The definition of the environment is not valid (no canary). Correct the field that the message names.": {
@@ -102,8 +103,8 @@ func TestProbeMessage(t *testing.T) {
 	}
 }
 
-// TestSentences checks the rules of sentences: how a run continues is said in one place, and no row has words that make
-// people read twice.
+// TestSentences checks the sentences of the table: they are short, they leave it to Message to say how a run continues,
+// and they have no words that make people read twice.
 func TestSentences(t *testing.T) {
 	banned := []string{"by itself", "that of ", "those of ", "what ", "What ", ";", "should it", "too.", "meanwhile."}
 	for _, code := range Codes() {
@@ -182,7 +183,7 @@ func reasonsOfTheAPI(t *testing.T) []string {
 	return slices.Compact(all)
 }
 
-// TestEveryCodeHasAMessage reports each code without evidence, as a program of a user may.
+// TestEveryCodeHasAMessage reports each code without evidence, as a user's program may.
 func TestEveryCodeHasAMessage(t *testing.T) {
 	for _, code := range append(Codes(), "Unknown") {
 		if (Problem{Code: code}).Message() == "" {

@@ -144,7 +144,7 @@ func TestTroubleshootingPage(t *testing.T) {
 		}
 		item := items[name]
 		if within, found := items[name+" ("+string(code)+")"]; found {
-			item = within // the code of a reason that has others
+			item = within // the reason has several codes
 		}
 		for what, text := range map[string]string{"its meaning": row.Explanation(), "its repair": row.Advice()} {
 			text = strings.ReplaceAll(text, "$(run)", "RUN")

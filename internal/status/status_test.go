@@ -317,10 +317,10 @@ func TestFit(t *testing.T) {
 			MaxBytes, len(faulty.Checkpoints), faulty.Environments[0])
 	}
 	huge := v1alpha1.TrainingRunStatus{WorkerSelector: strings.Repeat("x", 20000)}
-	Fit(&huge) // It ends, though there is nothing to drop.
+	Fit(&huge) // Fit returns, although there is nothing to drop.
 }
 
-// TestUsageDoesNotFall reports less than a former learner did, as without artifacts.
+// TestUsageDoesNotFall reports less usage than a former learner did, as a learner without artifacts does.
 func TestUsageDoesNotFall(t *testing.T) {
 	next := v1alpha1.TrainingRunStatus{}
 	report := func(usd float64, used contract.Usage) v1alpha1.Usage {
@@ -337,7 +337,7 @@ func TestUsageDoesNotFall(t *testing.T) {
 	if diff := cmp.Diff(want, report(0.1, contract.Usage{PromptTokens: 3, TrainedTokens: 20})); diff != "" {
 		t.Errorf("after a restart (-want +got):\n%s", diff)
 	}
-	// The learner's counters are as high, and its prices lower.
+	// The counters of the learner are as high as before, and its prices are lower.
 	used := contract.Usage{PromptTokens: 100, SampledTokens: 50, TrainedTokens: 20}
 	if got := report(0.2, used); *got.EstimatedUSD != 0.5 {
 		t.Errorf("prices have fallen: the cost is %v, want 0.5", *got.EstimatedUSD)
@@ -359,8 +359,8 @@ func TestUsageDoesNotFall(t *testing.T) {
 	}
 }
 
-// TestCostOfEarlierVersions has learners and managers of earlier versions of the program, which report all tokens at
-// the prices of the newest attempt, and tell nothing about the cost of unconfirmed tokens.
+// TestCostOfEarlierVersions plays learners and managers of earlier versions, which count all tokens at the prices of
+// the newest attempt, and do not report the cost of unconfirmed tokens.
 func TestCostOfEarlierVersions(t *testing.T) {
 	used := contract.Usage{SampledTokens: 50, UnconfirmedTokens: 7}
 	next := v1alpha1.TrainingRunStatus{}

@@ -13,7 +13,8 @@ import (
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
 )
 
-// TestRunThatBeginsAnewHasNoFormerResults forgets the results of the former settings, and keeps the usage.
+// TestRunThatBeginsAnewHasNoFormerResults checks that a run that begins anew loses the results of its former settings,
+// and keeps its usage.
 func TestRunThatBeginsAnewHasNoFormerResults(t *testing.T) {
 	at := metav1.NewTime(time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC))
 	before := v1alpha1.TrainingRunStatus{

@@ -22,7 +22,7 @@ func ago(d time.Duration) *metav1.Time {
 	return &at
 }
 
-// endedAttempt is an attempt that ended a while ago, at a step that it had begun at or not.
+// endedAttempt returns an attempt that began at step from, and ended at step to a while ago.
 func endedAttempt(number int32, cause contract.Cause, from, to int64, since time.Duration) v1alpha1.Attempt {
 	return v1alpha1.Attempt{
 		Number: number, Cause: string(cause), StartTime: ago(since + time.Minute), CompletionTime: ago(since),
@@ -90,7 +90,7 @@ func TestFinish(t *testing.T) {
 	}
 }
 
-// known returns a code of the table; empty for another.
+// known returns a code if the table has it, and an empty string otherwise.
 func known(code problem.Code) string {
 	if problem.IsKnown(code) {
 		return string(code)
@@ -98,8 +98,8 @@ func known(code problem.Code) string {
 	return ""
 }
 
-// TestFailuresBeforeTheFirstHeartbeat checks that failures before the first heartbeat are all at step 0, and end no run
-// with a budget that allows more.
+// TestFailuresBeforeTheFirstHeartbeat checks that failures before the first heartbeat, which are all at step 0, do not
+// end a run whose budget allows more failures.
 func TestFailuresBeforeTheFirstHeartbeat(t *testing.T) {
 	list := []v1alpha1.Attempt{{Number: 3, Cause: "Crashed"}, {Number: 2, Cause: "Crashed"}, {Number: 1, Cause: "Crashed"}}
 	end := Ending{Cause: contract.CauseCrashed, Message: "dial tcp: no such host"}

@@ -14,8 +14,8 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/contract"
 )
 
-// TestCheckOf finds the broker's check for the model and the matrices of a run, at the current connection, within a
-// day.
+// TestCheckOf checks that CheckOf finds the broker's check for the model and the matrices of a run if the check was
+// made at the current connection, within a day.
 func TestCheckOf(t *testing.T) {
 	base := platform()
 	base.Spec.APIKeySecretKeyRef = ref.SecretKey{Name: "tinker", Key: "k"}
@@ -68,7 +68,7 @@ func TestCheckOf(t *testing.T) {
 	}
 }
 
-// TestShareCheck checks that a run gets all findings of the broker, also the features that the server lacks.
+// TestShareCheck checks that a run gets all findings of the broker, including the features that the server lacks.
 func TestShareCheck(t *testing.T) {
 	checked := &v1alpha1.EndpointCapabilities{Model: "m", Supported: []string{"gradient_sum", "repeats"},
 		Ignored: []string{"ttl"}, Unsupported: []string{"protobuf"}, Undecided: []string{"seed"},

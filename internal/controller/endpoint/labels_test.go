@@ -19,13 +19,14 @@ func byLabel(selector *metav1.LabelSelector) v1alpha1.EndpointBudget {
 	return v1alpha1.EndpointBudget{Name: "trial", LabelSelector: selector, Period: v1alpha1.BudgetPeriodForever}
 }
 
-// expression selects by one requirement.
+// expression returns a selector with one requirement.
 func expression(key string, operator metav1.LabelSelectorOperator, values ...string) *metav1.LabelSelector {
 	return &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{Key: key, Operator: operator,
 		Values: values}}}
 }
 
-// TestUnfixed names the labels of a budget that the author of a run chooses, whatever the operator is.
+// TestUnfixed checks that Unfixed names the labels of a budget's selector that the author of a run chooses, whatever
+// the operator of the selector is.
 func TestUnfixed(t *testing.T) {
 	const prefixed = "platform.example.com/cost-center"
 	fixed := FixedLabels{OfNamespace: []string{"team"}, ByPolicy: []string{prefixed}}
@@ -54,7 +55,7 @@ func TestUnfixed(t *testing.T) {
 	}
 }
 
-// TestRunsOfABudgetByLabel has no run use an endpoint whose budget by label may fail to count it.
+// TestRunsOfABudgetByLabel checks that a run may not use an endpoint if a budget by label may fail to count the run.
 func TestRunsOfABudgetByLabel(t *testing.T) {
 	const command = "kubectl label trainingrun r -n ns --overwrite "
 	fixed := FixedLabels{OfNamespace: []string{"team"}, ByPolicy: []string{"project"}}

@@ -23,7 +23,8 @@ func ago(d time.Duration) *metav1.Time {
 	return &at
 }
 
-// TestLastChecked chooses among runs. Some of them have checked another endpoint or another model.
+// TestLastChecked checks which run LastChecked chooses among runs, some of which have checked another endpoint or
+// another model.
 func TestLastChecked(t *testing.T) {
 	run := func(name string, age time.Duration, spec, found, model string,
 		changes ...func(*v1alpha1.Capabilities)) v1alpha1.TrainingRun {

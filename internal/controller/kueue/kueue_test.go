@@ -55,7 +55,7 @@ func with(t *testing.T, run *v1alpha1.TrainingRun, conditions ...string) *Worklo
 	return w
 }
 
-// TestName compares with names that Kueue 0.19.2 gives: jobframework.GetWorkloadNameForOwnerWithGVK.
+// TestName compares names with the results of jobframework.GetWorkloadNameForOwnerWithGVK of Kueue 0.19.2.
 func TestName(t *testing.T) {
 	for name, want := range map[string]string{
 		"arithmetic":             "trainingrun-arithmetic-db263",
@@ -67,7 +67,9 @@ func TestName(t *testing.T) {
 	}
 }
 
-// TestPodSetsStay demands that nothing but the quota and the nodes of a run's pods changes its Workload.
+// TestPodSetsStay checks which changes of a run change the digest of its Workload: the number of workers, the queue,
+// the priority, the longest time and the annotations of a ProvisioningRequest do, and the key, the model, and other
+// labels and annotations do not.
 func TestPodSetsStay(t *testing.T) {
 	run := newRun()
 	digest := Digest(run, podSets(t, run))

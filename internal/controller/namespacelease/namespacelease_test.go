@@ -21,7 +21,7 @@ import (
 
 var leases = coordinationv1.Resource("leases")
 
-// apiServer has one Lease, and refuses a write that was made from an older version of it.
+// apiServer has one Lease, and refuses a write that is based on an older version of the Lease.
 type apiServer struct {
 	client.Client
 	lease   *coordinationv1.Lease
@@ -68,7 +68,7 @@ func (s *apiServer) write(object client.Object, late bool) error {
 	return nil
 }
 
-// world is an API server with a clock and managers.
+// world is an API server and a clock, which managers share.
 type world struct {
 	server *apiServer
 	at     time.Time
@@ -136,7 +136,8 @@ func TestNamespaceOfAManagerThatIsGoneIsTakenOver(t *testing.T) {
 	}
 }
 
-// TestNamespaceIsHeldWhileItsRunsWait reconciles no run for an hour, as a run that waits for a person may.
+// TestNamespaceIsHeldWhileItsRunsWait reconciles no run for an hour, as may happen while a run waits for a person: its
+// manager still holds the namespace.
 func TestNamespaceIsHeldWhileItsRunsWait(t *testing.T) {
 	w := newWorld()
 	w.server.runs = 1

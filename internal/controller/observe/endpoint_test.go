@@ -22,8 +22,8 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/problem"
 )
 
-// TestObserveEndpoint finds the use that a run may make of its endpoint, with the endpoint's prices, and reads a
-// namespace and prices once for several looks.
+// TestObserveEndpoint checks whether a run may use its endpoint, and with which prices. Several looks read a namespace
+// and prices once.
 func TestObserveEndpoint(t *testing.T) {
 	scheme := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{corev1.AddToScheme, v1alpha1.AddToScheme} {

@@ -35,7 +35,7 @@ func (k *kubelet) List(ctx context.Context, list client.ObjectList, options ...c
 	return k.apiServer.List(ctx, list, options...)
 }
 
-// creating is a pod that a node has had for a time, and whose containers it has not started.
+// creating returns a pod that was assigned to a node a while ago, and whose container has not started.
 func creating(container string, since time.Duration) corev1.Pod {
 	pod := corev1.Pod{ObjectMeta: metav1.ObjectMeta{UID: "pod", CreationTimestamp: metav1.NewTime(now.Add(-since))},
 		Spec: corev1.PodSpec{NodeName: "node"}}

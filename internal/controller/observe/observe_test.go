@@ -25,7 +25,7 @@ import (
 
 var now = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 
-// apiServer lists the pods that have the labels which are asked for.
+// apiServer lists the pods whose labels match the selector of the request.
 type apiServer struct{ pods []corev1.Pod }
 
 func (*apiServer) Get(context.Context, client.ObjectKey, client.Object, ...client.GetOption) error {
@@ -115,8 +115,8 @@ func TestObstacleOfAnEarlierLearnerIsForgotten(t *testing.T) {
 	}
 }
 
-// TestWorkersWithARefusedKey checks that the refusal of a key is reported over the Jobs that try it again, until a
-// worker is ready.
+// TestWorkersWithARefusedKey checks that the refusal of a key stays reported while later Jobs try the key again, until
+// a worker is ready.
 func TestWorkersWithARefusedKey(t *testing.T) {
 	run, at := startedRun(), now
 	refused, pod := failedWorkers(run, "first", contract.ExitKeyRefused)
@@ -166,7 +166,7 @@ func TestWorkersWithLabelsOfTheirOwn(t *testing.T) {
 	}
 }
 
-// TestLingeringPods names a pod that does not end, once its node has had the time for that.
+// TestLingeringPods checks that a pod that does not end is named once its node has had the time to end it.
 func TestLingeringPods(t *testing.T) {
 	run, at := startedRun(), now
 	job, pod := failedWorkers(run, "first", 0)

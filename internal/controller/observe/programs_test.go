@@ -12,8 +12,8 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/problem"
 )
 
-// TestProgramsWithoutAReadyPod expects the name of the Deployment until a pod tells more, and nothing that the pods of
-// an earlier Deployment told.
+// TestProgramsWithoutAReadyPod checks that the problem names the Deployment until one of its pods shows a cause. The
+// problems of an earlier Deployment's pods do not count.
 func TestProgramsWithoutAReadyPod(t *testing.T) {
 	deployment := &appsv1.Deployment{}
 	deployment.Name, deployment.UID = "run-program-1", "second"

@@ -81,7 +81,7 @@ func runPoller(t *testing.T, s *fakeLearners, test func(p *Poller)) {
 	})
 }
 
-// countEvents counts the events that have come so far.
+// countEvents counts the events that have arrived so far.
 func countEvents(p *Poller) int {
 	synctest.Wait()
 	n := 0
@@ -214,7 +214,7 @@ func TestSlowLearnerIsPolledOnceAtATime(t *testing.T) {
 	})
 }
 
-// NewPoster reaches a learner that serves with the run's own credentials, and no other.
+// TestPoster checks that NewPoster reaches a learner that serves with the run's own credentials, and no other learner.
 func TestPoster(t *testing.T) {
 	key := bytes.Repeat([]byte{7}, 32)
 	secrets, err := contract.DeriveCredentials(key, "uid")

@@ -21,7 +21,7 @@ import (
 )
 
 // TestWriteOfAHostileReplyEnds writes replies of a learner whose image a tenant chose: Reconcile calls Write, and a
-// reply must not keep it from returning.
+// reply must not keep Reconcile from returning.
 func TestWriteOfAHostileReplyEnds(t *testing.T) {
 	scheme := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{corev1.AddToScheme, v1alpha1.AddToScheme} {
@@ -73,7 +73,7 @@ func TestWriteOfAHostileReplyEnds(t *testing.T) {
 	}
 }
 
-// TestFindings writes a history by one manager and has the next one read it.
+// TestFindings writes a history with one manager, and reads it with the next.
 func TestFindings(t *testing.T) {
 	scheme := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{corev1.AddToScheme, v1alpha1.AddToScheme} {

@@ -100,7 +100,8 @@ func TestDue(t *testing.T) {
 	}
 }
 
-// TestFirstCheckpointIsWrittenSoon writes the first step and its checkpoint as soon as other changes.
+// TestFirstCheckpointIsWrittenSoon checks that the first step and its checkpoint are written as soon as changes that
+// are not figures.
 func TestFirstCheckpointIsWrittenSoon(t *testing.T) {
 	before := v1alpha1.TrainingRunStatus{Attempts: []v1alpha1.Attempt{{Number: 1}}}
 	after := before.DeepCopy()

@@ -140,7 +140,8 @@ func TestDiagnosisEvents(t *testing.T) {
 	}
 }
 
-// TestOutdatedEvents says once that a RewardEnvironment has changed, and again when another one does.
+// TestOutdatedEvents checks that there is one event when a RewardEnvironment changes, and another one when a further
+// RewardEnvironment changes.
 func TestOutdatedEvents(t *testing.T) {
 	of := func(outdated ...*bool) *v1alpha1.TrainingRunStatus {
 		s := &v1alpha1.TrainingRunStatus{}

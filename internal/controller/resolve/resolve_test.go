@@ -54,7 +54,7 @@ func readyEnvironment() *v1alpha1.RewardEnvironment {
 	return env
 }
 
-// codeOf returns a problem's code and whether somebody has to act.
+// codeOf returns a problem's code and whether a person has to act.
 func codeOf(p *problem.Problem) string {
 	switch {
 	case p == nil:
@@ -224,8 +224,8 @@ func TestFileProblem(t *testing.T) {
 	}
 }
 
-// TestAddedServerOnATakenPort adds an environment to evaluate on to a started run: its server has the port of the one
-// that the run trains on, which is the default.
+// TestAddedServerOnATakenPort adds an environment to the evaluation of a started run. Its server has the default port,
+// which the server of the training environment has already.
 func TestAddedServerOnATakenPort(t *testing.T) {
 	server := func(name string, port int32) *v1alpha1.RewardEnvironment {
 		env := readyEnvironment()

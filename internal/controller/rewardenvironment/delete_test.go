@@ -16,8 +16,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 )
 
-// TestProbesAreDeletedOnce plans the deletion of a probe again, as a cache does that still has it, and of its
-// successor.
+// TestProbesAreDeletedOnce plans the deletion of a probe again, as happens while the cache still has the probe, and
+// then the deletion of its successor.
 func TestProbesAreDeletedOnce(t *testing.T) {
 	var deleted []string
 	r := New(Reconciler{Client: interceptor.NewClient(fake.NewClientBuilder().Build(), interceptor.Funcs{

@@ -39,7 +39,7 @@ func newEnvironment(changes ...func(*v1alpha1.RewardEnvironment)) *v1alpha1.Rewa
 	return env
 }
 
-// ready sets a condition of a generation in the environment.
+// ready sets the condition Ready of a generation.
 func ready(status metav1.ConditionStatus, reason string, generation int64) func(*v1alpha1.RewardEnvironment) {
 	return func(env *v1alpha1.RewardEnvironment) {
 		env.Status.ObservedGeneration = &generation
@@ -75,7 +75,8 @@ func terminatedPod(message string, since time.Duration) *corev1.Pod {
 	}})
 }
 
-// hasCode sets the digest of the code of reward.python in the status, and readsCode has the current code.
+// hasCode sets the digest of the code of reward.python in the status, and readsCode sets the digest of the current
+// code.
 func hasCode(digest string) func(*v1alpha1.RewardEnvironment) {
 	return func(env *v1alpha1.RewardEnvironment) {
 		env.Status.Code = []v1alpha1.CodeStatus{{Function: "reward.python", SHA256: digest}}
@@ -294,7 +295,8 @@ func TestTooManySplits(t *testing.T) {
 	}
 }
 
-// TestPackagesArePinned takes the wheels of a probe into the status and the digest, and nothing that is none.
+// TestPackagesArePinned checks that the wheels of a probe become part of the status and the digest, and that a message
+// that names no wheel is refused.
 func TestPackagesArePinned(t *testing.T) {
 	wheel := func(digit string) string { return "one==1.0 " + strings.Repeat(digit, 43) + "=" }
 	digests := map[string]bool{}
@@ -347,7 +349,8 @@ func TestNewEvent(t *testing.T) {
 	}
 }
 
-// A new manager that has not tried to create the probe leaves the refusal that an earlier one found to be seen.
+// TestRefusalStaysAfterManagerRestart checks that a new manager, which has not tried to create the probe yet, keeps
+// the refusal that an earlier manager reported.
 func TestRefusalStaysAfterManagerRestart(t *testing.T) {
 	env := newEnvironment(ready("False", "ProbeNotStarting", 2))
 	for name, o := range map[string]observed{"no Job": seen(0, nil), "a Job without a pod": seen(1, nil)} {
@@ -386,7 +389,8 @@ func TestImageOfModules(t *testing.T) {
 	}
 }
 
-// TestAuthorityOfAServer tells how to trust the authority of a server that the environment uses.
+// TestAuthorityOfAServer checks that the message says how to trust the authority of a server that the environment
+// uses.
 func TestAuthorityOfAServer(t *testing.T) {
 	message := func(code problem.Code, words string) string {
 		pod := terminatedPod(`{"ok":false,"reason":"`+string(code)+`","message":"`+words+`"}`, 0)

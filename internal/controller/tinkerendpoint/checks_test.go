@@ -17,8 +17,8 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/problem"
 )
 
-// TestChecks checks that the status shows the broker's findings, and whether it checks or was refused. Ready does not
-// depend on it.
+// TestChecks checks that the status shows the broker's findings, and whether the broker is checking or a check was
+// refused. Ready does not depend on checks.
 func TestChecks(t *testing.T) {
 	found := endpoint.Check{Model: "m", TrainModules: []string{"Attention"}, Supported: []string{"seed"},
 		Ignored: []string{"ttl"}, Unsupported: []string{"protobuf"}, Undecided: []string{"top_k"}, CheckedAt: now,

@@ -24,7 +24,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/endpoint"
 )
 
-// releases are managers in several namespaces at one API server, whose clocks differ.
+// releases are managers in several namespaces of one API server. Their clocks differ.
 type releases struct {
 	*testing.T
 	kube     client.Client
@@ -52,7 +52,7 @@ func newReleases(t *testing.T, skew map[string]time.Duration) *releases {
 	return w
 }
 
-// reconcile reconciles the endpoint by the managers of these namespaces, in this order, and returns its status.
+// reconcile lets the managers of these namespaces reconcile the endpoint, in this order, and returns its status.
 func (w *releases) reconcile(namespaces ...string) v1alpha1.TinkerEndpointStatus {
 	w.Helper()
 	key := client.ObjectKey{Name: "shared"}

@@ -67,8 +67,8 @@ func planned(t *testing.T, of *v1alpha1.TinkerEndpoint, seen observed) (plan, en
 	return p, settings
 }
 
-// TestSettings checks the settings of a broker: the allowed runs, including finished ones, with former, weight and
-// budgets, and the prices of the endpoint before the operator's.
+// TestSettings checks the settings of a broker: the allowed runs, including finished ones, with their former runs,
+// weights and budgets, and the prices of the endpoint, which take precedence over the operator's.
 func TestSettings(t *testing.T) {
 	of := newEndpoint(func(e *v1alpha1.TinkerEndpoint) {
 		e.Spec.ProxyURL, e.Spec.ProjectID, e.Spec.Allowed.Models = "http://proxy", "p", []string{"m"}
@@ -121,7 +121,8 @@ func TestPricesThatCannotBeReadStay(t *testing.T) {
 	}
 }
 
-// TestSettingsFitIntoAConfigMap leaves out the runs that were over the earliest, and refuses more runs than fit.
+// TestSettingsFitIntoAConfigMap checks that the runs that ended first are left out, and that more runs than fit are
+// refused.
 func TestSettingsFitIntoAConfigMap(t *testing.T) {
 	many := func(n int, over bool) []namespacedRun {
 		var runs []*v1alpha1.TrainingRun
@@ -226,8 +227,8 @@ func TestConditions(t *testing.T) {
 	}
 }
 
-// TestBudgetByLabel refuses a budget by a label that the author of a run chooses, with the field and the repair, and
-// has the broker serve no run that the budget may fail to count.
+// TestBudgetByLabel checks that a budget by a label that the author of a run chooses is refused with the field and the
+// repair, and that the broker serves no run that the budget may fail to count.
 func TestBudgetByLabel(t *testing.T) {
 	by := func(key string) func(*v1alpha1.TinkerEndpoint) {
 		return func(e *v1alpha1.TinkerEndpoint) {

@@ -19,7 +19,8 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/endpoint"
 )
 
-// TestOldUsageIsDeletedOnceADay keeps the days that people may ask for, the usage of other endpoints, and all else.
+// TestOldUsageIsDeletedOnceADay checks that the days that people may ask for, the usage of other endpoints, and all
+// other objects are kept.
 func TestOldUsageIsDeletedOnceADay(t *testing.T) {
 	at := now
 	daysAgo := func(name string, n int) string { return endpoint.UsageName(name, at.AddDate(0, 0, -n)) }

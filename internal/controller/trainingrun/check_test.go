@@ -26,8 +26,8 @@ import (
 	"github.com/tinker-operator/tinker-operator/test/admit"
 )
 
-// checkedRun is a run in progress with the run file of its first attempt, and a Reconciler that counts its reads from
-// the API server.
+// checkedRun returns a run in progress, its observed state with the run file of its first attempt, and a Reconciler
+// with the number of its reads from the API server.
 func checkedRun(t *testing.T) (*v1alpha1.TrainingRun, observe.State, *Reconciler, *int) {
 	t.Helper()
 	run := newRun(attempts(inProgress(1)), func(r *v1alpha1.TrainingRun) {
@@ -69,7 +69,7 @@ func checkedRun(t *testing.T) (*v1alpha1.TrainingRun, observe.State, *Reconciler
 	return run, seen, r, reads
 }
 
-// conditionAfter reconciles a change of the spec as far as the status goes, and returns a condition.
+// conditionAfter computes the status of a run after a change of its spec, and returns one of its conditions.
 func conditionAfter(t *testing.T, r *Reconciler, run *v1alpha1.TrainingRun, seen observe.State,
 	kind string) metav1.Condition {
 	t.Helper()
@@ -85,8 +85,8 @@ func conditionAfter(t *testing.T, r *Reconciler, run *v1alpha1.TrainingRun, seen
 	return *meta.FindStatusCondition(next.Conditions, kind)
 }
 
-// TestUnusableChangeIsToldAtOnce changes fields that may be changed while a run trains, so that its next attempt could
-// not start.
+// TestUnusableChangeIsToldAtOnce changes fields that may be changed while a run trains, in ways with which the next
+// attempt could not start.
 func TestUnusableChangeIsToldAtOnce(t *testing.T) {
 	evaluate := func(use v1alpha1.EvaluationEnvironment) func(*v1alpha1.TrainingRun) {
 		return func(r *v1alpha1.TrainingRun) {

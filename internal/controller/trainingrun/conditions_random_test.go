@@ -19,7 +19,8 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/status"
 )
 
-// The status is complete after any observation, and a second reconciliation of the same observation changes nothing.
+// TestStatusOfRandomObservations checks that the status is complete after any observation, and that a second
+// reconciliation of the same observation changes nothing.
 func TestStatusOfRandomObservations(t *testing.T) {
 	reasons := closedReasons(t)
 	for seed := range uint64(4000) {

@@ -27,7 +27,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/problem"
 )
 
-// allConditions are always there.
+// allConditions lists the conditions that every status has.
 var allConditions = []string{
 	"Accepted", "PodsReady", "Progressing", "Suspended",
 	"Complete", "Failed", "Ready", "Stalled",

@@ -18,7 +18,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/status"
 )
 
-// TestMessagesOfARunThatOnlyEvaluates expects none of steps or checkpoints.
+// TestMessagesOfARunThatOnlyEvaluates checks that no message is about steps or checkpoints.
 func TestMessagesOfARunThatOnlyEvaluates(t *testing.T) {
 	running := observe.Learner{Job: newJob("one"), Pod: newPod()}
 	evaluates := func(run *v1alpha1.TrainingRun) { run.Spec.Mode = v1alpha1.ModeEvaluate }
@@ -48,7 +48,7 @@ func TestMessagesOfARunThatOnlyEvaluates(t *testing.T) {
 	}
 }
 
-// TestContinuation checks that Progressing says from which state a new attempt would continue, and its losses.
+// TestContinuation checks that Progressing says from which state a new attempt would continue, and what is lost.
 func TestContinuation(t *testing.T) {
 	const resumes = "The run makes progress. A new attempt continues from status.latestCheckpoint"
 	artifacts := func(run *v1alpha1.TrainingRun) { run.Spec.Artifacts = &v1alpha1.Artifacts{ClaimName: "runs"} }
@@ -101,7 +101,8 @@ func TestContinuation(t *testing.T) {
 	}
 }
 
-// TestContinuationWithoutLearner checks that a run without a learner names the step, and one that cannot continue none.
+// TestContinuationWithoutLearner checks that a run without a learner names the step from which it would continue, and
+// no step if it cannot continue.
 func TestContinuationWithoutLearner(t *testing.T) {
 	crashed := endedAttempt(2, contract.CauseCrashed, 5, 5, 0)
 	saved := func(r *v1alpha1.TrainingRun) {

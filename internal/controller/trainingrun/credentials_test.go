@@ -41,7 +41,8 @@ func TestPlanForChangedCredentials(t *testing.T) {
 	}
 }
 
-// TestPlanForChangedAPIKey stops a learner that runs at a saved state, and once.
+// TestPlanForChangedAPIKey checks that a running learner is stopped once, at a saved state, if the API key has
+// changed.
 func TestPlanForChangedAPIKey(t *testing.T) {
 	run := newRun(attempts(inProgress(1)))
 	job := desired.LearnerJob(run, 1, "link-1", desired.Settings{Image: "image"})

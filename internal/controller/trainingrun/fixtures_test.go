@@ -32,7 +32,7 @@ func ago(d time.Duration) *metav1.Time {
 	return &at
 }
 
-// newRun returns a run that has not started, with changes and with its defaults.
+// newRun returns a run that has not started, with changes and then with its defaults.
 func newRun(changes ...func(*v1alpha1.TrainingRun)) *v1alpha1.TrainingRun {
 	run := &v1alpha1.TrainingRun{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "n", Name: "run", UID: "0123456789", Generation: 3},
@@ -67,7 +67,7 @@ func inProgress(number int32) v1alpha1.Attempt {
 	return v1alpha1.Attempt{Number: number, StartTime: ago(time.Minute)}
 }
 
-// endedAttempt is an attempt that ended a while ago, at a step that it had begun at or not.
+// endedAttempt returns an attempt that began at step from, and ended at step to a while ago.
 func endedAttempt(number int32, cause contract.Cause, from, to int64, since time.Duration) v1alpha1.Attempt {
 	return v1alpha1.Attempt{
 		Number: number, Cause: string(cause), StartTime: ago(since + time.Minute), CompletionTime: ago(since),
@@ -88,7 +88,7 @@ func newJob(name string) *batchv1.Job {
 	return &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Name: name}}
 }
 
-// newPod is a learner's pod that runs, changed.
+// newPod returns the running pod of a learner, with changes.
 func newPod(changes ...func(*corev1.Pod)) *corev1.Pod {
 	pod := &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "n", Name: "pod", UID: "pod"},
@@ -175,7 +175,7 @@ func replying(reply contract.HeartbeatReply) func(*observe.State) {
 	}
 }
 
-// silent leaves an hour's heartbeats without an answer of the learner.
+// silent lets an hour's heartbeats pass without an answer of the learner.
 func silent(seen *observe.State) {
 	seen.Heartbeat = poller.Result{Since: now.Add(-time.Hour), Err: errors.New("connection refused")}
 }
@@ -194,7 +194,8 @@ var blocked = contract.HeartbeatReply{
 	Progress: contract.Progress{Phase: contract.PhaseOpening},
 }
 
-// unavailable is the reply of a learner that has made no progress for a day, as no worker can play an environment.
+// unavailable is the reply of a learner that has made no progress for a day, because no worker can play an
+// environment.
 func unavailable(skipped bool) contract.HeartbeatReply {
 	reply := contract.HeartbeatReply{
 		Attempt: 1, SecondsSinceProgress: 86400, Progress: contract.Progress{Phase: contract.PhaseTraining, WorkersSeen: 2},

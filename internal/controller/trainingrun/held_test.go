@@ -23,7 +23,8 @@ func suspendedJob() *batchv1.Job {
 	return job
 }
 
-// TestJobThatAnotherControllerSuspends checks the outcome of an attempt whose learner ran.
+// TestJobThatAnotherControllerSuspends checks the outcome of an attempt whose Job another controller suspends, and may
+// resume.
 func TestJobThatAnotherControllerSuspends(t *testing.T) {
 	type result struct {
 		Ending  contract.Cause
@@ -97,7 +98,8 @@ func TestSuspendedJobIsReplacedForAnotherSpec(t *testing.T) {
 	}
 }
 
-// TestStatusWhileAnotherControllerSuspendsTheJob checks that the wait is shown, and counts as nothing.
+// TestStatusWhileAnotherControllerSuspendsTheJob checks that the wait is shown, and counts neither as a stall nor as a
+// restart.
 func TestStatusWhileAnotherControllerSuspendsTheJob(t *testing.T) {
 	ended := endedAttempt(1, contract.CauseDisrupted, 0, 0, 24*time.Hour)
 	ended.Reason = string(problem.JobSuspended)
@@ -126,7 +128,7 @@ func TestStatusWhileAnotherControllerSuspendsTheJob(t *testing.T) {
 	}
 }
 
-// TestSecondPodOfAJob checks that a pod beside one that has run is told from one that replaces a pod which never ran.
+// TestSecondPodOfAJob checks that Replaced is set if an earlier pod of the Job has run, and not if it never ran.
 func TestSecondPodOfAJob(t *testing.T) {
 	created := func(at time.Duration) func(*corev1.Pod) {
 		return func(pod *corev1.Pod) { pod.CreationTimestamp, pod.Name = *ago(at), at.String() }

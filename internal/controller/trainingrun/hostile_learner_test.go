@@ -23,7 +23,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/problem"
 )
 
-// end ends a pod in any way that a container can end: any exit code, and 4,096 bytes of any termination message.
+// end ends a pod as any container may end: with any exit code, and with any termination message of up to 4,096 bytes.
 func (w *hostileWorld) end(pod *corev1.Pod) {
 	message := []byte(w.text(4096))
 	if w.random.IntN(2) == 0 {
@@ -40,7 +40,7 @@ func (w *hostileWorld) end(pod *corev1.Pod) {
 	exited(codes[w.random.IntN(len(codes))], w.text(100), string(message[:min(len(message), 4096)]))(pod)
 }
 
-// post sends a heartbeat with the manager's own client. Its transport answers by itself.
+// post sends a heartbeat with the manager's own client, whose transport makes up the learner's answer.
 func (w *hostileWorld) post(ctx context.Context, target poller.Target) (contract.HeartbeatReply, error) {
 	w.heartbeats.Add(1)
 	transport := roundTripper(func(request *http.Request) (*http.Response, error) {
@@ -103,7 +103,7 @@ func (w *hostileWorld) hostileReply(request *http.Request, asked contract.Heartb
 	return response(http.StatusOK, body), err
 }
 
-// hostileRecords are evaluated steps with as many metrics as fit into a reply.
+// hostileRecords returns records of steps and an evaluation, each with 5,000 metrics.
 func hostileRecords(known int64, random *rand.Rand) []contract.Record {
 	var records []contract.Record
 	for i := range int64(1 + random.IntN(3)) {
@@ -117,7 +117,8 @@ func hostileRecords(known int64, random *rand.Rand) []contract.Record {
 	return records
 }
 
-// fill sets a value, and all within it, to anything that JSON can say. Lists are longer the more the budget is.
+// fill sets a value, and all values within it, to anything that JSON can encode. The larger the budget, the longer the
+// lists and texts.
 func (w *hostileWorld) fill(v reflect.Value, budget int) {
 	if w.random.IntN(4) == 0 {
 		return
@@ -164,7 +165,7 @@ func (w *hostileWorld) integer() int64 {
 	return numbers[w.random.IntN(len(numbers))]
 }
 
-// text returns a text of up to a number of bytes.
+// text returns one of several short texts, or a repetition of it that has at most limit bytes.
 func (w *hostileWorld) text(limit int) string {
 	kinds := []string{"", "a", "\x00", "\xff\xfe", "\n", "ä", "\u202e", "tinker://x/weights/", "%s%n", "{", "<script>",
 		"2026-11-27T00:00:00Z", "env", "test/env/pass@1"}

@@ -51,9 +51,9 @@ const (
 	hangLimit = time.Minute
 )
 
-// hostileWorld is a namespace with an honest run and with a run of an owner with a hostile image: the learner may
-// answer anything, and its pod may end with anything. The manager's client, its poller and its Reconciler are the real
-// ones; the API server is a fake one with the schema of a TrainingRun.
+// hostileWorld is a namespace with an honest run and a run whose owner has a hostile image: the learner may answer
+// anything, and its pod may end with anything. The manager's client, its poller and its Reconciler are the real ones;
+// the API server is a fake one with the schema of a TrainingRun.
 type hostileWorld struct {
 	t      *testing.T
 	random *rand.Rand
@@ -62,7 +62,7 @@ type hostileWorld struct {
 	r      *Reconciler
 	// reasons are the reasons that the API declares.
 	reasons map[string]bool
-	// runs counts the hostile runs: the owner deletes one that is over, and creates the next.
+	// runs counts the hostile runs: the owner deletes a run that has ended, and creates the next one.
 	runs int
 	// due is the time at which each run is to be reconciled.
 	due map[types.NamespacedName]time.Time
@@ -72,7 +72,8 @@ type hostileWorld struct {
 	heartbeats, reconciles, statusWrites, historyWrites, events atomic.Int64
 }
 
-// TestHostileLearners runs for twenty minutes, or HOSTILE_HOURS; `make chaos` has 24. HOSTILE_SEED is another seed.
+// TestHostileLearners simulates twenty minutes, or HOSTILE_HOURS hours; `make chaos` sets 24. HOSTILE_SEED sets
+// another seed.
 func TestHostileLearners(t *testing.T) {
 	hours, seed := number(t, "HOSTILE_HOURS", 0), number(t, "HOSTILE_SEED", 1)
 	length := max(20*time.Minute, time.Duration(hours)*time.Hour)
@@ -97,7 +98,7 @@ func TestHostileLearners(t *testing.T) {
 	})
 }
 
-// number returns a number of the environment.
+// number returns the number in an environment variable, or the usual one if the variable is not set.
 func number(t *testing.T, name string, usual int) int {
 	t.Helper()
 	text := os.Getenv(name)
@@ -111,7 +112,7 @@ func number(t *testing.T, name string, usual int) int {
 	return n
 }
 
-// failHanging ends the test program while no reconcile returns. It runs outside of the simulated time.
+// failHanging ends the test program if no reconcile returns within hangLimit. It runs outside of the simulated time.
 func failHanging(reconciles *atomic.Int64, done chan struct{}) {
 	for before := int64(-1); ; {
 		select {
@@ -152,7 +153,7 @@ func newHostileWorld(t *testing.T, seed uint64) *hostileWorld {
 	return w
 }
 
-// locked is a source of numbers for learners that answer at the same time.
+// locked is a source of random numbers for learners that answer at the same time.
 type locked struct {
 	mu     sync.Mutex
 	source rand.Source
@@ -278,7 +279,7 @@ func (w *hostileWorld) reconcile(ctx context.Context, run types.NamespacedName) 
 	}
 }
 
-// kubelet makes the pods of Jobs, says that workers are ready, and has the hostile owner do something.
+// kubelet makes the pods of Jobs, reports workers as ready, and plays the owner of the hostile runs.
 func (w *hostileWorld) kubelet(ctx context.Context) {
 	w.replaceHostileRun(ctx)
 	var jobs batchv1.JobList
@@ -298,7 +299,7 @@ func (w *hostileWorld) kubelet(ctx context.Context) {
 	}
 }
 
-// replaceHostileRun deletes a hostile run that is over with its objects, and creates the next one.
+// replaceHostileRun deletes a hostile run that has ended, with its objects, and creates the next one.
 func (w *hostileWorld) replaceHostileRun(ctx context.Context) {
 	name := fmt.Sprintf("hostile-%d", w.runs)
 	key := types.NamespacedName{Namespace: "n", Name: name}
@@ -358,7 +359,7 @@ func (w *hostileWorld) runLearner(ctx context.Context, job *batchv1.Job) {
 	w.due[types.NamespacedName{Namespace: "n", Name: job.Labels[v1alpha1.LabelRun]}] = time.Now()
 }
 
-// checkHonest fails unless the other run trains as if nothing had happened.
+// checkHonest fails unless the honest run trains as if nothing had happened.
 func (w *hostileWorld) checkHonest(ctx context.Context, after time.Duration) {
 	run := &v1alpha1.TrainingRun{}
 	if err := w.kube.Get(ctx, types.NamespacedName{Namespace: "n", Name: "honest"}, run); err != nil {
@@ -369,7 +370,7 @@ func (w *hostileWorld) checkHonest(ctx context.Context, after time.Duration) {
 		behind -= *run.Status.Step
 	}
 	if after < 5*time.Minute {
-		return // it starts
+		return // The run is starting.
 	}
 	if behind > 8 || !meta.IsStatusConditionTrue(run.Status.Conditions, v1alpha1.ConditionReady) ||
 		len(run.Status.Attempts) != 1 {

@@ -22,11 +22,11 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/status"
 )
 
-// cluster shows an attempt that was made at a time.
+// cluster returns the state of a cluster with an attempt that was made at a time.
 type cluster func(attempt int32, made time.Time) observe.State
 
-// sixHours lets a cluster stand as it is for that time, and returns the status at its end, and after how long the run
-// was first stalled; 0 for never.
+// sixHours reconciles a run for six hours while the cluster stays as it is. It returns the last status, and the time
+// after which the run was first stalled; 0 if it never was.
 func sixHours(t *testing.T, see cluster) (v1alpha1.TrainingRunStatus, time.Duration) {
 	t.Helper()
 	begin := now
@@ -94,7 +94,7 @@ func TestWaitsForAPersonBecomeStalled(t *testing.T) {
 	}
 	for name, tc := range map[string]struct {
 		see cluster
-		// within is the time within which the run must be stalled; 0 for never.
+		// within is the time within which the run must be stalled; 0 means never.
 		within   time.Duration
 		reason   string
 		says     string

@@ -49,8 +49,8 @@ func TestSuspensionNamesASilentNode(t *testing.T) {
 	}
 }
 
-// TestBlockedRunMakesNoWorkers resumes a run whose next attempt cannot begin: without a Job nothing shows which data
-// and servers its workers need, so that none are made.
+// TestBlockedRunMakesNoWorkers resumes a run whose next attempt cannot begin: without a Job, nothing shows which data
+// and servers the workers need, so no workers are made.
 func TestBlockedRunMakesNoWorkers(t *testing.T) {
 	invalid := &problem.Problem{Code: problem.RunFileInvalid}
 	for name, tc := range map[string]struct {
@@ -75,7 +75,7 @@ func TestBlockedRunMakesNoWorkers(t *testing.T) {
 }
 
 // TestQueuedRunIsLeftAlone checks that a run is rarely reconciled while a queue or a quota keeps its learner from
-// starting, however long that lasts: an event or a look ends it.
+// starting, however long that lasts: an event or a look ends the wait.
 func TestQueuedRunIsLeftAlone(t *testing.T) {
 	old := inProgress(1)
 	old.StartTime = ago(2 * time.Hour)

@@ -38,11 +38,11 @@ func (r *namespaceReader) Get(_ context.Context, _ client.ObjectKey, into client
 	return r.err
 }
 
-// fullyStaffed sets both workers as existing.
+// fullyStaffed makes both workers of the run active.
 func fullyStaffed(seen *observe.State) { seen.Rollout.Status.Active = 2 }
 
-// TestNamespaceBeingDeleted checks that the namespace is read where pods are missing, and that a run gives up its Jobs
-// in one that is being deleted.
+// TestNamespaceBeingDeleted checks that the namespace is read if pods are missing, and that a run gives up its Jobs if
+// the namespace is being deleted.
 func TestNamespaceBeingDeleted(t *testing.T) {
 	type result struct {
 		Terminating bool

@@ -101,8 +101,8 @@ func TestEndpointThatIsNotTinkerAPI(t *testing.T) {
 	}
 }
 
-// TestRequestFromBeforeAChangeOfTheEndpoint says that a learner which began before the authority was given does not
-// know it, in place of blaming the authority.
+// TestRequestFromBeforeAChangeOfTheEndpoint checks that the message does not blame the authority if the learner began
+// before the authority was given: it says that the next attempt uses the change.
 func TestRequestFromBeforeAChangeOfTheEndpoint(t *testing.T) {
 	const evidence = "POST /api/v1/client/config got no answer: tls: failed to verify certificate: x509: certificate " +
 		"signed by unknown authority"
@@ -126,8 +126,8 @@ func TestRequestFromBeforeAChangeOfTheEndpoint(t *testing.T) {
 	}
 }
 
-// TestRepairOfATinkerEndpoint tells the author of a run to have the platform repair the server of a TinkerEndpoint: the
-// fields of tinker do not apply to the run.
+// TestRepairOfATinkerEndpoint checks that the author of a run is told to let the platform repair the server of a
+// TinkerEndpoint: the fields of tinker do not apply to the run.
 func TestRepairOfATinkerEndpoint(t *testing.T) {
 	for _, code := range []problem.Code{problem.EndpointUnreachable, problem.EndpointNotTinker,
 		problem.EndpointAuthorityUnknown, problem.EndpointHostMismatch} {
@@ -145,8 +145,8 @@ func TestRepairOfATinkerEndpoint(t *testing.T) {
 	}
 }
 
-// TestAuthorityOfAnEnvironmentServer tells how to trust the authority of a server that the probe trusts and the workers
-// do not, also by the code that kubectl tinker why reads.
+// TestAuthorityOfAnEnvironmentServer checks that the message says how to trust the authority of a server that the
+// probe trusts and the workers do not. The code from which kubectl tinker why makes its advice says the same.
 func TestAuthorityOfAnEnvironmentServer(t *testing.T) {
 	run := newRun(attempts(inProgress(1)))
 	reply := unavailable(false)
@@ -193,13 +193,13 @@ func TestWalkFromAPrivateAuthority(t *testing.T) {
 	}
 }
 
-// containsFold reports whether a text has words, whose first letter may begin a sentence.
+// containsFold reports whether a text contains words. It ignores case, since the first word may begin a sentence.
 func containsFold(text, words string) bool {
 	return strings.Contains(strings.ToLower(text), strings.ToLower(words))
 }
 
-// TestEndpointThatIsNotTinkerAPIIsTriedAgain runs attempts that end since the endpoint is not a Tinker API: they do not
-// count against the restart budget, and the run is stalled after the grace period.
+// TestEndpointThatIsNotTinkerAPIIsTriedAgain runs attempts that end because the endpoint is not a Tinker API: they do
+// not count against the restart budget, and the run is stalled after the grace period.
 func TestEndpointThatIsNotTinkerAPIIsTriedAgain(t *testing.T) {
 	const evidence = "POST /v1/api/v1/client/config was answered with 404"
 	run := newRun(func(run *v1alpha1.TrainingRun) { run.Spec.Tinker.BaseURL = "https://tinker.example/v1" })

@@ -62,7 +62,7 @@ func TestRefusedJobWaitsForTheRepair(t *testing.T) {
 			t.Errorf("%s says %s %q", kind, c.Reason, c.Message)
 		}
 	}
-	// The Job is accepted: the message of the refusal ends, although the learner has not loaded a state yet.
+	// Once the Job is accepted, the message of the refusal ends, although the learner has not loaded a state yet.
 	if run.Status.Attempts[0].CompletionTime != nil {
 		run.Status.Attempts = append([]v1alpha1.Attempt{inProgress(status.NewestAttempt(run) + 1)}, run.Status.Attempts...)
 	}
@@ -96,7 +96,8 @@ func TestInvalidJobMakesNoFurtherAttempts(t *testing.T) {
 			t.Errorf("%s says %s %q", kind, c.Reason, c.Message)
 		}
 	}
-	// A new manager remembers no refusal, and may have other pods in its chart, which may have been at fault.
+	// A new manager remembers no refusal. Its chart may have other settings of pods, and the former ones may have been at
+	// fault.
 	later, seen := run.DeepCopy(), observing(0, observe.Learner{})
 	if p := makePlan(later, seen, now.Add(3*time.Hour)); p.start != 2 {
 		t.Errorf("a new manager begins attempt %d of a spec that another one could not start, want 2", p.start)

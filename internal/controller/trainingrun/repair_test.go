@@ -177,7 +177,8 @@ func TestRetryOfARunThatHasNotFailed(t *testing.T) {
 	}
 }
 
-// The next attempt's run file is made from the status that includes the ending.
+// TestNextAttemptKnowsTheVerdict checks that the next attempt's run file is made from the status that includes the
+// ending.
 func TestNextAttemptKnowsTheVerdict(t *testing.T) {
 	run := newRun(attempts(inProgress(1)), func(r *v1alpha1.TrainingRun) {
 		r.Status.Checkpoints = []v1alpha1.Checkpoint{{Step: 5, State: "tinker://m/weights/5"}}

@@ -106,8 +106,8 @@ func TestManagerRestartDoesNotEndADrain(t *testing.T) {
 	}
 }
 
-// A first heartbeat that fails is reported at once, and later ones are not: the run is reconciled again when the last
-// reply is no longer valid.
+// TestSilentLearnerIsReportedInTime checks that the run is reconciled again when the last reply is no longer valid:
+// the poller reports the first failed heartbeat at once, and no later ones.
 func TestSilentLearnerIsReportedInTime(t *testing.T) {
 	run := newRun(attempts(inProgress(1)))
 	seen := observing(1, runningFor(time.Hour), replying(trainingReply))

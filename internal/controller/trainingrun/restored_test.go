@@ -95,8 +95,8 @@ func TestRestoredStatusWaitsForResumeFrom(t *testing.T) {
 	}
 }
 
-// TestWithoutAttempts keeps the progress and the usage of the former run, so that its checkpoints are known and its
-// budget counts.
+// TestWithoutAttempts checks that the progress and the usage of the former run are kept: its checkpoints stay known,
+// and its usage counts against the budget.
 func TestWithoutAttempts(t *testing.T) {
 	run := restoredRun(attempts(inProgress(7)), conditionIs(v1alpha1.ConditionSuspended, metav1.ConditionTrue, time.Hour))
 	run.Status.Usage, run.Status.ActiveSeconds = &v1alpha1.Usage{SampledTokens: new(int64(5))}, new(int64(60))

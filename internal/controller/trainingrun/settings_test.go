@@ -21,14 +21,15 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/status"
 )
 
-// learnerOf returns the Job of an attempt, as the spec was before a change.
+// learnerOf returns the learner's Job of an attempt, made from the present spec. Tests call it before they change the
+// spec.
 func learnerOf(run *v1alpha1.TrainingRun, attempt int32) *batchv1.Job {
 	return desired.LearnerJob(run, attempt, "", desired.Settings{})
 }
 
 func fasterLearning(run *v1alpha1.TrainingRun) { run.Spec.Algorithm.Optimizer.LearningRate = 2 }
 
-// notFixed is a started run whose settings may still be changed.
+// notFixed marks the settings of a started run as not fixed yet.
 func notFixed(run *v1alpha1.TrainingRun) { run.Status.SettingsFixed = new(false) }
 
 // TestChangedSettingsRestartLearner stops a learner if its settings are changed before its first step, and starts the
@@ -111,8 +112,8 @@ func TestSettingsAreFixedByFirstStep(t *testing.T) {
 }
 
 // TestSettingsOfLearnerOfFormerBuildAreFixed checks that the first step of a learner of a former build fixes the
-// settings, since its Job does not say which settings it has; before, nothing permits a change of them. The next
-// attempt's learner does permit one.
+// settings, because its Job does not say which settings it has. Even before that step, nothing permits a change of the
+// settings. The learner of the next attempt permits one.
 func TestSettingsOfLearnerOfFormerBuildAreFixed(t *testing.T) {
 	run := newRun(attempts(inProgress(1)))
 	job := learnerOf(run, 1)
@@ -138,8 +139,8 @@ func TestSettingsOfLearnerOfFormerBuildAreFixed(t *testing.T) {
 	}
 }
 
-// TestCommittedStepWithOtherSettingsWaits makes no further attempt, and does not fail, if a learner found a step that
-// was committed with other settings, until the spec changes.
+// TestCommittedStepWithOtherSettingsWaits checks that a run whose learner found a step that was committed with other
+// settings waits until the spec changes: it makes no further attempt, and does not fail.
 func TestCommittedStepWithOtherSettingsWaits(t *testing.T) {
 	const words = "Attempt 1 committed step 3 before a change of spec.algorithm took effect"
 	run := newRun(attempts(inProgress(2), endedAttempt(1, contract.CauseNodeLost, 0, 0, time.Hour)), notFixed)

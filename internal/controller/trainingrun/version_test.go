@@ -59,7 +59,8 @@ func prepareNext(t *testing.T, run *v1alpha1.TrainingRun, file string) plan {
 	return p
 }
 
-// The run file of an earlier attempt decides the fixed settings of the next one, including its version.
+// TestRunKeepsItsFormatVersion checks that the run file of an earlier attempt decides the fixed settings of the next
+// one, including the version of the format.
 func TestRunKeepsItsFormatVersion(t *testing.T) {
 	golden, err := os.ReadFile("../../contract/testdata/run-file.v1.json")
 	if err != nil {

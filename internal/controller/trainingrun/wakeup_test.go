@@ -18,8 +18,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/problem"
 )
 
-// simulation reconciles a run by a clock that only requeues advance: there are no events of the
-// cluster.
+// simulation reconciles a run by a clock that only requeues advance: the cluster sends no events.
 type simulation struct {
 	run *v1alpha1.TrainingRun
 	// seenAt returns the state of the cluster at a time.
@@ -30,8 +29,8 @@ type simulation struct {
 	last     plan
 }
 
-// until reconciles until the status or the plan is as wanted, and returns the time that this took. It fails when
-// nothing would cause another reconcile, or when that takes longer than the limit.
+// until reconciles until the status or the plan is as wanted, and returns the time that this took. It fails if nothing
+// would cause another reconcile, or if the time exceeds the limit.
 func (s *simulation) until(t *testing.T, limit time.Duration, reached func(v1alpha1.TrainingRunStatus,
 	plan) bool) time.Duration {
 	t.Helper()
@@ -80,7 +79,7 @@ func TestRequeues(t *testing.T) {
 			return p.start == 2 && (p.ending == nil || p.ending.Cause == cause)
 		}
 	}
-	// replies are fresh, and have the learner's idle time grow.
+	// replies returns a state with a fresh reply, whose idle time grows.
 	replies := func(reply contract.HeartbeatReply) func(time.Time) observe.State {
 		return func(at time.Time) observe.State {
 			current := reply

@@ -73,8 +73,8 @@ func TestWalkFromHeartbeat(t *testing.T) {
 	}
 }
 
-// TestWalkFromVerdict walks each code for which a learner ends from its termination message to the conditions: the run
-// waits for a repair, or fails.
+// TestWalkFromVerdict walks each code with which a learner ends, from its termination message to the conditions: the
+// run waits for a repair, or fails.
 func TestWalkFromVerdict(t *testing.T) {
 	for _, code := range append(problem.Codes(), "OfAnotherBuild") {
 		row := problem.Lookup(code)

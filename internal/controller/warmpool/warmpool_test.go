@@ -24,7 +24,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/problem"
 )
 
-// shipped returns the objects of the pool that the repository has.
+// shipped returns the objects of the warm pool in the repository.
 func shipped(t *testing.T) []*unstructured.Unstructured {
 	t.Helper()
 	manifests, err := os.ReadFile("../../../hack/agent-sandbox/pool.yaml")
@@ -43,7 +43,7 @@ func shipped(t *testing.T) []*unstructured.Unstructured {
 	return objects
 }
 
-// TestUnfit changes the template of the pool that the repository has, which is fit.
+// TestUnfit changes the template of the warm pool in the repository, which is fit, and checks the reported faults.
 func TestUnfit(t *testing.T) {
 	runner := func(s *corev1.PodSpec) *corev1.Container { return &s.Containers[0] }
 	for name, tc := range map[string]struct {

@@ -20,7 +20,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/desired"
 )
 
-// poolOfTest reads claims from a cluster, which serves them or not.
+// poolOfTest reads claims from a cluster, which serves no claims if absent is set.
 type poolOfTest struct {
 	kube   client.Client
 	absent *bool

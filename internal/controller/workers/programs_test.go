@@ -18,7 +18,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/desired"
 )
 
-// programsOf is the list of one program with pods of its own, and returns the name of its objects.
+// programsOf returns the list of one program with pods of its own, and the name of the program's objects.
 func programsOf(t *testing.T, run *v1alpha1.TrainingRun, replicas int32) (list, name string) {
 	t.Helper()
 	pods, err := json.Marshal(v1alpha1.ExecutionPods{Replicas: replicas, Network: environment.PodNetworkNone})
@@ -36,7 +36,7 @@ func programsOf(t *testing.T, run *v1alpha1.TrainingRun, replicas int32) (list, 
 }
 
 // TestReconcileProgramsWithPods runs, stops and deletes a program with pods of its own. Its NetworkPolicy exists as
-// long as the Deployment does, and comes back.
+// long as the Deployment does, and is restored after a change or a deletion.
 func TestReconcileProgramsWithPods(t *testing.T) {
 	run := newRun("run")
 	r := newReconciler(t)

@@ -126,8 +126,8 @@ func TestReconcileWritesNothingWithoutTheChartsValue(t *testing.T) {
 	r.checkReplicas(t, "without the chart's value", map[string]int32{})
 }
 
-// TestReconcileLeavesDeploymentsOfOthers reconciles a Deployment with the labels and the name of a run's server that
-// the run does not own.
+// TestReconcileLeavesDeploymentsOfOthers reconciles a Deployment that has the labels and the name of a run's server,
+// and does not belong to the run.
 func TestReconcileLeavesDeploymentsOfOthers(t *testing.T) {
 	run := newRun("run")
 	list, err := desired.SharedServers(run, listOf(8080), desired.Settings{Image: "operator:dev"})
@@ -273,12 +273,12 @@ func TestReconcileReportsAServerThatIsReplaced(t *testing.T) {
 	check("once the next pod runs", true)
 }
 
-// holds says of each namespace whether the manager acts in it.
+// holds returns a function that gives the same answer for each namespace: whether the manager acts in it.
 func holds(is bool) func(context.Context, string) (bool, error) {
 	return func(context.Context, string) (bool, error) { return is, nil }
 }
 
-// TestSweeper deletes the servers of runs, for a manager that may not run any, and nothing else.
+// TestSweeper checks that a manager that may not run shared servers deletes the servers of runs, and nothing else.
 func TestSweeper(t *testing.T) {
 	run := newRun("run")
 	r := newReconciler(t)

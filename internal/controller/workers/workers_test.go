@@ -18,7 +18,7 @@ import (
 
 var now = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 
-// madeWith are Jobs that a manager of an image made with a credentials Secret.
+// madeWith returns the Jobs that a manager with an image makes with a credentials Secret.
 func madeWith(run *v1alpha1.TrainingRun, image, credentials string) (learnerJob, rollout *batchv1.Job) {
 	settings := desired.Settings{Image: image}
 	rollout = desired.RolloutJob(run, 1, credentials, settings)
