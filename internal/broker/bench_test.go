@@ -35,11 +35,11 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/tinker/transport"
 )
 
-// upstreamVariable names the variable with the server's address for a process of the tests that is a broker.
+// upstreamVariable names the variable that makes a process of the tests a broker. Its value is the server's address.
 const upstreamVariable = "BROKER_BENCH_UPSTREAM"
 
-// plainVariable names the variable that has such a process pass all on with httputil.ReverseProxy, which records,
-// counts and checks nothing.
+// plainVariable names the variable that makes such a process pass everything on with httputil.ReverseProxy, which
+// records, counts and checks nothing.
 const plainVariable = "BROKER_BENCH_PLAIN"
 
 // profileVariable names the variable with the file of such a process's CPU profile; it may be unset.
@@ -53,7 +53,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// serveBench is the process of a broker until its standard input ends.
+// serveBench runs a broker until the standard input of the process ends.
 func serveBench(upstream string) {
 	broker.ReserveHeap()
 	dir, err := os.MkdirTemp("", "broker")
@@ -96,7 +96,7 @@ func serveBench(upstream string) {
 	_, _ = io.Copy(io.Discard, os.Stdin)
 }
 
-// servePlain is the process of a reverse proxy of the standard library until its standard input ends.
+// servePlain runs a reverse proxy of the standard library until the standard input of the process ends.
 func servePlain(upstream string, sender *http.Client) {
 	base, err := url.Parse(upstream)
 	if err != nil {
@@ -108,7 +108,7 @@ func servePlain(upstream string, sender *http.Client) {
 	_, _ = io.Copy(io.Discard, os.Stdin)
 }
 
-// secureServer serves by HTTP/2 over TLS.
+// secureServer starts a server with HTTP/2 over TLS.
 func secureServer(handler http.Handler) *httptest.Server {
 	server := httptest.NewUnstartedServer(handler)
 	server.EnableHTTP2 = true
@@ -117,7 +117,7 @@ func secureServer(handler http.Handler) *httptest.Server {
 	return server
 }
 
-// secureClient returns the client of programs for such servers, which all have one certificate.
+// secureClient returns the client that the programs use, for such servers, which all have one certificate.
 func secureClient() *http.Client {
 	server := httptest.NewTLSServer(http.NotFoundHandler())
 	defer server.Close()
@@ -130,7 +130,7 @@ func secureClient() *http.Client {
 	return &http.Client{Transport: made}
 }
 
-// bench is a server that answers at once, and a broker before it, which is a process of its own.
+// bench is a server that answers at once, and a broker in front of it, in a process of its own.
 type bench struct {
 	*testing.B
 	direct, brokered string
@@ -156,7 +156,7 @@ func newBench(b *testing.B) *bench {
 	return n
 }
 
-// start starts a process of the tests with variables, and returns its address and its ID.
+// start starts a process of the tests with environment variables, and returns its address and its process ID.
 func (n *bench) start(env ...string) (address string, pid int) {
 	n.Helper()
 	command := exec.Command(os.Args[0])
@@ -269,11 +269,12 @@ func median(of []time.Duration) float64 {
 	return of[len(of)/2].Seconds() * 1000
 }
 
-// rateVariable names the variable with the samples that BenchmarkBrokerSubmit sends a second, for machines that are
-// busy.
+// rateVariable names the variable with the number of samples that BenchmarkBrokerSubmit sends a second, for machines
+// that are busy.
 const rateVariable = "BENCH_RATE"
 
-// syncs returns how long it takes to append a record to a file of the broker's disk and to sync it, several times.
+// syncs appends a record to a file on the broker's disk and syncs it, several times, and returns how long each time
+// took.
 func (n *bench) syncs() (took []time.Duration) {
 	n.Helper()
 	file, err := os.CreateTemp(n.TempDir(), "record")
@@ -295,10 +296,10 @@ func (n *bench) syncs() (took []time.Duration) {
 	return took
 }
 
-// BenchmarkBrokerSubmit sends 2,000 samples a second with prompts of 1,000 tokens, in turn directly, by a broker, which
-// stores the owner of each result before it passes the reply, and by a reverse proxy of the standard library. The
-// goal is 1 ms more by the median, and 0.25 ms of the broker's CPU. sync-ms is how long the disk takes for one record
-// when it has nothing else to do.
+// BenchmarkBrokerSubmit sends 2,000 samples a second with prompts of 1,000 tokens, in turn directly, through a broker,
+// which stores the owner of each result before it passes the reply on, and through a reverse proxy of the standard
+// library. The goal is that the broker adds 1 ms to the median, and takes 0.25 ms of CPU. sync-ms is how long the disk
+// takes for one record when it has nothing else to do.
 func BenchmarkBrokerSubmit(b *testing.B) {
 	const slice, slices = 500 * time.Millisecond, 10
 	rate, err := strconv.Atoi(cmp.Or(os.Getenv(rateVariable), "2000"))
@@ -335,7 +336,7 @@ func BenchmarkBrokerSubmit(b *testing.B) {
 	b.ReportMetric(0, "ns/op")
 }
 
-// BenchmarkBrokerData passes bodies of forward_backward of 8 MB. The goal is 10 ms of the broker's CPU for a MB.
+// BenchmarkBrokerData passes bodies of forward_backward of 8 MB. The goal is 10 ms of the broker's CPU per MB.
 func BenchmarkBrokerData(b *testing.B) {
 	n := newBench(b)
 	tokens := make([]int32, 2<<20)
@@ -378,7 +379,7 @@ func BenchmarkBrokerPolls(b *testing.B) {
 		ctx, cancel := context.WithTimeout(b.Context(), 2*time.Minute)
 		var all sync.WaitGroup
 		for range polls {
-			time.Sleep(time.Millisecond) // else each makes a connection, before it is known that one has many streams
+			time.Sleep(time.Millisecond) // else each poll connects, before the first connection is known to have many streams
 			all.Go(func() { n.send(ctx, n.brokered, "retrieve_future", tinker.ContentJSON, "", body) })
 		}
 		for n.waiting.Load() < polls && ctx.Err() == nil {
@@ -394,7 +395,7 @@ func BenchmarkBrokerPolls(b *testing.B) {
 	b.ReportMetric(0, "ns/op")
 }
 
-// memory returns the most that the broker's process had in memory, in MiB.
+// memory returns the peak memory of the broker's process, in MiB.
 func (n *bench) memory() float64 {
 	n.Helper()
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", n.pid))

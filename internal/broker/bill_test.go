@@ -16,7 +16,8 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/tinkersim/simulatortest"
 )
 
-// TestTheBillOfAnHour compares the server's bill with the counted tokens, beside another user of the account.
+// TestTheBillOfAnHour compares the server's bill with the counted tokens, also while another user of the account
+// samples.
 func TestTheBillOfAnHour(t *testing.T) {
 	var upstream string
 	m := newMetered(t, func(m *metered, c *broker.Config) {
@@ -43,7 +44,7 @@ func TestTheBillOfAnHour(t *testing.T) {
 		}
 	}
 	sample(m.as(first))
-	m.used("first") // all is recorded
+	m.used("first") // waits until everything is recorded
 	bill, err := m.broker.Bill(t.Context(), hour)
 	if err != nil || bill == nil {
 		t.Fatalf("the bill is %v, %v", bill, err)
@@ -71,7 +72,8 @@ func TestTheBillOfAnHour(t *testing.T) {
 	}
 }
 
-// TestHoursAreCountedFromTheOpening checks that a meter reports only the hours after its opening as whole.
+// TestHoursAreCountedFromTheOpening checks that a meter reports an hour as whole only if the hour began after the
+// meter was opened.
 func TestHoursAreCountedFromTheOpening(t *testing.T) {
 	now := time.Date(2027, 2, 1, 12, 30, 0, 0, time.UTC)
 	m, err := meter.Open(meter.Config{Dir: t.TempDir(), Now: func() time.Time { return now }})

@@ -26,7 +26,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/tinkersim/simulatortest"
 )
 
-// metered is a broker that counts.
+// metered is a fixture whose broker has a meter.
 type metered struct {
 	*fixture
 	meter    *meter.Meter
@@ -83,7 +83,7 @@ func (m *metered) apply() {
 	m.settings.BaseURL = ""
 }
 
-// used returns the row of a run and the model of the simulator, once all is recorded.
+// used returns the usage of a run with the model of the simulator, once everything is recorded.
 func (m *metered) used(uid string) endpoint.Usage {
 	m.t.Helper()
 	if err := m.meter.Restore(m.t.Context(), []endpoint.Usage{{Day: m.clock().AddDate(0, 0, -1).Truncate(24 * time.Hour),
@@ -114,7 +114,7 @@ func (m *metered) checkBilled(uid string) endpoint.Tokens {
 	return want
 }
 
-// TestTheBrokerCountsWhatIsBilled trains and samples with the real client, with each form of bodies.
+// TestTheBrokerCountsWhatIsBilled trains and samples with the real client, in each encoding of bodies.
 func TestTheBrokerCountsWhatIsBilled(t *testing.T) {
 	for name, options := range map[string]tinkersim.Options{
 		"protobuf": {}, "compressed": {Config: compressing()}, "JSON": {Dialect: "json"},
@@ -144,7 +144,7 @@ func TestTheBrokerCountsWhatIsBilled(t *testing.T) {
 				params.MaxTokens, params.Seed = new(7+i), new(int64(i))
 				r := tinker.SampleRequest{SamplingSession: sampler, SeqID: new(int64(i)), NumSamples: 1 + i,
 					Prompt: tinker.Text([]int32{49, 43, 50, 61}[:1+i%4]), SamplingParams: params}
-				for range 2 { // the same request is one request
+				for range 2 { // a repeated request counts once
 					if _, err := c.Sample(ctx, r); err != nil {
 						t.Fatal(err)
 					}
@@ -256,7 +256,7 @@ func TestASampleThatFailsOrIsLostCountsNothing(t *testing.T) {
 	}
 }
 
-// scriptedMeter is a broker that counts before a scripted server, with a sampling session of the first run.
+// scriptedMeter returns a broker with a meter in front of a scripted server, and a sampling session of the first run.
 func scriptedMeter(t *testing.T) (*metered, *script) {
 	t.Helper()
 	s := &script{answers: map[string]http.HandlerFunc{}}
@@ -286,7 +286,8 @@ func (m *metered) sample(seq string, want int) answer {
 	return got
 }
 
-// deliver lets the server answer polls with a sample of so many tokens, and polls for the newest as the run.
+// deliver lets the server answer polls with a sample of a number of tokens, and polls for the newest sample as the
+// run.
 func (m *metered) deliver(s *script, tokens int) {
 	m.t.Helper()
 	s.set("retrieve_future", func(w http.ResponseWriter, _ *http.Request) {
@@ -364,7 +365,7 @@ func TestSubmitsWaitForTheirShare(t *testing.T) {
 	}
 	m.deliver(s, 1)
 	s.set("asample", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusBadGateway) })
-	m.sample("3", 502) // it takes no place
+	m.sample("3", 502) // a failed request takes no place
 	s.set("asample", nil)
 	m.callAs(first, http.MethodPost, "/api/v1/retrieve_future", `{"request_id":"future-of-asample"}`)
 	m.sample("4", 200)
@@ -390,7 +391,7 @@ func TestADrainEndsTheWaitForAShare(t *testing.T) {
 	checkRefusal(t, <-waiting, http.StatusServiceUnavailable, problem.BrokerDraining, false)
 }
 
-// TestLargeBodiesAreCountedWhileTheyPass passes bodies that the broker does not hold, in each form.
+// TestLargeBodiesAreCountedWhileTheyPass passes bodies that are too large for the broker to hold, in each encoding.
 func TestLargeBodiesAreCountedWhileTheyPass(t *testing.T) {
 	tokens := make([]int32, 30_000)
 	for i := range tokens {
@@ -449,7 +450,7 @@ func TestLargeBodiesAreCountedWhileTheyPass(t *testing.T) {
 			} else if got := m.modelRow("first", "m"); got != row.want {
 				t.Errorf("%s, %d bytes held: used %+v, want %+v", name, held, got, row.want)
 			}
-			m.meter.Close() // nothing can be recorded any more
+			m.meter.Close() // from here on nothing can be recorded
 			seen := len(s.requests())
 			checkRefusal(t, send(), http.StatusServiceUnavailable, problem.RecordsBlocked, false)
 			for _, request := range s.requests()[seen:] {

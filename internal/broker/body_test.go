@@ -120,7 +120,7 @@ func FuzzReadModelID(f *testing.F) {
 		if err != nil {
 			return
 		}
-		// What the broker accepts names, for every reader of protobuf, the model that the broker found.
+		// In a body that the broker accepts, every reader of protobuf finds the model that the broker found.
 		if request, err := tinker.DecodeForwardBackward(data); err == nil && request.ModelID != id {
 			t.Errorf("model = %q, want %q of %s", id, request.ModelID, bytes.ToUpper(data))
 		}

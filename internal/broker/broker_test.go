@@ -34,7 +34,7 @@ var (
 	other  = broker.Run{Owner: broker.Owner{UID: "other", Namespace: "elsewhere"}}
 )
 
-// fixture is a broker before a simulator.
+// fixture is a broker in front of a simulator.
 type fixture struct {
 	t      *testing.T
 	sim    *tinkersim.Server
@@ -43,7 +43,7 @@ type fixture struct {
 	url    string
 }
 
-// newFixture serves a broker with the three runs before a simulator that requires a JWT.
+// newFixture serves a broker with the three runs in front of a simulator that requires a JWT.
 func newFixture(t *testing.T, change func(*broker.Config)) *fixture {
 	t.Helper()
 	config := tinker.DefaultServerConfig()
@@ -67,7 +67,7 @@ func newFixture(t *testing.T, change func(*broker.Config)) *fixture {
 	return f
 }
 
-// open opens the broker of the folder, as another process would.
+// open opens the broker from its folder, as another process would.
 func (f *fixture) open() {
 	f.t.Helper()
 	opened, err := broker.Open(f.config)
@@ -210,7 +210,7 @@ func (f *fixture) checkListings(run broker.Run, made objects) {
 func TestRunsUseAndListWhatTheyMade(t *testing.T) {
 	f := newFixture(t, nil)
 	mine, theirs := f.make(first), f.make(other)
-	for range 2 { // as is, and by another process
+	for range 2 { // in this process, and in another one
 		f.checkListings(first, mine)
 		f.checkListings(other, theirs)
 		if got := f.callAs(first, http.MethodPost, "/api/v1/retrieve_future",
@@ -336,7 +336,7 @@ func TestNoRouteReachesTheObjectsOfAnotherRun(t *testing.T) {
 		t.Errorf("the server saw %v after %v, want no step and no edit", calls, before)
 	}
 	f.checkListings(first, mine)
-	// The same requests by the run itself are the server's to answer: the table names real routes.
+	// The server itself answers the same requests from the run, which shows that the table names real routes.
 	for name, r := range routesWith(mine, mine.session) {
 		got := f.callAs(first, r[0], r[1], strings.Join(r[2:], ""))
 		if got.header.Get(tinker.HeaderBrokerCode) != "" {
@@ -393,7 +393,8 @@ func TestRoutesWithoutARuleAreRefusedByName(t *testing.T) {
 	}
 }
 
-// TestPublicationNeedsTheRuleOfTheEndpoint publishes a checkpoint of the run itself, which the endpoint permits or not.
+// TestPublicationNeedsTheRuleOfTheEndpoint publishes a checkpoint of the run itself at an endpoint that permits it,
+// and at one that does not.
 func TestPublicationNeedsTheRuleOfTheEndpoint(t *testing.T) {
 	for _, permitted := range []bool{false, true} {
 		f := newFixture(t, func(c *broker.Config) { c.Publication = permitted })

@@ -25,7 +25,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/tinkersim/fault"
 )
 
-// everything asks for all that can be checked.
+// everything returns a request to check all features.
 func everything() tinker.CheckRequest {
 	r := tinker.CheckRequest{BaseModel: tinkersim.ModelName, Lora: tinker.DefaultLora()}
 	for _, f := range capability.All() {
@@ -34,11 +34,11 @@ func everything() tinker.CheckRequest {
 	return r
 }
 
-// models counts the models that were made.
+// models returns the number of models that were made.
 func (f *fixture) models() int64 { return f.sim.Stats().Operations["create_model"] }
 
-// TestCheck lets two runs ask at once, and one later. The broker checks once, by its own objects, which no run sees;
-// the cost is the platform's, and counts in no budget.
+// TestCheck lets two runs ask at once, and one later. The broker checks once, with objects of its own, which no run
+// sees. The platform pays for the check, which counts against no budget.
 func TestCheck(t *testing.T) {
 	m := newMetered(t, func(_ *metered, c *broker.Config) { c.Namespace, c.ClientVersion = "operator", "v1" })
 	var asking sync.WaitGroup
@@ -87,7 +87,8 @@ func TestCheck(t *testing.T) {
 	}
 }
 
-// TestCheckIsKept checks that the next broker knows the results of the one before, and not of its check in progress.
+// TestCheckIsKept checks that the next broker knows the results of its predecessor, but not of the check that was in
+// progress.
 func TestCheckIsKept(t *testing.T) {
 	f := newFixture(t, nil)
 	r := everything()
@@ -131,7 +132,7 @@ func TestCheckIsKept(t *testing.T) {
 	}
 }
 
-// TestCheckRefused answers a run with the code of the failures' table, which no run ends for.
+// TestCheckRefused checks the codes with which a run is answered. No run ends because of them.
 func TestCheckRefused(t *testing.T) {
 	f := newFixture(t, func(c *broker.Config) { c.Models = []string{tinkersim.ModelName, "unknown"} })
 	for name, tc := range map[string]struct {
@@ -164,7 +165,7 @@ func TestCheckRefused(t *testing.T) {
 	}
 }
 
-// TestCheckWithoutServer checks that a run learns the reason why the broker cannot check.
+// TestCheckWithoutServer checks that a run learns why the broker cannot check.
 func TestCheckWithoutServer(t *testing.T) {
 	f := newFixture(t, func(c *broker.Config) { c.BaseURL = "http://127.0.0.1:1" })
 	soon, stop := context.WithTimeout(t.Context(), 100*time.Millisecond)

@@ -59,7 +59,7 @@ func recordOf(of kind, id, run string, made time.Time) record {
 	return record{Kind: of, ID: id, Owner: Owner{UID: run, Namespace: "team"}, Made: made.Unix()}
 }
 
-// checkOwner checks the owner of an object; want is empty if nobody owns it.
+// checkOwner checks the owner of an object; want is empty if the object has no owner.
 func checkOwner(t *testing.T, o *owners, of kind, id, want string) {
 	t.Helper()
 	if got, _ := o.get(of, id); got.UID != want {
@@ -106,7 +106,7 @@ func TestPartOfALineIsRemovedOnce(t *testing.T) {
 				t.Fatal(err)
 			}
 			_ = file.Close()
-			for range 3 { // the second time the segment is not the last one any more
+			for range 3 { // from the second time on the segment is not the last one
 				o = mustOpenOwners(t, dir, time.Now)
 				checkOwner(t, o, session, "whole", "run")
 				checkOwner(t, o, session, "later", "")
@@ -116,8 +116,8 @@ func TestPartOfALineIsRemovedOnce(t *testing.T) {
 	}
 }
 
-// TestSegmentsEndWithTheirRecords checks the files of a journal after its end and after its death: those of a dead one
-// have room behind their records.
+// TestSegmentsEndWithTheirRecords checks the files of a journal that was closed, and of one whose process died: the
+// latter have room after their records.
 func TestSegmentsEndWithTheirRecords(t *testing.T) {
 	dir, time := t.TempDir(), newClock()
 	o := mustOpenOwners(t, dir, time.Now)

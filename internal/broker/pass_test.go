@@ -78,7 +78,7 @@ func serve(t *testing.T, handler http.Handler) (url string) {
 	return server.URL
 }
 
-// scripted serves a broker before a scripted server, at which the first run has a session and a model.
+// scripted serves a broker in front of a scripted server, at which the first run has a session and a model.
 func scripted(t *testing.T) (*fixture, *script) {
 	t.Helper()
 	s := &script{answers: map[string]http.HandlerFunc{}}
@@ -128,7 +128,7 @@ func TestTheBrokerRepeatsNothing(t *testing.T) {
 	}
 }
 
-// checkRefusal checks an answer of the broker's own.
+// checkRefusal checks an answer that the broker itself gave.
 func checkRefusal(t *testing.T, got answer, status int, code problem.Code, forwarded bool) {
 	t.Helper()
 	var body struct {
@@ -212,11 +212,11 @@ func TestErrorsOfTheServerPassWithoutTheKey(t *testing.T) {
 
 func TestAReplyDoesNotPassBeforeItsOwnerIsRecorded(t *testing.T) {
 	f, s := scripted(t)
-	f.broker.Close() // no record is durable any more
+	f.broker.Close() // from here on no record becomes durable
 	got := f.callAs(first, http.MethodPost, "/api/v1/optim_step", step)
 	checkRefusal(t, got, http.StatusServiceUnavailable, problem.RecordsBlocked, true)
 	f.open()
-	// The client sends the step again under its number; the server answers with the same future.
+	// The client repeats the step with its number, and the server answers with the same future.
 	if got := f.callAs(first, http.MethodPost, "/api/v1/optim_step", step); got.status != http.StatusOK {
 		t.Errorf("the repeat = %+v, want the future", got)
 	}

@@ -35,9 +35,10 @@ const (
 	benchTime   = time.Minute
 )
 
-// BenchmarkShares samples with 20 clients for 20 runs, with weights from 1 to 3, against a simulator that permits so
-// many requests a second and so many unfinished samples. A client asks for 4 to 180 samples at once. It prints how much
-// of its share each weight got in a minute: the goal is at least half, and nine tenths of the rate for all together.
+// BenchmarkShares samples for 20 runs, with weights from 1 to 3, against a simulator that limits requests per second
+// and unfinished samples. Each run asks for 4 to 180 samples at once. The benchmark prints how much of its share each
+// weight got in a minute: the goals are at least half of the share for each run, and nine tenths of the rate for all
+// runs together.
 func BenchmarkShares(b *testing.B) {
 	for name, configured := range map[string]float64{"configured": benchRate, "twice_configured": 2 * benchRate} {
 		b.Run(name, func(b *testing.B) {
@@ -102,7 +103,8 @@ func shares(b *testing.B, configured float64) {
 		total/benchTime.Seconds(), least[1], least[2], least[3], len(passing.Report().Throttled))
 }
 
-// sampleAsOften samples for a run with many requests at once until ctx ends, and counts those that ended after a time.
+// sampleAsOften samples for a run with many requests at once until ctx ends, and counts the samples that ended after a
+// time.
 func sampleAsOften(ctx context.Context, b *testing.B, url string, i int, from time.Time, count *atomic.Int64) {
 	c, err := client.New(client.Config{BaseURL: url, APIKey: contract.RunToken(tokenKey, fmt.Sprint("run", i))})
 	if err != nil {

@@ -23,11 +23,11 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/tinker"
 )
 
-// heldInTests is the number of bytes that a broker of these tests holds: large bodies have more than twice the bytes
-// that it withholds.
+// heldInTests is the number of bytes up to which a broker of these tests holds bodies: large bodies have more than
+// twice as many bytes as the broker withholds.
 const heldInTests = 64 << 10
 
-// sink is a server that counts whole requests of large bodies, and how much of others it received.
+// sink is a server that counts the large bodies that it received whole, and the bytes of the last one.
 type sink struct {
 	whole, bytes atomic.Int64
 	digest       atomic.Pointer[[sha256.Size]byte]
@@ -61,7 +61,7 @@ func (s *sink) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	_, _ = io.WriteString(w, `{"request_id":"f2"}`)
 }
 
-// newSink serves a broker before a sink, at which the first run has a session, a model and a sampler.
+// newSink serves a broker in front of a sink, at which the first run has a session, a model and a sampler.
 func newSink(t *testing.T) (*fixture, *sink) {
 	t.Helper()
 	s := &sink{}
@@ -80,7 +80,8 @@ func newSink(t *testing.T) (*fixture, *sink) {
 	return f, s
 }
 
-// largeBodies returns bodies of more than the broker holds, that name m1 or sampler1 before and after their large part.
+// largeBodies returns bodies that are larger than the broker holds. They name m1 or sampler1 before or after their
+// large part.
 func largeBodies(t *testing.T, of string) map[string][]string {
 	t.Helper()
 	data, err := tinker.EncodeForwardBackward(tinker.ForwardBackwardRequest{ModelID: of, SeqID: 1,
@@ -217,7 +218,7 @@ func TestLargeBodiesThatBreakOffReachNoServerWhole(t *testing.T) {
 	}
 }
 
-// pausing is a body that has no more bytes until the request ends.
+// pausing is a body that blocks after its last byte until the request ends.
 type pausing struct {
 	io.Reader
 	ended <-chan struct{}

@@ -18,8 +18,8 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/tinker/transport/transporttest"
 )
 
-// TestServersThatTheBrokerCannotUse connects the broker to servers that are not the Tinker API, or that it does not
-// trust: the report and the answers for runs have the code, and runs wait.
+// TestServersThatTheBrokerCannotUse connects the broker to servers that are not the Tinker API, or that the broker
+// does not trust: the report and the answers to runs have the code, and runs wait.
 func TestServersThatTheBrokerCannotUse(t *testing.T) {
 	other := httptest.NewServer(http.NotFoundHandler())
 	defer other.Close()
@@ -63,7 +63,7 @@ func TestServersThatTheBrokerCannotUse(t *testing.T) {
 }
 
 // TestCertificateThatTheBrokerNoLongerTrusts changes the certificate of a server that the broker has used: the answer
-// for the run has the code.
+// to the run has the code.
 func TestCertificateThatTheBrokerNoLongerTrusts(t *testing.T) {
 	f := newFixture(t, nil)
 	mine := f.make(first)

@@ -16,8 +16,8 @@ import (
 	"github.com/tinker-operator/tinker-operator/test/admit"
 )
 
-// TestAgentsInPods requires pods of its own for an agent if its environment says so, beside the pods of the function
-// that scores it, without variables that come from Secrets. Workers have neither container.
+// TestAgentsInPods requires that an agent has pods of its own if its environment says so, beside the pods of the
+// function that scores it. The agent's pods have no variables that come from Secrets. Workers have neither container.
 func TestAgentsInPods(t *testing.T) {
 	run := testRun()
 	for _, pool := range []string{"", "python"} {
@@ -68,9 +68,9 @@ func TestAgentsInPods(t *testing.T) {
 	}
 }
 
-// TestAgentSharesNothing requires a container of its own for an agent beside the function that scores it: they share
-// the runner's program, which is read-only, and no variable that comes from a Secret, unless the agent's network is
-// open.
+// TestAgentSharesNothing requires that an agent has a container of its own, beside the container of the function that
+// scores it. The two share the runner's program, which is read-only. They share no variable that comes from a Secret,
+// unless the agent's network is open.
 func TestAgentSharesNothing(t *testing.T) {
 	for network, variables := range map[environment.AgentNetwork]int{"": 1, environment.NetworkOpen: 2} {
 		env := pythonEnvironment("own", &v1alpha1.Execution{Container: v1alpha1.Container{Env: []corev1.EnvVar{

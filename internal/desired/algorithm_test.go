@@ -38,7 +38,8 @@ func TestRolesInheritFromTheAlgorithm(t *testing.T) {
 	}
 }
 
-// A workflow's environment has roles, and several trajectories an episode.
+// TestFileAcceptsTheRolesOfAnEnvironment checks that an algorithm may name the roles of an environment with a
+// workflow, whose episodes have several trajectories.
 func TestFileAcceptsTheRolesOfAnEnvironment(t *testing.T) {
 	pins := testPins()
 	pin := pins["arithmetic"]

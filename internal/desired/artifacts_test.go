@@ -57,7 +57,7 @@ func TestArtifactsOfLearner(t *testing.T) {
 	}
 }
 
-// TestEpisodesOfRunFile makes sure that each selection of episodes reaches the run file.
+// TestEpisodesOfRunFile checks that each selection of episodes reaches the run file.
 func TestEpisodesOfRunFile(t *testing.T) {
 	cases := map[string]struct {
 		artifacts *v1alpha1.Artifacts

@@ -17,7 +17,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/prices"
 )
 
-// fileOf returns a run of a model with the judges that are given.
+// fileOf returns the run file of a model with the given judges.
 func fileOf(model string, judges ...environment.Judge) contract.RunFile {
 	file := contract.RunFile{Fixed: contract.Fixed{Model: contract.Model{Name: model}, Algorithm: &algorithm.Algorithm{}}}
 	for _, judge := range judges {
@@ -90,8 +90,8 @@ func TestAdd(t *testing.T) {
 	}
 }
 
-// TestPricesOfAnEndpointComeFirst counts dollars by the prices of the run's TinkerEndpoint, also of models that the
-// operator's table lacks.
+// TestPricesOfAnEndpointComeFirst checks that dollars are counted at the prices of the run's TinkerEndpoint, even for
+// models that the operator's table lacks.
 func TestPricesOfAnEndpointComeFirst(t *testing.T) {
 	own := map[string]spending.Price{"own/model": {Prompt: 1}, "Qwen/Qwen3-8B": {Prompt: 2}}
 	for model, prompt := range map[string]float64{"own/model": 1, "Qwen/Qwen3-8B": 2} {

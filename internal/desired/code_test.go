@@ -17,12 +17,12 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/problem"
 )
 
-// named is code in a key of the ConfigMap functions.
+// named returns the code in a key of the ConfigMap functions.
 func named(key string) environment.Source {
 	return environment.Source{ConfigMapKeyRef: &ref.ConfigMapKey{Name: "functions", Key: key}}
 }
 
-// inline is code in the spec.
+// inline returns code that is in the spec.
 func inline(code string) environment.Source { return environment.Source{Code: code} }
 
 // readFrom reads keys of one ConfigMap.
@@ -92,7 +92,8 @@ func TestFillCode(t *testing.T) {
 	}
 }
 
-// TestCodeOfAConfigMapIsAsInline compares the digests of the definitions.
+// TestCodeOfAConfigMapIsAsInline checks that code from a ConfigMap and the same code in the spec give one digest of
+// the definition.
 func TestCodeOfAConfigMapIsAsInline(t *testing.T) {
 	given := pythonEnvironment("own", nil, environment.Python{Source: inline(rewardCode)})
 	apart := pythonEnvironment("own", nil, environment.Python{Source: named("a")})
@@ -144,7 +145,8 @@ func TestImageOfAModule(t *testing.T) {
 	}
 }
 
-// TestTextsThatNobodyHasReadAreNotStored makes run files of them all the same, which only check a spec.
+// TestTextsThatNobodyHasReadAreNotStored checks that a run file can be made of texts that were not read, in order to
+// check a spec, but cannot be encoded.
 func TestTextsThatNobodyHasReadAreNotStored(t *testing.T) {
 	apart := Pins{"arithmetic": testPins()["arithmetic"]}
 	pin := apart["arithmetic"]

@@ -13,7 +13,8 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/tinker/transport"
 )
 
-// TestPodsConnectAsTheSpecSays checks that files are mounted where the variables of package transport say.
+// TestPodsConnectAsTheSpecSays checks that files are mounted at the paths that the variables of package transport
+// name.
 func TestPodsConnectAsTheSpecSays(t *testing.T) {
 	plain := testRun()
 	run := testRun()

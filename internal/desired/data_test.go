@@ -89,7 +89,7 @@ func TestPinnedDefinition(t *testing.T) {
 	}
 }
 
-// TestKeysOfJudgesAreMounted requires the Secrets of judges in the pods that play, even if no data is read.
+// TestKeysOfJudgesAreMounted requires that the pods that play have the Secrets of judges, even if they read no data.
 func TestKeysOfJudgesAreMounted(t *testing.T) {
 	judged := func(secret string) environment.Reward {
 		return environment.Reward{RewardRule: environment.RewardRule{Rubric: &environment.Rubric{Judge: environment.Judge{

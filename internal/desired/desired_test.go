@@ -33,7 +33,7 @@ import (
 
 var update = flag.Bool("update", false, "write the golden files anew")
 
-// golden compares an object, whole and as YAML, with a file in testdata.
+// golden compares an object, encoded as YAML, with a file in testdata.
 func golden(t *testing.T, name string, object any) {
 	t.Helper()
 	got, err := yaml.Marshal(object)
@@ -57,7 +57,7 @@ func golden(t *testing.T, name string, object any) {
 
 var settings = Settings{Image: "registry/tinker-operator:1", DefaultBaseURL: "https://hosted"}
 
-// testRun returns the smallest run with changes and with its defaults.
+// testRun returns the smallest run, with changes and then with its defaults.
 func testRun(changes ...func(*v1alpha1.TrainingRun)) *v1alpha1.TrainingRun {
 	run := &v1alpha1.TrainingRun{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: "arithmetic", UID: "0123456789-uid"},
@@ -301,7 +301,7 @@ func TestRunFileRoundTrip(t *testing.T) {
 	}
 }
 
-// Two builds of one object must not differ: the API server would see a change.
+// TestBuildersAreDeterministic checks that two builds of one object do not differ: the API server would see a change.
 func TestBuildersAreDeterministic(t *testing.T) {
 	run := testRun()
 	for range 20 {
@@ -456,8 +456,8 @@ func TestProbePodOverrides(t *testing.T) {
 	}
 }
 
-// TestDefinitionsAreStoredOnce trains and evaluates on one environment with a function. The ConfigMap may have its code
-// once.
+// TestDefinitionsAreStoredOnce trains and evaluates on one environment with a function. The ConfigMap must have the
+// code of the function only once.
 func TestDefinitionsAreStoredOnce(t *testing.T) {
 	pins := testPins()
 	pin := pins["arithmetic"]
@@ -491,7 +491,8 @@ func TestDefinitionsAreStoredOnce(t *testing.T) {
 	if diff := cmp.Diff(file, decoded); diff != "" {
 		t.Errorf("the run file changed on its way (-written +read):\n%s", diff)
 	}
-	// A pin that the run file does not have, and one that it has otherwise, keep their definitions.
+	// A pin that is not in the run file, and a pin whose definition differs from that of the run file, keep their
+	// definitions.
 	pins["other"] = Pin{Digest: "other", Definition: testPins()["arithmetic"].Definition}
 	pins["same"] = Pin{Digest: pin.Digest, Definition: testPins()["arithmetic"].Definition}
 	if config, err = RunFile(run, file, pins, settings); err != nil {

@@ -64,7 +64,7 @@ func TestEndpointSecretDiffersByEndpointAndKey(t *testing.T) {
 	}
 }
 
-// TestBaseURLOfAnEndpoint checks which address a run has that names none.
+// TestBaseURLOfAnEndpoint checks the address of a run that names none.
 func TestBaseURLOfAnEndpoint(t *testing.T) {
 	settings := Settings{DefaultBaseURL: "https://hosted", Namespace: "operator"}
 	if got := settings.BaseURL(testRun()); got != "https://hosted" {
@@ -79,8 +79,8 @@ func TestBaseURLOfAnEndpoint(t *testing.T) {
 	}
 }
 
-// TestChangeOfTheEndpointDecidesWeights checks that a change from a key of one's own to an endpoint, from one endpoint
-// to another and back is noticed, and that a Job of a run without endpoint notes nothing of it.
+// TestChangeOfTheEndpointDecidesWeights checks that a change from an API key of the run to an endpoint, from one
+// endpoint to another, and back is noticed. The Job of a run without an endpoint notes no endpoint.
 func TestChangeOfTheEndpointDecidesWeights(t *testing.T) {
 	own := testRun()
 	if strings.Contains(learnerSettings(own), fieldEndpointRef) {

@@ -19,7 +19,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/test/wheel"
 )
 
-// packageIndex is an index of wheels with one module each. It wants a password if it has one.
+// packageIndex is an index of wheels with one module each. It asks for a password if password is set.
 type packageIndex struct {
 	password string
 
@@ -27,7 +27,7 @@ type packageIndex struct {
 	wheels map[string][]byte
 }
 
-// add adds a wheel of a package. Its module has the variable VALUE, and it needs other packages.
+// add adds a wheel of a package, which requires other packages. Its module has the variable VALUE.
 func (p *packageIndex) add(t *testing.T, name, version, value string, needs ...string) {
 	t.Helper()
 	made := wheel.Make(t, name, version, value, needs...)

@@ -17,7 +17,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/contract"
 )
 
-// lengthFile returns the run file of an attempt, which keeps settings if there are some.
+// lengthFile returns the run file of an attempt, which keeps the given settings of an earlier attempt, if any.
 func lengthFile(t *testing.T, kept *contract.Fixed, change func(*algorithm.Algorithm)) contract.RunFile {
 	t.Helper()
 	run := testRun(func(run *v1alpha1.TrainingRun) { change(run.Spec.Algorithm) })
@@ -46,8 +46,8 @@ func TestLengthDecidesTheWeightsWhereTheLearningRateFalls(t *testing.T) {
 	}
 }
 
-// TestAnAttemptHasTheLengthOfTheSpec keeps the settings of an earlier attempt, even if its build had the length among
-// them.
+// TestAnAttemptHasTheLengthOfTheSpec checks that an attempt keeps the settings of an earlier attempt, but not the
+// length, which an earlier build may have stored among them.
 func TestAnAttemptHasTheLengthOfTheSpec(t *testing.T) {
 	kept := lengthFile(t, nil, func(a *algorithm.Algorithm) { a.Steps = 6 }).Fixed
 	earlier := kept
@@ -129,8 +129,8 @@ func TestRaised(t *testing.T) {
 	}
 }
 
-// TestEveryFieldOfTheAlgorithmButItsLengthIsFixed looks for each field in the rule that fixes the algorithm, which
-// names them one by one.
+// TestEveryFieldOfTheAlgorithmButItsLengthIsFixed looks for each field in the rule that fixes the algorithm, because
+// the rule names the fields one by one.
 func TestEveryFieldOfTheAlgorithmButItsLengthIsFixed(t *testing.T) {
 	rules := strings.Join(strings.Fields(string(crd.TrainingRuns)), " ")
 	for field := range reflect.TypeFor[algorithm.Algorithm]().Fields() {
@@ -145,7 +145,7 @@ func TestEveryFieldOfTheAlgorithmButItsLengthIsFixed(t *testing.T) {
 	}
 }
 
-// TestDataContinues reads the first slot of a run out of the name of the checkpoint that it begins with.
+// TestDataContinues checks that the first slot of a run is read from the name of its initial checkpoint.
 func TestDataContinues(t *testing.T) {
 	const saved = "tinker://m/weights/r1f3a9c2b-s000040-c00000321-a002m1-0123456789-abcdef0123"
 	for name, tc := range map[string]struct {

@@ -23,12 +23,12 @@ import (
 	"github.com/tinker-operator/tinker-operator/test/admit"
 )
 
-// serverOnly is an environment of an image.
+// serverOnly returns an environment with a server of an image.
 func serverOnly(image environment.ServerImage) v1alpha1.ORSEnvironment {
 	return v1alpha1.ORSEnvironment{Server: &v1alpha1.ORSServer{ServerImage: image}}
 }
 
-// orsEnvironment is an environment of a server, with its defaults.
+// orsEnvironment returns an environment of a server, with its defaults.
 func orsEnvironment(ors v1alpha1.ORSEnvironment) *v1alpha1.RewardEnvironment {
 	env := testEnvironment()
 	env.Spec = v1alpha1.RewardEnvironmentSpec{ORS: &ors}
@@ -129,7 +129,8 @@ func TestServersRunBesideWorkers(t *testing.T) {
 	}
 }
 
-// TestSharedServersRunOnce expects a Deployment and no sidecar of the workers, and a sidecar of the probe.
+// TestSharedServersRunOnce expects that a shared server has a Deployment and no sidecar in the workers, and that a
+// probe has a sidecar.
 func TestSharedServersRunOnce(t *testing.T) {
 	env := orsEnvironment(serverOnly(environment.ServerImage{Image: "world:dev", Shared: true}))
 	pins := Pins{"world": {Definition: Definition(env.Spec)}}
@@ -200,8 +201,8 @@ func TestServersNeedPortsOfTheirOwn(t *testing.T) {
 	}
 }
 
-// TestNamesOfServerContainers names the containers of environments with names that are longer than a container's, and
-// alike at first.
+// TestNamesOfServerContainers names the containers of environments whose names begin alike, and are longer than a
+// container's name may be.
 func TestNamesOfServerContainers(t *testing.T) {
 	run := &v1alpha1.TrainingRun{ObjectMeta: metav1.ObjectMeta{Name: "r", Namespace: "n", UID: "0123456789"}}
 	admit.Default(run)

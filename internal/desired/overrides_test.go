@@ -42,7 +42,7 @@ func TestPodOverridesWinOverDefaults(t *testing.T) {
 		VolumeMounts:                  []v1alpha1.VolumeMount{{Name: "own", MountPath: "/etc/ssl/certs"}},
 	}
 	want := given
-	// The mount of the same path takes the place of the default.
+	// The given mount replaces the default mount at the same path.
 	want.Volumes = append(defaults.Volumes[:1:1], given.Volumes...)
 	want.EnvFrom = append(defaults.EnvFrom[:1:1], given.EnvFrom...)
 	want.DNSConfig = defaults.DNSConfig

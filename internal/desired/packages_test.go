@@ -23,7 +23,7 @@ var (
 	wheelTwo = "two==2.0 " + strings.Repeat("B", 43) + "="
 )
 
-// packagedEnvironment has a function, programs of the policy, and packages for both.
+// packagedEnvironment returns an environment with a function, with programs of the policy, and with packages for both.
 func packagedEnvironment() *v1alpha1.RewardEnvironment {
 	env := pythonEnvironment("own", &v1alpha1.Execution{FunctionImage: environment.FunctionImage{
 		Requirements: []environment.Requirement{"one==1.0"},
@@ -54,8 +54,8 @@ func initNames(spec corev1.PodSpec) []string {
 	return names
 }
 
-// TestProbeLooksForPackages checks that the pod of a probe looks for packages once, before any container that uses
-// them.
+// TestProbeLooksForPackages checks that the pod of a probe looks for packages once, before it starts any container
+// that uses the packages.
 func TestProbeLooksForPackages(t *testing.T) {
 	settings := Settings{Image: "operator:dev", PythonImage: "python:dev", PackageIndex: "https://index.example/simple"}
 	spec := ProbeJob(packagedEnvironment(), strings.Repeat("ab", 32), 1, settings).Spec.Template.Spec
@@ -82,8 +82,8 @@ func TestProbeLooksForPackages(t *testing.T) {
 	}
 }
 
-// TestWorkersInstallPinnedPackages checks that workers install the packages that the probe has pinned, for functions
-// and for the policy's programs in volumes of their own, which neither can write.
+// TestWorkersInstallPinnedPackages checks that workers install the packages that the probe has pinned. Functions and
+// the policy's programs have the packages in volumes of their own, which they cannot write.
 func TestWorkersInstallPinnedPackages(t *testing.T) {
 	settings := Settings{Image: "operator:dev", PythonImage: "python:dev"}
 	env := packagedEnvironment()
@@ -130,7 +130,7 @@ func TestWorkersInstallPinnedPackages(t *testing.T) {
 	}
 }
 
-// TestWithoutRequirements requires that a definition without requirements is as before, whatever the status has.
+// TestWithoutRequirements requires that the packages in the status do not change a definition without requirements.
 func TestWithoutRequirements(t *testing.T) {
 	env := pythonEnvironment("own", nil, environment.Python{Source: inline(rewardCode)})
 	before := PinnedDefinition(env)

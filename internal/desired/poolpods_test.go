@@ -18,7 +18,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/contract"
 )
 
-// fromPool makes pins of an environment whose reward runs in pods of the warm pool "python", and returns the program.
+// fromPool returns the pins of an environment whose reward runs in pods of the warm pool "python", and its program.
 func fromPool(t *testing.T, replicas int32) (Pins, PoolProgram) {
 	t.Helper()
 	pins := inPods(&v1alpha1.ExecutionPods{Replicas: replicas, Network: environment.PodNetworkNone,
@@ -30,7 +30,8 @@ func fromPool(t *testing.T, replicas int32) (Pins, PoolProgram) {
 	return pins, programs[0]
 }
 
-// TestProgramOfWarmPool expects no Deployment, and workers that have the certificate of the pool and not its key.
+// TestProgramOfWarmPool expects that a program of a warm pool has no Deployment, and that workers have the certificate
+// of the pool, but not its key.
 func TestProgramOfWarmPool(t *testing.T) {
 	run, settings := testRun(), Settings{Image: "operator:dev", PythonImage: "python:dev"}
 	pins, program := fromPool(t, 3)
@@ -68,7 +69,7 @@ func TestProgramOfWarmPool(t *testing.T) {
 	}
 }
 
-// TestClaims expects a claim for each pod, which starts no pod anew and has no secret.
+// TestClaims expects one claim for each pod. A claim has no secret, and the same claims made again are equal.
 func TestClaims(t *testing.T) {
 	run := testRun()
 	_, program := fromPool(t, 3)
@@ -118,7 +119,7 @@ func TestClaims(t *testing.T) {
 	}
 }
 
-// TestNetworkOfWarmPool expects the run's workers, and nobody else, to be permitted.
+// TestNetworkOfWarmPool expects that only the run's workers may connect.
 func TestNetworkOfWarmPool(t *testing.T) {
 	run := testRun()
 	_, program := fromPool(t, 1)

@@ -20,7 +20,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/runner/protocol"
 )
 
-// inPods makes pins of an environment whose reward runs in pods.
+// inPods returns the pins of an environment whose reward runs in pods.
 func inPods(pods *v1alpha1.ExecutionPods) Pins {
 	execution := &v1alpha1.Execution{
 		FunctionImage: environment.FunctionImage{Image: "own:1", Placement: environment.PlacementPods}, Pods: pods,
@@ -42,7 +42,8 @@ func programPodsOf(t *testing.T, run *v1alpha1.TrainingRun, pins Pins, settings 
 	return made[0]
 }
 
-// TestProgramsInPods expects a Deployment with the settings of the environment, and without secrets of the workers.
+// TestProgramsInPods expects a Deployment with the settings of the environment, and without the secrets of the
+// workers.
 func TestProgramsInPods(t *testing.T) {
 	run := testRun(func(run *v1alpha1.TrainingRun) {
 		by := run.Spec.Override(v1alpha1.TargetWorkers)
@@ -96,7 +97,8 @@ func TestProgramsInPods(t *testing.T) {
 	}
 }
 
-// TestPodsBesideProgramsInPods expects no sidecar of the workers, and one of the probe, on the nodes of such pods.
+// TestPodsBesideProgramsInPods expects that workers have no sidecar for the program, and that a probe has one and runs
+// on the nodes of such pods.
 func TestPodsBesideProgramsInPods(t *testing.T) {
 	run, settings := testRun(), Settings{Image: "operator:dev", PythonImage: "python:dev"}
 	pins := inPods(&v1alpha1.ExecutionPods{Replicas: 3, RuntimeClassName: "nvidia"})
@@ -148,7 +150,7 @@ func TestNetworkOfProgramsInPods(t *testing.T) {
 	}
 }
 
-// TestSecretOfProgramsInPods looks for secrets of the run.
+// TestSecretOfProgramsInPods checks that the Secret of a program has no secret of the run.
 func TestSecretOfProgramsInPods(t *testing.T) {
 	run := testRun()
 	secret, err := ProgramSecret(run, "0123456789abcdef", "the run's token", "suffix")

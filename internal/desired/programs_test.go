@@ -20,7 +20,7 @@ import (
 
 const rewardCode = "def reward(row, reply):\n    return 1\n"
 
-// pythonEnvironment is an environment whose reward is a function.
+// pythonEnvironment returns an environment whose reward consists of functions.
 func pythonEnvironment(name string, execution *v1alpha1.Execution,
 	functions ...environment.Python) *v1alpha1.RewardEnvironment {
 	env := &v1alpha1.RewardEnvironment{}
@@ -101,7 +101,7 @@ func TestDefinitionOfEpisodes(t *testing.T) {
 	}
 }
 
-// TestCodeIsPartOfTheDigest requires another digest for other code and another image.
+// TestCodeIsPartOfTheDigest requires that other code or another image has another digest.
 func TestCodeIsPartOfTheDigest(t *testing.T) {
 	digests := map[string]bool{}
 	for _, env := range []*v1alpha1.RewardEnvironment{
@@ -121,7 +121,7 @@ func TestCodeIsPartOfTheDigest(t *testing.T) {
 	}
 }
 
-// mountsOf returns where a container has which volumes.
+// mountsOf returns the volumes of a container by the paths at which they are mounted.
 func mountsOf(c corev1.Container) map[string]string {
 	mounts := map[string]string{}
 	for _, mount := range c.VolumeMounts {
@@ -162,7 +162,7 @@ func TestFunctionsRunBesideWorkers(t *testing.T) {
 	if diff := cmp.Diff(worker.Resources, install.Resources); diff != "" {
 		t.Errorf("resources of the container that ends (-worker +got):\n%s", diff)
 	}
-	// Worker and functions share only the socket; the worker does not have the runner.
+	// Worker and functions share only the socket. The worker does not have the runner.
 	at := contract.ProgramsDir + "/" + definition.ProgramID()
 	shared := map[string]string{}
 	for path, volume := range mountsOf(worker) {
@@ -206,7 +206,7 @@ func TestFunctionsRunBesideWorkers(t *testing.T) {
 	}
 }
 
-// TestServersOfEarlierVersions decodes the annotation of a manager without functions.
+// TestServersOfEarlierVersions decodes the annotation that a manager without functions wrote.
 func TestServersOfEarlierVersions(t *testing.T) {
 	got, err := decodeServers(`{"sums":{"image":"sums:dev","port":8080}}`)
 	if diff := cmp.Diff(map[string]sidecar{"sums": {Server: contract.Server{

@@ -85,7 +85,8 @@ func testRunFile(t *testing.T, run *v1alpha1.TrainingRun) contract.RunFile {
 	return file
 }
 
-// TestRelayPodHasTheTokenAndTheAuthorityAlone checks the pod that asks the TinkerEndpoint of a run for a person.
+// TestRelayPodHasTheTokenAndTheAuthorityAlone checks the pod that sends a person's requests to the TinkerEndpoint of a
+// run.
 func TestRelayPodHasTheTokenAndTheAuthorityAlone(t *testing.T) {
 	run := testRun()
 	run.Spec.Artifacts = &v1alpha1.Artifacts{ClaimName: "runs"}
@@ -106,7 +107,8 @@ func TestRelayPodHasTheTokenAndTheAuthorityAlone(t *testing.T) {
 	if diff := cmp.Diff(want, container.Args); diff != "" {
 		t.Errorf("arguments (-want +got):\n%s", diff)
 	}
-	// All else is as in a reader: the labels that NetworkPolicies select, the owner, the deadline and the security.
+	// Everything else is as in a reader: the labels that NetworkPolicies select, the owner, the deadline and the
+	// security.
 	got.Spec.Volumes, got.Spec.Containers = reader.Spec.Volumes, reader.Spec.Containers
 	if diff := cmp.Diff(reader, got); diff != "" {
 		t.Errorf("beside a reader (-reader +relay):\n%s", diff)

@@ -65,8 +65,8 @@ func TestRequestsOfEphemeralStorage(t *testing.T) {
 	}
 }
 
-// A pod's own volumes are bounded by their sizes. Users can give another request of ephemeral storage, for a quota or
-// for their nodes.
+// TestOverridesOfEphemeralStorage checks that users can give another request of ephemeral storage, for a quota or for
+// their nodes. The pod's own volumes are bounded by their sizes.
 func TestOverridesOfEphemeralStorage(t *testing.T) {
 	storage := resource.MustParse("2Gi")
 	given := corev1.ResourceList{corev1.ResourceEphemeralStorage: storage}

@@ -205,8 +205,8 @@ func TestFileReportsMissingSplits(t *testing.T) {
 	}
 }
 
-// TestFileRefusesSharedPromptsOfServers sets sharedPrompt for an environment server, in training, in evaluation, and as
-// an evaluation inherits it from a training environment of another kind.
+// TestFileRefusesSharedPromptsOfServers sets sharedPrompt for an environment server: in training, in evaluation, and
+// in an evaluation that inherits it from a training environment of another kind.
 func TestFileRefusesSharedPromptsOfServers(t *testing.T) {
 	pins := testPins()
 	served := pins["arithmetic"]

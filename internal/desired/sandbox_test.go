@@ -15,8 +15,8 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/contract"
 )
 
-// TestSandboxSharesNothing requires a container of its own for the policy's programs: it has no volume of the functions
-// and of the worker but its socket, and no variable that comes from elsewhere.
+// TestSandboxSharesNothing requires that the policy's programs have a container of their own: it shares no volume with
+// the functions and the worker but its socket and the runner's program, and has no variable that comes from elsewhere.
 func TestSandboxSharesNothing(t *testing.T) {
 	settings := Settings{Image: "operator:dev", PythonImage: "python:dev"}
 	env := pythonEnvironment("own", &v1alpha1.Execution{Container: v1alpha1.Container{Env: []corev1.EnvVar{
@@ -83,8 +83,8 @@ func TestSandboxSharesNothing(t *testing.T) {
 	}
 }
 
-// TestSocketsAreSharedInGVisor requires the annotations by which gVisor shows a socket to all containers of a pod, and
-// none on a pod of the node's own runtime.
+// TestSocketsAreSharedInGVisor requires the annotations that make gVisor show a socket to all containers of a pod. A
+// pod of the node's own runtime has no such annotations.
 func TestSocketsAreSharedInGVisor(t *testing.T) {
 	env := pythonEnvironment("own", &v1alpha1.Execution{}, environment.Python{Source: inline(rewardCode)})
 	env.Spec.Reward.Python, env.Spec.Reward.Tests = nil, &environment.Tests{Language: environment.TestPython}
@@ -115,7 +115,7 @@ func TestSocketsAreSharedInGVisor(t *testing.T) {
 	}
 }
 
-// TestQuantitiesAreBytes requires one digest for one amount of memory, however it is written.
+// TestQuantitiesAreBytes requires that an amount of memory has one digest, however it is written.
 func TestQuantitiesAreBytes(t *testing.T) {
 	for quantity, want := range map[string]string{"": "268435456", "512Mi": "536870912", "0.5Gi": "536870912", "x": "x"} {
 		env := pythonEnvironment("own", nil, environment.Python{Source: inline(rewardCode)})

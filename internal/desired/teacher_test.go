@@ -81,7 +81,7 @@ func TestTeachers(t *testing.T) {
 	}
 }
 
-// TestPricesOfTeachers counts all teachers at the price of the most expensive one.
+// TestPricesOfTeachers checks that all teachers are counted at the price of the most expensive one.
 func TestPricesOfTeachers(t *testing.T) {
 	file := fileOf("Qwen/Qwen3-8B", environment.Judge{}, environment.Judge{})
 	for i, model := range []string{"large", "small"} {

@@ -16,7 +16,8 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/contract"
 )
 
-// gated returns a run with a tokenizer of a gated repository, and a token of a Secret unless secret is "".
+// gated returns a run with a tokenizer of a gated repository. If secret is not empty, the run has a token from that
+// Secret.
 func gated(secret string) *v1alpha1.TrainingRun {
 	return testRun(func(run *v1alpha1.TrainingRun) {
 		run.Spec.Model.Tokenizer = &v1alpha1.Tokenizer{Repository: "org/gated"}
@@ -26,7 +27,7 @@ func gated(secret string) *v1alpha1.TrainingRun {
 	})
 }
 
-// tokenFiles lists the containers of a pod that have the token of the Secret hf, as container: variable = key.
+// tokenFiles lists the variables that name a file with the token of the Secret hf, as "container: variable = key".
 func tokenFiles(pod corev1.PodSpec) []string {
 	var found []string
 	for _, container := range slices.Concat(pod.InitContainers, pod.Containers) {
@@ -48,7 +49,7 @@ func tokenFiles(pod corev1.PodSpec) []string {
 }
 
 // TestOnlyThePodsThatDownloadHaveTheTokenOfTheTokenizer checks that the token is a file of the learner and of the
-// workers, and that neither run file nor digest have anything of it, which an older manager reads.
+// workers. The run file, which an older manager may read, and its digest have no trace of the token.
 func TestOnlyThePodsThatDownloadHaveTheTokenOfTheTokenizer(t *testing.T) {
 	run := gated("hf")
 	for container, pod := range map[string]corev1.PodSpec{
@@ -83,7 +84,7 @@ func TestOnlyThePodsThatDownloadHaveTheTokenOfTheTokenizer(t *testing.T) {
 }
 
 // TestTokenOfTheTokenizerMayChange checks that another token restarts the learner and replaces the workers, and does
-// not count as a change of the weights, and that a run without token notes nothing of it.
+// not count as a change of the weights. The Job of a run without a token notes no token.
 func TestTokenOfTheTokenizerMayChange(t *testing.T) {
 	if got := learnerSettings(gated("")); strings.Contains(got, FieldTokenizerToken) {
 		t.Errorf("the settings of a run without token are %s, want none of %s", got, FieldTokenizerToken)

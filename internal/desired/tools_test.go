@@ -13,8 +13,8 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/problem"
 )
 
-// TestFileOfToolsAndFormats makes a run file only if the model's format declares tools, or a dialect does, or the
-// environment has no tools.
+// TestFileOfToolsAndFormats checks that a run file is made only if the model's format declares tools, a dialect does,
+// or the environment has no tools.
 func TestFileOfToolsAndFormats(t *testing.T) {
 	for name, tc := range map[string]struct {
 		renderer string
@@ -52,7 +52,8 @@ func TestFileOfToolsAndFormats(t *testing.T) {
 	}
 }
 
-// TestToolCallsOfCode refuses a limit that limits nothing, and leaves runs alone whose settings are fixed.
+// TestToolCallsOfCode checks that a limit of tool calls is refused if nothing would count them, unless the settings of
+// the run are fixed.
 func TestToolCallsOfCode(t *testing.T) {
 	episodes := &environment.Interaction{Python: &environment.PythonEpisodes{Source: environment.Source{Code: "x"},
 		Processes: 1}}

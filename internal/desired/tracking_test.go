@@ -15,7 +15,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/contract/tracking"
 )
 
-// TestTrackingKeys checks that the learner alone is given the key, from a Secret that need not exist.
+// TestTrackingKeys checks that only the learner has the key, from a Secret that need not exist.
 func TestTrackingKeys(t *testing.T) {
 	run := testRun(func(run *v1alpha1.TrainingRun) {
 		run.Spec.Tracking = &apitracking.Tracking{WandB: &apitracking.WandB{

@@ -25,7 +25,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/tinker/client"
 )
 
-// server is the server that checks ask: it notes them, and answers as the test says.
+// server is the server that is checked: it notes the requests, and answers as the test says.
 type server struct {
 	mu    sync.Mutex
 	asked []string
@@ -87,7 +87,7 @@ func of(model string, features ...string) tinker.CheckRequest {
 	return tinker.CheckRequest{BaseModel: model, Lora: tinker.DefaultLora(), Features: features}
 }
 
-// ask asks, and fails the test unless there is an answer.
+// ask asks for a check, and fails the test unless there is an answer.
 func ask(t *testing.T, c *Checks, r tinker.CheckRequest) endpoint.Check {
 	t.Helper()
 	found, ended, err := c.Ask(t.Context(), r)
@@ -143,8 +143,8 @@ func TestOnce(t *testing.T) {
 	})
 }
 
-// TestAgain checks again after a day, at another connection, and by another version of the client, also where another
-// broker has found it.
+// TestAgain checks that a feature is checked again after a day, at another connection, and by another version of the
+// client, even if another broker found it.
 func TestAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, dir := &server{}, t.TempDir()
@@ -180,8 +180,8 @@ func TestAgain(t *testing.T) {
 	})
 }
 
-// TestFailures fails a check by an outage, which the next run that asks repeats, and by a refusal, which stands for a
-// minute and is forgotten when no run asks any more.
+// TestFailures checks two failures: after an outage, the next run that asks repeats the check; a refusal is kept for a
+// minute, and is forgotten when no run asks any more.
 func TestFailures(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &server{err: &client.Error{Category: tinker.CategoryServer, Message: "overloaded"}}
@@ -226,7 +226,8 @@ func TestFailures(t *testing.T) {
 	})
 }
 
-// TestUndecided tries twice what cannot be decided, and then leaves it open until the check is old.
+// TestUndecided checks that a feature that cannot be decided is tried twice, and then left undecided until the check
+// is old.
 func TestUndecided(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &server{found: map[capability.Feature]capability.Support{"seed": capability.Unknown}}
@@ -244,7 +245,7 @@ func TestUndecided(t *testing.T) {
 	})
 }
 
-// TestPending answers whoever waits no longer, and goes on with the check.
+// TestPending checks that a caller that stops waiting gets an answer, and that the check goes on.
 func TestPending(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &server{took: time.Minute}
@@ -265,8 +266,8 @@ func TestPending(t *testing.T) {
 	})
 }
 
-// TestDeath ends a check with its broker, which leaves nothing: the next one checks. A file that cannot be decoded is
-// as none.
+// TestDeath checks that a check ends with its broker and leaves no file: the next broker checks again. A file that
+// cannot be decoded counts as missing.
 func TestDeath(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, dir := &server{took: time.Minute}, t.TempDir()
@@ -295,7 +296,7 @@ func TestDeath(t *testing.T) {
 	})
 }
 
-// TestBound forgets the check for which no run has asked the longest.
+// TestBound checks that the check is forgotten that no run has asked for the longest.
 func TestBound(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &server{}
@@ -319,7 +320,7 @@ func TestBound(t *testing.T) {
 	})
 }
 
-// TestLostLease records nothing once another broker may act.
+// TestLostLease checks that nothing is recorded once another broker may act.
 func TestLostLease(t *testing.T) {
 	s, dir := &server{}, t.TempDir()
 	c := opened(t, dir, "v1", s)

@@ -28,7 +28,7 @@ func countLines(t *testing.T, name, start string) (n int) {
 	return n
 }
 
-// use records so many tokens of prompts for run a, at a dollar a million.
+// use records a number of prompt tokens for run a, at a dollar a million.
 func (b *bench) use(id string, tokens int64) {
 	b.Helper()
 	b.accept(id, sampleOf(tokens, 0))
@@ -64,7 +64,7 @@ func TestABudgetRefusesOnceItsRunsHadTimeToDrain(t *testing.T) {
 			b.use("f2", 1)
 			b.advance(defaultGrace - time.Second)
 			b.checkAdmitted("a", true)
-			b.die() // the time goes on
+			b.die() // the time to drain goes on
 			b.advance(time.Second)
 			b.checkAdmitted("a", false)
 			b.checkAdmitted("b", true) // a run that does not name the budget

@@ -20,7 +20,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/endpoint"
 )
 
-// bench is a meter of a folder, with a clock of its own.
+// bench is a meter with a folder and a clock of its own.
 type bench struct {
 	*testing.T
 	*Meter
@@ -60,7 +60,7 @@ func (b *bench) advance(by time.Duration) {
 	b.now = b.now.Add(by)
 }
 
-// open opens the meter of the folder, as another process does.
+// open opens the meter from its folder, as another process does.
 func (b *bench) open() {
 	b.Helper()
 	opened, err := Open(b.config)
@@ -72,7 +72,7 @@ func (b *bench) open() {
 	b.SetSettings(b.settings)
 }
 
-// die ends the process without an orderly end: its successor finds what was on the disk.
+// die ends the process without an orderly end: its successor finds the files that were on the disk.
 func (b *bench) die() {
 	b.Helper()
 	left := b.TempDir()
@@ -84,7 +84,7 @@ func (b *bench) die() {
 	b.open()
 }
 
-// flush waits until all that was recorded is in force.
+// flush waits until everything that was recorded is in force.
 func (b *bench) flush() {
 	b.Helper()
 	if err := b.journal.Append(b.Context()); err != nil {
@@ -198,7 +198,7 @@ func TestPricesAreThoseOfTheDelivery(t *testing.T) {
 	b.accept("f", sampleOf(1e6, 1))
 	b.settings.Prices = map[string]spending.Price{"priced": {Prompt: 7}}
 	b.SetSettings(b.settings)
-	b.advance(13 * time.Hour) // it is delivered on the next day
+	b.advance(13 * time.Hour) // the result is delivered on the next day
 	b.Settle("f", Delivered, 0, 0)
 	b.flush()
 	if got := b.row("a", "priced"); got.USD != 7 || got.Day != midnight.AddDate(0, 0, 1) {
@@ -224,7 +224,7 @@ func TestResultsOfADeadProcessCountOnce(t *testing.T) {
 	b.Settle("settled", Delivered, 5, 0)
 	b.Settle("open", Delivered, 7, 0)
 	b.checkUsed("a", "priced", endpoint.Tokens{Prefill: 1100, Sample: 12})
-	b.Settle("gone", Lost, 0, 0) // the dead process may have delivered it
+	b.Settle("gone", Lost, 0, 0) // the dead process may have delivered the result
 	b.checkUsed("a", "priced", endpoint.Tokens{Prefill: 11100, Sample: 62})
 }
 
@@ -236,7 +236,7 @@ func TestRequestsWithoutAFutureCountAfterADeath(t *testing.T) {
 	b.flush()
 	b.reserve(sampleOf(100, 50))
 	b.die()
-	b.checkUsed("a", "priced", endpoint.Tokens{Prefill: 200, Sample: 100}) // with the same for the rest of the second
+	b.checkUsed("a", "priced", endpoint.Tokens{Prefill: 200, Sample: 100}) // as much again for the rest of the second
 	b.die()
 	b.checkUsed("a", "priced", endpoint.Tokens{Prefill: 200, Sample: 100}) // once
 	b.reserve(sampleOf(100, 50)).Release()
@@ -256,13 +256,13 @@ func TestNothingIsReservedBeforeTheSettings(t *testing.T) {
 	}
 }
 
-// TestADeathCountsOneSecondTooMuchAtMost plays requests at random. Each process dies in the midst of its requests.
+// TestADeathCountsOneSecondTooMuchAtMost makes random requests. Each process dies while requests are in progress.
 func TestADeathCountsOneSecondTooMuchAtMost(t *testing.T) {
 	for seed := range uint64(10) {
 		b, random := newBench(t), rand.New(rand.NewPCG(seed, 1))
 		billed, bound, n := int64(0), int64(0), 0
 		for range 4 {
-			var spent [4]endpoint.Tokens // of this second and of those before
+			var spent [4]endpoint.Tokens // in this second and in the three before
 			for range 1 + random.IntN(60) {
 				n++
 				r := sampleOf(int64(1+random.IntN(1000)), int64(random.IntN(500)))
@@ -270,13 +270,13 @@ func TestADeathCountsOneSecondTooMuchAtMost(t *testing.T) {
 				spent[0] = add(spent[0], ticket.cost)
 				switch random.IntN(4) {
 				case 0:
-					billed += r.Tokens.Prefill + r.Samples // it may be
+					billed += r.Tokens.Prefill + r.Samples // the server may bill the request
 				case 1:
 					ticket.Release()
 				default:
 					ticket.Accept(id)
 					if random.IntN(2) == 0 {
-						b.flush() // else both records may be lost with the process
+						b.flush() // otherwise both records may be lost with the process
 					}
 					b.Settle(id, Delivered, r.Samples, 0)
 					billed += r.Tokens.Prefill + r.Samples

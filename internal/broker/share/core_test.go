@@ -15,7 +15,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/endpoint"
 )
 
-// play is a simulation of runs at a server, with a time of its own.
+// play is a simulation of runs at a server, in simulated time.
 type play struct {
 	t      *testing.T
 	core   *core
@@ -39,13 +39,13 @@ type turn struct {
 	op   bool
 }
 
-// player is a run that keeps so many requests in the air, each for as long as a sample takes.
+// player is a run that keeps a number of requests in progress, each for as long as a sample takes.
 type player struct {
 	uid     string
 	clients int
 	takes   func() time.Duration
 	ops     bool
-	// from and to are when it plays.
+	// from and to bound the time in which it plays; no end if to is 0.
 	from, to time.Duration
 }
 
@@ -66,7 +66,7 @@ func (e *events) Pop() any {
 	return last
 }
 
-// bucket is the limit of a server.
+// bucket is the rate limit of a server.
 type bucket struct {
 	rate, credit float64
 	filled       time.Time
@@ -104,7 +104,7 @@ func (p *play) add(of player) {
 	}
 }
 
-// send asks for a turn as a client, and again once it has its result.
+// send asks for a turn as a client, and asks again once the client has its result.
 func (p *play) send(of *player) {
 	if of.to > 0 && p.elapsed() >= of.to {
 		return
@@ -116,7 +116,7 @@ func (p *play) send(of *player) {
 	}
 }
 
-// settle lets the requests go on that have their turn.
+// settle continues the requests that were decided.
 func (p *play) settle() {
 	ready := p.ready
 	p.ready = nil
@@ -172,7 +172,7 @@ func (p *play) run(d time.Duration) {
 	}
 }
 
-// count counts the turns of a run between two times; of all runs if uid is empty.
+// count returns the number of turns of a run between two times, or of all runs if uid is empty.
 func (p *play) count(uid string, from, to time.Duration) (n int) {
 	for _, each := range p.granted {
 		if (uid == "" || each.run == uid) && each.at >= from && each.at < to {
@@ -182,7 +182,8 @@ func (p *play) count(uid string, from, to time.Duration) (n int) {
 	return n
 }
 
-// checkShares checks each minute of a time: no run gets less than half of its share, and all together nine tenths.
+// checkShares checks each minute of a time: each run gets at least half of its share, and all together get nine tenths
+// of the rate.
 func (p *play) checkShares(rate float64, weights map[string]float64, from, to time.Duration) {
 	p.t.Helper()
 	total := 0.0
@@ -203,7 +204,7 @@ func (p *play) checkShares(rate float64, weights map[string]float64, from, to ti
 	}
 }
 
-// steady takes a time, give or take a half.
+// steady returns times between half of a mean and one and a half of it.
 func (p *play) steady(mean time.Duration) func() time.Duration {
 	return func() time.Duration { return mean/2 + time.Duration(p.random.Int64N(int64(mean))) }
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/endpoint"
 )
 
-// busy returns a gate with two places: a sample of an earlier process has one, and a new sample the other.
+// busy returns a gate with two places, both taken: one by a sample of an earlier process, the other by a new sample.
 func busy(t *testing.T, patience time.Duration) *Gate {
 	t.Helper()
 	g := New(Config{Limits: endpoint.Limits{UnfinishedSamples: 2}, Patience: patience})
@@ -146,7 +146,7 @@ func TestManyClientsShareARateInRealTime(t *testing.T) {
 		}
 	}
 	clients.Wait()
-	// 400 and a quarter of a second's. The machine may be busy.
+	// 400 turns are expected, and those of a quarter of a second more. The machine may be busy.
 	if all := turns["a"] + turns["b"]; all > 460 || all < 100 || turns["a"] < 2*turns["b"] || turns["a"] > 4*turns["b"] {
 		t.Errorf("turns = %v, want 300 of a and 100 of b", turns)
 	}

@@ -34,7 +34,7 @@ func data() []tinker.Datum {
 	}
 }
 
-// pieces writes a body to a counter in pieces of a size.
+// pieces writes a body to a counter in pieces of size bytes.
 func pieces(to interface{ Write([]byte) (int, error) }, body []byte, size int) {
 	for len(body) > 0 {
 		n := min(size, len(body))
@@ -100,7 +100,7 @@ func TestPrompt(t *testing.T) {
 	}
 }
 
-// FuzzPrompt compares the count of a whole body with its count byte by byte, which knows no shorter way for lists of
+// FuzzPrompt compares the count of a whole body with its count byte by byte, which takes no shortcut for lists of
 // integers.
 func FuzzPrompt(f *testing.F) {
 	for _, text := range []string{

@@ -64,7 +64,7 @@ func TestDigestOfFiles(t *testing.T) {
 }
 
 // TestMarkChanged checks that a run sees an environment as not probed once the ConfigMap of a usable environment has
-// changed. An environment whose probe failed keeps the result of its probe, which has read no rows.
+// changed. An environment whose probe failed keeps the result of the probe, because a failed probe has read no rows.
 func TestMarkChanged(t *testing.T) {
 	config := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "n", Name: "c"},
 		Data: map[string]string{"rows.jsonl": "{}"}}
