@@ -18,7 +18,8 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/endpoint"
 )
 
-// newSpentOfTwoDays returns the usage of two days: yesterday of two teams, today of one of them with two models.
+// newSpentOfTwoDays returns the usage of two days: two teams used a model yesterday, and one of them uses two models
+// today.
 func newSpentOfTwoDays() *spent {
 	now := time.Date(2026, 11, 28, 12, 0, 0, 0, time.UTC)
 	days := map[int][]endpoint.Usage{

@@ -24,7 +24,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// asPlugin is the variable that runs the test binary as the plugin.
+// asPlugin names the variable that makes the test binary run as the plugin.
 const asPlugin = "KUBECTL_TINKER_TEST_MAIN"
 
 func TestMain(m *testing.M) {
@@ -148,7 +148,7 @@ func TestSignalsEndTop(t *testing.T) {
 	}
 }
 
-// TestReaderThatEndsLeavesNoFiles writes a trial to a pipe that nobody reads any more, as with `| head -1`: the trial
+// TestReaderThatEndsLeavesNoFiles runs a trial whose output nobody reads any more, as with `| head -1`: the trial
 // removes its folder, which has the values of Secrets.
 func TestReaderThatEndsLeavesNoFiles(t *testing.T) {
 	reader, writer, err := os.Pipe()

@@ -62,7 +62,7 @@ func TestVerdictWithoutRunFile(t *testing.T) {
 	}
 }
 
-// TestVerdictWithEmptyKey checks that the run waits for a key and does not fail.
+// TestVerdictWithEmptyKey checks that a run with an empty key waits for a key, and does not fail.
 func TestVerdictWithEmptyKey(t *testing.T) {
 	t.Setenv("TINKER_API_KEY", "")
 	credentials, err := contract.DeriveCredentials(bytes.Repeat([]byte{1}, 32), "uid")
@@ -85,7 +85,7 @@ func TestVerdictWithEmptyKey(t *testing.T) {
 	}
 }
 
-// TestReadCredentials reads a token that ends with a line feed, as those do that an editor has written.
+// TestReadCredentials reads a token that ends with a line feed, as in a file that an editor wrote.
 func TestReadCredentials(t *testing.T) {
 	dir := t.TempDir()
 	for name, content := range map[string]string{contract.TokenKey: "token\n", contract.CertificateKey: "certificate"} {

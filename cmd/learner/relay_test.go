@@ -22,7 +22,8 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/tinker/transport"
 )
 
-// TestRelayPassesRequestsOnUnderTheTokenOfTheRun asks an endpoint whose authority the pod alone knows.
+// TestRelayPassesRequestsOnUnderTheTokenOfTheRun sends requests to an endpoint with a certificate authority that only
+// the pod knows.
 func TestRelayPassesRequestsOnUnderTheTokenOfTheRun(t *testing.T) {
 	var asked []string
 	endpoint := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

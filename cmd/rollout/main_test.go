@@ -26,7 +26,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/rl"
 )
 
-// call runs the program with arguments and gives its exit code and output.
+// call runs the program with arguments, and returns its exit code and its output.
 func call(t *testing.T, env map[string]string, args ...string) (code int, stdout string) {
 	t.Helper()
 	var out, errors bytes.Buffer
@@ -99,7 +99,7 @@ func TestProbeWithoutADefinition(t *testing.T) {
 	}
 }
 
-// pod is the files of a worker's pod.
+// pod has the paths of the files in a worker's pod.
 type pod struct{ dir, runFile, credentialsDir string }
 
 func newPod(t *testing.T, learner string, secrets contract.Credentials) pod {
@@ -190,7 +190,8 @@ func TestWorkerWithEmptyKey(t *testing.T) {
 type idleLearner struct {
 	play   contract.Play
 	hellos chan string
-	// version is the version of the exchange, and playVersion the version of the play settings; 0 is the present one.
+	// version is the version of the exchange, and playVersion the version of the play settings; 0 means the present
+	// version.
 	version, playVersion int
 }
 
@@ -224,7 +225,7 @@ func (g *idleLearner) Disconnected(string) {}
 
 func (g *idleLearner) Release(string, []rl.Key, string) {}
 
-// serve starts a learner and gives its address.
+// serve starts a learner and returns its address.
 func serve(t *testing.T, g *idleLearner, secrets contract.Credentials) string {
 	t.Helper()
 	return serveEpoch(t, g, &exchange.Epoch{RunUid: "uid-1", SpecDigest: runFile(t, "learner:1").SpecDigest, Attempt: 1,

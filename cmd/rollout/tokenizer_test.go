@@ -50,8 +50,8 @@ func (g *reportingLearner) Acquire(ctx context.Context, _ string, _ int) ([]exch
 	return nil, ctx.Err()
 }
 
-// TestWorkerWaitsForItsTokenizer starts a worker whose tokenizer is missing: the worker reports that to the learner,
-// reads it once it exists, and only then asks for leases, in one process.
+// TestWorkerWaitsForItsTokenizer starts a worker whose tokenizer is missing. The worker reports this to the learner,
+// reads the tokenizer once it exists, and only then asks for leases, all in one process.
 func TestWorkerWaitsForItsTokenizer(t *testing.T) {
 	var repaired atomic.Bool
 	hub := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {

@@ -28,7 +28,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/runner/spawn"
 )
 
-// onOneCore runs the processes that f starts on one core.
+// onOneCore calls f so that all processes that f starts run on one core.
 func onOneCore(b *testing.B, f func()) {
 	b.Helper()
 	runtime.LockOSThread()
@@ -52,7 +52,7 @@ func onOneCore(b *testing.B, f func()) {
 	}
 }
 
-// trips are how many calls a benchmark makes, callers how many are open at once.
+// trips is the number of calls that a benchmark makes, and callers the number of calls that are open at once.
 const (
 	trips   = 5000
 	callers = 16
@@ -151,7 +151,7 @@ func BenchmarkAsync(b *testing.B) {
 	}
 }
 
-// benchPython is an interpreter that has the package openai.
+// benchPython names the variable with the path of an interpreter that has the package openai.
 const benchPython = "RUNNER_BENCH_PYTHON"
 
 // preforkAgent makes a client, and prints the memory in KiB that its process shares with no other.
@@ -163,7 +163,7 @@ lines = [line.split() for line in open("/proc/self/smaps_rollup")]
 print(sum(int(line[1]) for line in lines if line[0] in ("Private_Clean:", "Private_Dirty:")))
 `
 
-// BenchmarkForkedCommand starts an agent that imports openai, by a fork for each episode and afresh.
+// BenchmarkForkedCommand starts an agent that imports openai: by a fork for each episode, and afresh.
 func BenchmarkForkedCommand(b *testing.B) {
 	interpreter := os.Getenv(benchPython)
 	if interpreter == "" {
@@ -171,7 +171,7 @@ func BenchmarkForkedCommand(b *testing.B) {
 	}
 	dir := writeModules(b, map[string]string{"agent.py": preforkAgent})
 	command := []string{interpreter, filepath.Join(dir, "agent.py")}
-	h := tryRunner(b, false, "") // with the user of the test, whose interpreter it is
+	h := tryRunner(b, false, "") // as the user of the test, who owns the interpreter
 	if h == nil {
 		b.Fatal("the runner does not start")
 	}
@@ -198,7 +198,7 @@ func BenchmarkForkedCommand(b *testing.B) {
 	}
 }
 
-// costOf returns the processor time and the memory of its own that a call of a command has, as medians.
+// costOf returns the medians of the processor time and of the private memory of calls of a command.
 func costOf(b *testing.B, p *client.Program) (seconds, mebibytes float64) {
 	b.Helper()
 	const calls = 7

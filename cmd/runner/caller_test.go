@@ -122,7 +122,8 @@ func TestConnectionsAreBounded(t *testing.T) {
 	})
 }
 
-// TestCallerThatDoesNotRead leaves answers unread until the runner gives it up. Others are served meanwhile.
+// TestCallerThatDoesNotRead leaves answers unread until the runner disconnects the caller. Other callers are served
+// meanwhile.
 func TestCallerThatDoesNotRead(t *testing.T) {
 	needPython(t)
 	h := startRunner(t)
@@ -133,7 +134,7 @@ func TestCallerThatDoesNotRead(t *testing.T) {
 	lines := []byte(strings.Repeat(string(line), 1000))
 	for {
 		if _, err := lazy.net.Write(lines); err != nil {
-			break // it was disconnected
+			break // The runner has disconnected the caller.
 		}
 	}
 	if got := do(t, p, "", "list"); got != "[]" {
@@ -141,7 +142,7 @@ func TestCallerThatDoesNotRead(t *testing.T) {
 	}
 }
 
-// TestRunnerThatIsNotProcess1 runs the runner as a process like others: it also finds all descendants.
+// TestRunnerThatIsNotProcess1 runs the runner as an ordinary process, which must find all descendants, too.
 func TestRunnerThatIsNotProcess1(t *testing.T) {
 	h := tryRunner(t, false, "")
 	if h == nil {

@@ -31,7 +31,7 @@ def reward(row, reply):
 // of a token appears, and then only the holder of that token. Each call has an empty directory.
 func TestClaimedRunner(t *testing.T) {
 	needPython(t)
-	folder, err := os.MkdirTemp("", "claim-") // that of a test is closed to the user of the runner
+	folder, err := os.MkdirTemp("", "claim-") // the runner's user may not enter t.TempDir()
 	if err != nil {
 		t.Fatal(err)
 	}

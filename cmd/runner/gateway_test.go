@@ -24,7 +24,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/wait"
 )
 
-// served are the connections that agents make to a gateway of a test.
+// served serves and counts the connections that agents make to the gateway of a test.
 type served struct {
 	serve     func(net.Conn)
 	came, are atomic.Int64
@@ -43,7 +43,7 @@ func (s *served) accept(conn net.Conn) {
 	}()
 }
 
-// says greets every connection, and then echoes its bytes.
+// says returns a function that greets a connection with a word, and then echoes its bytes.
 func says(word string) func(net.Conn) {
 	return func(conn net.Conn) {
 		if _, err := conn.Write([]byte(word)); err == nil {
@@ -52,7 +52,7 @@ func says(word string) func(net.Conn) {
 	}
 }
 
-// callThrough runs an agent whose gateway is served here.
+// callThrough runs an agent whose gateway s serves.
 func callThrough(t *testing.T, p *client.Program, code string, s *served) (spawn.Result, error) {
 	t.Helper()
 	gateway := client.NewGateway()
@@ -224,7 +224,7 @@ type endless struct{}
 
 func (endless) Read(b []byte) (int, error) { return len(b), nil }
 
-// breaking forwards connections to a runner. The streams, which are all but the first, break as it says.
+// breaking forwards connections to a runner. All connections but the first are streams, which breaks breaks.
 type breaking struct {
 	net.Listener
 	to string
@@ -275,8 +275,8 @@ func reset(conn *net.TCPConn) {
 }
 
 // TestGatewayThatBreaks breaks the connection between worker and runner while an agent waits for its reply: for both
-// ends, for either one, without a reset, and before it is made. The call fails for that reason, however the agent
-// handles it, and another call of the same program succeeds.
+// ends, for either end, without a reset, and before the connection is used. The call fails because the gateway was
+// lost, however the agent handles the error, and another call of the same program succeeds.
 func TestGatewayThatBreaks(t *testing.T) {
 	needPython(t)
 	_, at := startRemote(t)
@@ -324,8 +324,8 @@ except OSError as e:
 	}
 }
 
-// TestProgramsLeaveRoomForCallers holds, from the runner's own address, all connections that one gets without a hello.
-// A caller from another address is served.
+// TestProgramsLeaveRoomForCallers opens as many connections without a hello as one address may have, from the runner's
+// own address. A caller from another address is still served.
 func TestProgramsLeaveRoomForCallers(t *testing.T) {
 	_, at := startRemote(t)
 	for range 600 {
@@ -371,7 +371,8 @@ func dialFromElsewhere(t *testing.T, to string) net.Conn {
 	return nil
 }
 
-// TestGatewayOfOthers refuses streams that nobody has offered, and gateways of callers at the Unix socket.
+// TestGatewayOfOthers checks that the runner refuses streams that no call has offered, and gateways for callers at the
+// Unix socket.
 func TestGatewayOfOthers(t *testing.T) {
 	needPython(t)
 	h, at := startRemote(t)

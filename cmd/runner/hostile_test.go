@@ -17,7 +17,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/runner/python"
 )
 
-// hostileLimits stop a hostile program before the machine feels it.
+// hostileLimits stop a hostile program before it slows the machine down.
 var hostileLimits = protocol.Limits{
 	StartSeconds: 300, CallSeconds: 300, MemoryBytes: 200 << 20, AddressSpaceBytes: 190 << 20, Processes: 12,
 	OutputBytes: 1 << 20,
@@ -266,7 +266,7 @@ def reward(row, reply):
     return globals()[do](*(row.get("with") or []))
 `
 
-// fault is how a call is to end.
+// fault is the expected end of a call.
 type fault struct {
 	code   protocol.Code
 	limit  string
@@ -287,7 +287,7 @@ func checkFault(t *testing.T, err error, want fault) *client.Failure {
 		signal: failure.Evidence.Signal,
 	}
 	if got.signal == "SIGKILL" && want.signal == "" {
-		got.signal = "" // the runner's own
+		got.signal = "" // The runner killed it.
 	}
 	if failure.Evidence.Exit != nil {
 		got.exit = *failure.Evidence.Exit
@@ -300,8 +300,8 @@ func checkFault(t *testing.T, err error, want fault) *client.Failure {
 	return failure
 }
 
-// TestHostileCalls makes calls of one program that attack it in every way. Each call ends as the fault that it is, and
-// the next call of the same program is answered.
+// TestHostileCalls makes calls that attack their program in many ways. Each call ends with its fault, and the next
+// call of the same program is answered.
 func TestHostileCalls(t *testing.T) {
 	h := startRunner(t)
 	outside := filepath.Join(h.dir, "outside")
@@ -316,7 +316,7 @@ func TestHostileCalls(t *testing.T) {
 	cases := map[string]struct {
 		do   string
 		with []any
-		want fault // without a code the call is answered
+		want fault // if it has no code, the call is answered
 	}{
 		"None":                       {do: "none", want: fault{code: protocol.CodeNoValue}},
 		"NaN":                        {do: "nan", want: fault{code: protocol.CodeNotFinite}},
@@ -387,7 +387,8 @@ func TestHostileCalls(t *testing.T) {
 	patient := hostileLimits
 	patient.CallSeconds = 2
 	stopping := start(t, c, "stopping", python.Function{Code: hostileCode}, protocol.Spec{Limits: patient})
-	// Processes share memory that counts for each of them: a bomb that grows fast has too much of it before it is seen.
+	// Memory that processes share counts for each of them: a fork bomb that grows fast would exceed the usual limit of
+	// memory before the runner sees its processes.
 	roomy := hostileLimits
 	roomy.MemoryBytes = 16 << 30
 	forking := start(t, c, "forking", python.Function{Code: hostileCode}, protocol.Spec{Limits: roomy})

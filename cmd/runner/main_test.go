@@ -31,21 +31,22 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/runner/python"
 )
 
-// initVariable makes the test's program process 1 of a container: it mounts /proc, takes an ordinary user and becomes
-// the runner.
+// initVariable names the variable that makes the test's program process 1 of a container: the program mounts /proc,
+// becomes an ordinary user, and then becomes the runner.
 const initVariable = "RUNNER_TEST_INIT"
 
-// programVariable is the path of a runner that was built already: there may be no Go where the tests run.
+// programVariable names the variable with the path of a runner that is built already: there may be no Go where the
+// tests run.
 const programVariable = "RUNNER_TEST_PROGRAM"
 
-// levelVariable is the isolation that there has to be where the tests run. With it nothing is left out because the
-// machine could not do it.
+// levelVariable names the variable with the isolation that the machine must have. If it is set, tests fail instead of
+// being skipped where the machine cannot make namespaces.
 const levelVariable = "RUNNER_TEST_LEVEL"
 
-// patience is how long a test waits for a state. Nothing is decided by it.
+// patience is how long a test waits for a state. No result depends on it.
 const patience = time.Minute
 
-// How the runner is built: as the image has it, or with the race detector.
+// buildFlags and buildEnv say how the runner is built: as in the image, or with the race detector.
 var (
 	buildFlags []string
 	buildEnv   = "CGO_ENABLED=0"
@@ -104,13 +105,14 @@ func needPython(t testing.TB) {
 	}
 }
 
-// maxTasks is the outer guard of the suite: the user of a runner has no more threads and processes than that. runners
-// counts the runners. Each has a user of its own: a fork bomb at one must not keep another from a fork.
+// maxTasks protects the machine from the tests: the user of a runner has at most this number of threads and processes.
+// runners counts the runners. Each of them has a user of its own: a fork bomb in one must not keep another from
+// forking.
 const maxTasks = 200
 
 var runners atomic.Int64
 
-// becomeRunner runs in new namespaces. It returns only an error.
+// becomeRunner turns a process in new namespaces into the runner. It returns only if this fails.
 func becomeRunner() error {
 	runtime.LockOSThread()
 	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
@@ -132,7 +134,8 @@ func becomeRunner() error {
 			return err
 		}
 	}
-	// The guard ends with the test's process, however that ends. A change of the user has taken this away.
+	// The runner is killed when the test's process ends, however that ends. The change of the user has reset this
+	// setting.
 	if err := unix.Prctl(unix.PR_SET_PDEATHSIG, uintptr(unix.SIGKILL), 0, 0, 0); err != nil {
 		return err
 	}
@@ -182,8 +185,8 @@ func (l *logBuffer) String() string {
 	return l.text.String()
 }
 
-// startRunner starts a runner as process 1 of namespaces of its own, if the machine lets the test make them, and else
-// as a process like others. It is killed with all below it when the test ends.
+// startRunner starts a runner as process 1 of namespaces of its own if the machine lets the test make them, and
+// otherwise as an ordinary process. The runner and all its descendants are killed when the test ends.
 func startRunner(t testing.TB) *host {
 	t.Helper()
 	if h := tryRunner(t, true, ""); h != nil {
@@ -200,10 +203,11 @@ func startRunner(t testing.TB) *host {
 	return h
 }
 
-// tryRunner starts a runner with further flags. With a mask the kernel seems to have no Landlock.
+// tryRunner starts a runner with further flags, and returns nil if this is not possible. With a mask, the kernel seems
+// to have no Landlock.
 func tryRunner(t testing.TB, first bool, mask string, flags ...string) *host {
 	t.Helper()
-	dir, err := os.MkdirTemp("", "runner-test") // short: the path of a socket has 107 bytes
+	dir, err := os.MkdirTemp("", "runner-test") // short: the path of a socket has at most 107 bytes
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -215,10 +219,11 @@ func tryRunner(t testing.TB, first bool, mask string, flags ...string) *host {
 	command.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: unix.SIGKILL}
 	if first {
 		command = exec.Command("/proc/self/exe", arguments...)
-		// Pdeathsig is set later: with it a process kills itself that has another number after the clone, also in gVisor.
+		// Pdeathsig is set later: with it the child would kill itself, because after the clone it sees another number of its
+		// parent, also in gVisor.
 		command.SysProcAttr = &syscall.SysProcAttr{Cloneflags: unix.CLONE_NEWPID | unix.CLONE_NEWNS}
 		if h.user == 0 {
-			h.user = 61000 + (64*os.Getpid()+int(runners.Add(1)))%4000 // each has its own count of tasks
+			h.user = 61000 + (64*os.Getpid()+int(runners.Add(1)))%4000 // each user has a count of tasks of its own
 		} else {
 			command.SysProcAttr.Cloneflags |= unix.CLONE_NEWUSER
 			command.SysProcAttr.UidMappings = []syscall.SysProcIDMap{{ContainerID: h.user, HostID: h.user, Size: 1}}

@@ -13,11 +13,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// maskVariable is the variable that runs the runner as on a kernel without Landlock.
+// maskVariable names the variable that makes the runner run as on a kernel without Landlock.
 const maskVariable = "RUNNER_TEST_MASK"
 
-// hideLandlock hides Landlock from this process, and from the runner that it becomes: system calls fail as on a kernel
-// without it.
+// hideLandlock hides Landlock from this process, and from the runner that the process becomes: the system calls of
+// Landlock fail as on a kernel without it.
 func hideLandlock() error {
 	load := unix.SockFilter{Code: unix.BPF_LD | unix.BPF_W | unix.BPF_ABS}
 	filter := []unix.SockFilter{load}

@@ -23,7 +23,7 @@ import (
 // greeting is the first message of a test's server to each connection.
 const greeting = "hello"
 
-// greet serves an address, and counts who comes.
+// greet serves an address, and counts the connections.
 func greet(t *testing.T, network, address string) (string, *atomic.Int64) {
 	t.Helper()
 	listener, err := net.Listen(network, address)
@@ -46,7 +46,7 @@ func greet(t *testing.T, network, address string) (string, *atomic.Int64) {
 	return listener.Addr().String(), came
 }
 
-// startAgents starts commands that are the text of a program, with a confined network or an open one.
+// startAgents starts a program whose calls run the text of a Python program, with a confined network or an open one.
 func startAgents(t *testing.T, c *client.Client, name string, network *protocol.Network) *client.Program {
 	t.Helper()
 	config, err := json.Marshal(spawn.Config{Command: []string{python3, "-c",
@@ -67,7 +67,7 @@ func startAgents(t *testing.T, c *client.Client, name string, network *protocol.
 	return p
 }
 
-// agentParams are the parameters of a call that runs the text of a program.
+// agentParams returns the parameters of a call that runs the text of a program.
 func agentParams(t *testing.T, code string, env map[string]string) json.RawMessage {
 	t.Helper()
 	given := map[string]string{"TASK_FILE": "$(DIR)/task"}
@@ -109,7 +109,7 @@ def tried(name, do):
     print(name, "done")
 `
 
-// agentNetwork has the actions of agents in a network that has only the gateway.
+// agentNetwork lists actions of agents in a network that has only the gateway, with their expected output.
 var agentNetwork = map[string]struct{ code, want string }{
 	"the gateway": {`
 s = socket.create_connection(gateway)
@@ -246,8 +246,8 @@ func TestNetworkOfAgents(t *testing.T) {
 	})
 }
 
-// TestTokenOfAnotherEpisode requires that an agent does not read the token of an episode that another process plays,
-// where the kernel can keep it from that.
+// TestTokenOfAnotherEpisode requires that an agent cannot read the token of an episode that another process plays, if
+// the kernel can prevent it.
 func TestTokenOfAnotherEpisode(t *testing.T) {
 	inSandboxes(t, func(t *testing.T, _ *host, c *client.Client) {
 		if c.Isolation.Level == isolation.Process {
@@ -297,7 +297,7 @@ print(read > 0, found)`, map[string]string{"GATEWAY": gateway, "OTHER": gateway}
 	})
 }
 
-// TestNetworkThatCannotBeConfined does not start agents with less isolation than they need.
+// TestNetworkThatCannotBeConfined checks that agents do not start with less isolation than they need.
 func TestNetworkThatCannotBeConfined(t *testing.T) {
 	inSandboxes(t, func(t *testing.T, _ *host, c *client.Client) {
 		for minimum, starts := range map[isolation.Level]bool{

@@ -45,7 +45,7 @@ func writeModules(t testing.TB, files map[string]string) string {
 	return dir
 }
 
-// startCommand starts a command, and returns its program's report of the start.
+// startCommand starts a command, and returns the program and its report of the start.
 func startCommand(t testing.TB, c *client.Client, name string, config spawn.Config,
 	edit func(*protocol.Spec)) (*client.Program, spawn.Start) {
 	t.Helper()
@@ -71,7 +71,7 @@ func startCommand(t testing.TB, c *client.Client, name string, config spawn.Conf
 	return p, said
 }
 
-// runCommand calls a command with the variable TASK and the variables of a directory.
+// runCommand calls a command with environment variables and files, and returns its result.
 func runCommand(t testing.TB, p *client.Program, env map[string]string) (spawn.Result, error) {
 	t.Helper()
 	params, err := json.Marshal(spawn.Params{Env: env, Files: map[string]string{"task.json": "{}"},
@@ -115,8 +115,8 @@ print("an error", file=sys.stderr)
 sys.exit(int(os.environ["TASK"]))
 `
 
-// TestForkedCommands runs a command in a process of its own and in a fork: by its file, as a module and as a text. Each
-// finds the same.
+// TestForkedCommands runs a command in a process of its own and in a fork: as a file, as a module and as a text. Both
+// report the same surroundings.
 func TestForkedCommands(t *testing.T) {
 	inSandboxes(t, func(t *testing.T, _ *host, c *client.Client) {
 		gateway, _ := greet(t, "tcp", "127.0.0.1:0")
@@ -131,7 +131,7 @@ func TestForkedCommands(t *testing.T) {
 			"a module": {python3, "-m", "pack", "--one"},
 			"a text":   {python3, "-u", "-c", preforkScript, "--one"},
 		} {
-			// No import was told of the variable TASK, so that it has a call start afresh.
+			// This config does not name the variable TASK, so each call with TASK starts afresh.
 			afresh, _ := startCommand(t, c, name+" afresh", spawn.Config{Command: command}, edit)
 			forked, said := startCommand(t, c, name, spawn.Config{Command: command, Variables: []string{"TASK"}}, edit)
 			if said.Afresh != "" || !strings.Contains(strings.Join(said.Modules, " "), "shared") {
@@ -190,7 +190,7 @@ func TestErrorsOfForkedCommands(t *testing.T) {
 		"text.py":   "import shared, sys\nsys.exit('a text')\n",
 	}
 	dir := writeModules(t, files)
-	// A text is not beside its modules.
+	// A program that is given as a text has no directory with its modules.
 	edit := func(spec *protocol.Spec) { spec.Env["PYTHONPATH"] = dir }
 	scripts, texts := startRunner(t).dial(t), startRunner(t).dial(t)
 	for name, forked := range map[string]bool{"raises": true, "killed": true, "import": true, "none": true, "text": true,
@@ -300,8 +300,8 @@ func TestImportsThatAreNotShared(t *testing.T) {
 	}
 }
 
-// TestForksThatAreHostile runs forks that attack the process that they are forks of, and the one above. The next call
-// is another episode, and finds no trace of the attack.
+// TestForksThatAreHostile runs forks that attack their parent process and the process above it. The next call is
+// another episode, and finds no trace of the attack.
 func TestForksThatAreHostile(t *testing.T) {
 	inSandboxes(t, func(t *testing.T, h *host, c *client.Client) {
 		gateway, _ := greet(t, "tcp", "127.0.0.1:0")

@@ -18,7 +18,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/runner/python"
 )
 
-// TestQuestionsReachTheCaller plays an episode whose questions are asked together.
+// TestQuestionsReachTheCaller plays an episode that asks its questions at the same time.
 func TestQuestionsReachTheCaller(t *testing.T) {
 	c := startRunner(t).dial(t)
 	p := start(t, c, "episodes", python.Function{Code: asyncCode}, protocol.Spec{Concurrency: 16})
@@ -91,8 +91,8 @@ func TestQuestionsAreBounded(t *testing.T) {
 	checkFault(t, err, fault{code: protocol.CodeProtocol, breach: protocol.CodeTooManyQuestions})
 }
 
-// TestForgedAnswerOfItsOwnCall runs code that answers its call itself, and then returns. The process has broken the
-// protocol, and a call that it was given meanwhile is repeated.
+// TestForgedAnswerOfItsOwnCall runs code that answers its call itself, and then returns. This breaks the protocol, so
+// a call that the process was given meanwhile is repeated.
 func TestForgedAnswerOfItsOwnCall(t *testing.T) {
 	const forged = `
 def own_result():
@@ -116,8 +116,8 @@ def own_result():
 	}
 }
 
-// TestProcessesThatDieTakeNoOtherCallsWithThem makes ten calls share a process. Two of them end it. The other eight are
-// repeated, with the same answers to their questions.
+// TestProcessesThatDieTakeNoOtherCallsWithThem makes ten calls at once, two of which end the process that they share
+// with others. The other eight are repeated, with the same answers to their questions.
 func TestProcessesThatDieTakeNoOtherCallsWithThem(t *testing.T) {
 	c := startRunner(t).dial(t)
 	p := start(t, c, "episodes", python.Function{Code: asyncCode}, protocol.Spec{Concurrency: 16, Processes: 2})
@@ -160,7 +160,7 @@ func TestClockStandsWhileAQuestionIsOpen(t *testing.T) {
 	busy := start(t, c, "busy", python.Function{Code: hostileCode},
 		protocol.Spec{Limits: protocol.Limits{CallSeconds: limit}})
 	ask := func(context.Context, client.Question) (json.RawMessage, error) {
-		_, err := call(t, busy, map[string]any{"do": "stop itself"}, "") // ends by the same limit, and takes longer than it
+		_, err := call(t, busy, map[string]any{"do": "stop itself"}, "") // it takes longer than the limit, by which it ends
 		checkFault(t, err, fault{code: protocol.CodeLimit, limit: "callSeconds"})
 		return json.RawMessage(`{"text":"x","messages":["y"]}`), nil
 	}

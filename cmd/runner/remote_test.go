@@ -30,7 +30,7 @@ func credentialsOf(t testing.TB, token string) contract.ProgramCredentials {
 	return credentials
 }
 
-// startRemote starts a runner that serves callers over TCP. It returns where callers connect.
+// startRemote starts a runner that serves callers over TCP, and returns the address for callers.
 func startRemote(t testing.TB, arguments ...string) (*host, client.Address) {
 	t.Helper()
 	credentials := credentialsOf(t, "the run's")
@@ -139,7 +139,7 @@ def reward(row, reply):
 	}
 }
 
-// processes is a reward that says which process it is called in.
+// processes is a reward that reports the process in which it is called.
 const processes = `
 import os
 PROCESS = 1 + int.from_bytes(os.urandom(4), "big")  # in namespaces of their own all are process 1
@@ -148,8 +148,8 @@ async def reward(row, reply):
     return {"reward": 1.0, "process": PROCESS}
 `
 
-// TestRemoteCallersShareAProgram starts equal programs from two callers, and another one. The equal ones are one
-// program; a caller that leaves ends nothing that another one has.
+// TestRemoteCallersShareAProgram starts equal programs for two callers, and another program. The equal ones are one
+// program. A caller that leaves does not end a program that another caller uses.
 func TestRemoteCallersShareAProgram(t *testing.T) {
 	needPython(t)
 	_, at := startRemote(t)
@@ -191,7 +191,8 @@ func TestRemoteCallersShareAProgram(t *testing.T) {
 	processOf(other)
 }
 
-// TestRemoteCallersAreApart runs two callers with the same names and ids, with questions and sessions.
+// TestRemoteCallersAreApart runs two callers whose programs and calls have the same names and ids. Each caller gets
+// its own questions and results.
 func TestRemoteCallersAreApart(t *testing.T) {
 	needPython(t)
 	_, at := startRemote(t)
@@ -232,7 +233,7 @@ async def episode(row, policy, seed):
 	}
 }
 
-// TestRemoteCallerThatLeaves ends a caller while its call runs, and expects the process to be free for another one.
+// TestRemoteCallerThatLeaves ends a caller while its call runs, and expects the process to be free for another caller.
 func TestRemoteCallerThatLeaves(t *testing.T) {
 	needPython(t)
 	_, at := startRemote(t)

@@ -20,8 +20,8 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/runner/protocol"
 )
 
-// sandboxLimits stop a hostile program before the machine feels it. A program may have to wait long for two seconds of
-// the processor, beside other processes.
+// sandboxLimits stop a hostile program before it slows the machine down. A program may have to wait long for two
+// seconds of the processor, beside other processes.
 var sandboxLimits = protocol.Limits{
 	CallSeconds: 300, CPUSeconds: 2, MemoryBytes: 200 << 20, AddressSpaceBytes: 190 << 20, Processes: 12,
 	OutputBytes: 1 << 20, OpenFiles: 64, FileBytes: 8 << 20, ScratchBytes: 24 << 20, ScratchFiles: 500,
@@ -243,8 +243,8 @@ func countBelow(t *testing.T, pid int) int {
 	return count
 }
 
-// TestSandboxKeepsFiles requires that a program reads neither the files of another one nor the runner's, and that it
-// changes nothing outside its directory.
+// TestSandboxKeepsFiles requires that a program can read neither the files of another program nor the runner's, and
+// can change nothing outside its directory.
 func TestSandboxKeepsFiles(t *testing.T) {
 	inSandboxes(t, func(t *testing.T, h *host, c *client.Client) {
 		outside := filepath.Join(h.dir, "outside")
@@ -335,7 +335,8 @@ print(subprocess.run(["python3", "-c", "print(1)"], capture_output=True, text=Tr
 	}
 }
 
-// TestIsolationIsRefused requires that a program does not start where there is less isolation than it needs.
+// TestIsolationIsRefused requires that a program does not start if the machine has less isolation than the program
+// needs.
 func TestIsolationIsRefused(t *testing.T) {
 	inSandboxes(t, func(t *testing.T, _ *host, c *client.Client) {
 		for minimum, refused := range map[isolation.Level]bool{

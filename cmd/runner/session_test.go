@@ -21,7 +21,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/runner/protocol"
 )
 
-// rawProgram speaks the protocol by itself, and does the action that a call's method names. It answers no cancel.
+// rawProgram implements the protocol itself, and performs the action that a call's method names. It answers no cancel.
 const rawProgram = `
 import json, os, sys, time, signal
 hello = json.loads(sys.stdin.readline())
@@ -108,7 +108,7 @@ func do(t *testing.T, p *client.Program, session, method string) string {
 	return string(result.Value)
 }
 
-// below counts the processes below the runner that live.
+// below counts the live processes below the runner.
 func (h *host) below(t *testing.T) int {
 	t.Helper()
 	table, err := process.ReadTable()
@@ -205,8 +205,8 @@ func TestDaemonsEndWithTheirSession(t *testing.T) {
 			if err != nil {
 				t.Fatal(describe(err))
 			}
-			// A daemon that always moves to another process may be missed by one look at the process table, and is then
-			// killed after the next.
+			// One look at the process table may miss a daemon that always moves to another process. It is then killed after the
+			// next look.
 			if kind == "daemon" && result.Evidence.Left == 0 {
 				t.Errorf("processes that were left: got %+v, want the daemon", result.Evidence)
 			}
@@ -232,8 +232,8 @@ func TestDaemonsOfSingleCallsEnd(t *testing.T) {
 	}
 }
 
-// TestManyDaemonsDoNotFillTheTree checks that zombies, which a program has not waited for, do not add up to its limit
-// of processes.
+// TestManyDaemonsDoNotFillTheTree checks that zombies that a program has not waited for do not add up to its limit of
+// processes.
 func TestManyDaemonsDoNotFillTheTree(t *testing.T) {
 	h := startRunner(t)
 	p := startRaw(t, h.dial(t), 1)
@@ -259,7 +259,8 @@ func TestCallHasAnEmptyDirectory(t *testing.T) {
 	}
 }
 
-// TestProcessesAreStartedAgain ends the one process of the one program more often than is started again at once.
+// TestProcessesAreStartedAgain ends the only process of a program more often than the runner restarts a process at
+// once.
 func TestProcessesAreStartedAgain(t *testing.T) {
 	h := startRunner(t)
 	p := startRaw(t, h.dial(t), 1)
@@ -346,7 +347,7 @@ func TestRemovedSocketIsMadeAgain(t *testing.T) {
 	if err := os.Remove(h.socket()); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(h.socket(), nil, 0o600); err != nil { // in its place
+	if err := os.WriteFile(h.socket(), nil, 0o600); err != nil { // takes the place of the socket
 		t.Fatal(err)
 	}
 	eventually(t, "the socket is there again", func() bool {

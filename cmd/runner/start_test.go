@@ -21,7 +21,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/runner/python"
 )
 
-// TestCodeThatCannotStart starts code that is wrong in every way that a start can tell, with the line that is wrong.
+// TestCodeThatCannotStart starts code with each fault that a start can detect, and checks the fault and its line.
 func TestCodeThatCannotStart(t *testing.T) {
 	h := startRunner(t)
 	c := h.dial(t)
@@ -146,7 +146,7 @@ func TestCommandsThatCannotRun(t *testing.T) {
 			_, err := c.Start(ctx, "program", tc.spec)
 			var failure *client.Failure
 			if errors.As(err, &failure) && failure.Evidence.Breach != "" && failure.Evidence.Signal == "" {
-				failure.Evidence.Exit = nil // whether it has ended by itself or was killed
+				failure.Evidence.Exit = nil // It may have ended by itself, or been killed.
 			}
 			checkFault(t, err, tc.want)
 		})

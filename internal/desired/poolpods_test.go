@@ -69,7 +69,8 @@ func TestProgramOfWarmPool(t *testing.T) {
 	}
 }
 
-// TestClaims expects one claim for each pod. A claim has no secret, and the same claims made again are equal.
+// TestClaims expects one claim for each pod. A claim asks for nothing for which a pod would be started anew, and has
+// no secret.
 func TestClaims(t *testing.T) {
 	run := testRun()
 	_, program := fromPool(t, 3)

@@ -52,8 +52,8 @@ func TestFileOfToolsAndFormats(t *testing.T) {
 	}
 }
 
-// TestToolCallsOfCode checks that a limit of tool calls is refused if nothing would count them, unless the settings of
-// the run are fixed.
+// TestToolCallsOfCode checks that a limit of tool calls that limits nothing is refused, unless the settings of the run
+// are fixed.
 func TestToolCallsOfCode(t *testing.T) {
 	episodes := &environment.Interaction{Python: &environment.PythonEpisodes{Source: environment.Source{Code: "x"},
 		Processes: 1}}

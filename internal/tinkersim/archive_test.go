@@ -45,7 +45,7 @@ func (b *backend) unpack(path string) map[string]string {
 	}
 }
 
-// TestArchiveIdentifiesWeights trains the same on two servers at different times under different names.
+// TestArchiveIdentifiesWeights checks that equal training on two servers, under different names, gives equal archives.
 func TestArchiveIdentifiesWeights(t *testing.T) {
 	type archives struct{ state, sampler map[string]string }
 	var got []archives

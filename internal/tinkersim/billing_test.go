@@ -15,7 +15,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/tinkersim"
 )
 
-// bill is a bill by the run in the sessions' metadata and the type of usage.
+// bill is a bill, by the run that the metadata of sessions name, and by the type of usage.
 type bill map[string]map[string]int64
 
 // billBetween asks for the bill of hours.

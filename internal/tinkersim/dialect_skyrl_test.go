@@ -35,7 +35,7 @@ const longestCall = 30 * time.Second
 // object is a body in JSON.
 type object = map[string]any
 
-// newSkyModel creates a model of rank 2, with metadata of the session and the model that name a marker.
+// newSkyModel creates a model of rank 2. The metadata of its session and of the model contain a marker.
 func newSkyModel(t *testing.T, options Options, marker string) *skyModel {
 	t.Helper()
 	options.Dir, options.Dialect = t.TempDir(), dialect.NameSkyRL
@@ -136,7 +136,7 @@ func (m *skyModel) save(name string) string {
 	return path
 }
 
-// sampled posts a sample of weights, and returns the answer to that.
+// sampled requests a sample under the weights at a path, and returns the answer to the request.
 func (m *skyModel) sampled(path string, params object) (status int, accepted object) {
 	m.t.Helper()
 	_, session := m.call("create_sampling_session", object{"session_id": m.session, "sampling_session_seq_id": 1,
@@ -148,7 +148,7 @@ func (m *skyModel) sampled(path string, params object) (status int, accepted obj
 }
 
 // TestSampleLoadsWeightsOfSkyRL samples older weights after newer ones: the model then continues to train from the
-// older ones, with the optimizer of the newer. Sampling the same weights twice loads them once.
+// older weights, with the optimizer of the newer ones. Sampling the same weights twice loads them once.
 func TestSampleLoadsWeightsOfSkyRL(t *testing.T) {
 	m := newSkyModel(t, Options{}, "")
 	// sample samples weights and returns the log-probability of a token under the sampled weights.
@@ -251,8 +251,7 @@ func TestPollsOfSkyRL(t *testing.T) {
 	m.result(accepted)
 }
 
-// TestMetadataAtSkyRL looks for the metadata of a session, a model and its checkpoints in the server's files: it keeps
-// none.
+// TestMetadataAtSkyRL checks that the server's files contain no metadata of a session, a model or its checkpoints.
 func TestMetadataAtSkyRL(t *testing.T) {
 	const marker = "metadata-that-is-ignored"
 	m := newSkyModel(t, Options{}, marker)

@@ -76,7 +76,7 @@ func replaceIDs(text string, ids map[string]string) string {
 	return text
 }
 
-// learnIDs finds out which id stands for a recorded one.
+// learnIDs learns which id of the simulator stands for each recorded id.
 func learnIDs(want, have any, ids map[string]string) {
 	a, okA := want.(map[string]any)
 	b, okB := have.(map[string]any)
@@ -97,7 +97,7 @@ func learnIDs(want, have any, ids map[string]string) {
 	}
 }
 
-// notSimulated are members that SkyRL answers and the simulator does not, and which no client needs.
+// notSimulated lists members that SkyRL's answers have and the simulator's have not. No client needs them.
 var notSimulated = []string{"base_model", "lora_config", "sampling_session_id", "seed", "status", "metrics", "input"}
 
 // compare compares an answer with SkyRL's: it has the same members with the same types, and lists of numbers have the

@@ -24,13 +24,13 @@ import (
 // faultCase is a fault and its effect on the next optim_step, number 5, as a client sees it.
 type faultCase struct {
 	rule string
-	// post is the status of the submit, 0 when the connection is closed.
+	// post is the status of the submit; 0 if the connection is closed.
 	post int
 	// result is the result of the future; empty if it does not exist.
 	result string
 	// poll is the status of the poll, 200 by default.
 	poll int
-	// executed is the number of optimizer steps that were made in the end, with a second submit of the same number.
+	// executed is the number of optimizer steps that were made after a second submit with the same sequence number.
 	executed int64
 }
 
@@ -208,7 +208,8 @@ func TestColdAdam(t *testing.T) {
 	}
 }
 
-// TestClientSurvivesFaults trains through every fault that is not final and compares it with an undisturbed one.
+// TestClientSurvivesFaults trains through every fault that is not final, and compares the weights with those of an
+// undisturbed training.
 func TestClientSurvivesFaults(t *testing.T) {
 	train := func(rules ...fault.Rule) string {
 		b := start(t, tinkersim.Options{Faults: rules, Config: smallChunks()})
@@ -291,7 +292,7 @@ func TestSampleAfterLostFuture(t *testing.T) {
 	}
 }
 
-// TestReorderedSamples returns the samples of a request in another order each time.
+// TestReorderedSamples checks that the samples of a request come in another order each time.
 func TestReorderedSamples(t *testing.T) {
 	b, session, model := startTrained(t, tinkersim.Options{})
 	sampler := b.samplingSession(session, model, 0)
@@ -317,7 +318,7 @@ func TestReorderedSamples(t *testing.T) {
 	}
 }
 
-// TestIgnoredSeed draws with another seed each time, but a repeated request returns the first draw.
+// TestIgnoredSeed checks that each request is drawn with another seed, but a repeated request returns its first draw.
 func TestIgnoredSeed(t *testing.T) {
 	b, session, model := startTrained(t, tinkersim.Options{})
 	sampler := b.samplingSession(session, model, 0)

@@ -253,7 +253,7 @@ func TestSampleNoise(t *testing.T) {
 		for seq := range int64(8) {
 			next := b.drawn(b.submit("asample", asample(sampler, 2+seq, 7, "Q:", 1, 1))).Sequences[0]
 			if next.Tokens[0] != first.Tokens[0] {
-				continue // it was nearly as likely
+				continue // Another token was nearly as likely.
 			}
 			if distance := math.Abs(float64(next.Logprobs[0] - first.Logprobs[0])); distance > 0 {
 				differ++
@@ -305,7 +305,7 @@ func TestSamplesThatNobodyAwaitsAreNotDrawn(t *testing.T) {
 			if n := len(b.drawn(other).Sequences); n != 2 {
 				t.Errorf("%d samples of the request that was not abandoned, want 2", n)
 			}
-			b.sim.Close() // samples that are still drawn end before
+			b.sim.Close() // waits for samples that are still drawn
 			if rows := b.sim.Stats().SampledRows; rows != 2 {
 				t.Errorf("%d rows were drawn, want those 2 that somebody awaits", rows)
 			}

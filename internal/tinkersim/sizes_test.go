@@ -7,5 +7,5 @@ package tinkersim_test
 
 import "time"
 
-// longPromptLimit bounds the time of a processor that the reply to a prompt of 30,000 tokens takes.
+// longPromptLimit bounds the processor time that the reply to a prompt of 30,000 tokens takes.
 const longPromptLimit = 5 * time.Second

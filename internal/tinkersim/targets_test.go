@@ -29,7 +29,7 @@ func (b *backend) ask(change func(*tinker.SampleRequest)) tinker.SampleResult {
 }
 
 // TestTargetPromptLogprobs compares targets that are the prompt's own tokens with the log-probabilities of the prompt,
-// and likely ones with the alternatives to it.
+// and likely targets with the alternatives to the prompt's tokens.
 func TestTargetPromptLogprobs(t *testing.T) {
 	b := start(t, tinkersim.Options{})
 	prompt := text("12+34=")

@@ -204,7 +204,7 @@ func TestCreateByLoad(t *testing.T) {
 	}
 	sameJSON(t, fill(`{"path":"tinker://{M}/weights/one","model_id":"{S}:train:1","type":"load_weights"}`, "S", session,
 		"M", model), b.result(first).body)
-	// Each model counts by itself, and a gap would be waited for.
+	// Each model has sequence numbers of its own, and would wait at a gap in them.
 	after := map[string]string{}
 	for id, next := range map[string]int64{model: 5, session + ":train:1": 1} {
 		b.do("forward_backward", chunk(t, id, next, "more"))

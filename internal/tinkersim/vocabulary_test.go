@@ -146,7 +146,7 @@ func TestForeignVocabularyTrainSaveSample(t *testing.T) {
 	b.checkSampler(c, session, m, sampler.Path, write)
 }
 
-// checkSampler demands that samples and prompt log-probabilities are from the trainer's weights.
+// checkSampler checks that samples and prompt log-probabilities are from the trainer's weights.
 func (b *backend) checkSampler(c *client.Client, session string, m *client.Model, path string,
 	write func(string) []int32) {
 	t := b.t
@@ -187,7 +187,8 @@ func (b *backend) checkSampler(c *client.Client, session string, m *client.Model
 	}
 }
 
-// TestCheckpointWithoutVocabulary must not be read with another: its ids mean something else there.
+// TestCheckpointWithoutVocabulary checks that a checkpoint cannot be used at a server without its vocabulary: the ids
+// mean other tokens there.
 func TestCheckpointWithoutVocabulary(t *testing.T) {
 	dir := t.TempDir()
 	before, _ := startWithQwen(t, tinkersim.Options{Dir: dir})
@@ -244,7 +245,7 @@ func TestForeignVocabularyBaseModel(t *testing.T) {
 	}
 }
 
-// cpuTime returns how long this process has used processors, which other processes of the machine do not change.
+// cpuTime returns the processor time that this process has used. It does not depend on other processes of the machine.
 func cpuTime(t *testing.T) time.Duration {
 	t.Helper()
 	var usage syscall.Rusage
@@ -254,8 +255,8 @@ func cpuTime(t *testing.T) time.Duration {
 	return time.Duration(usage.Utime.Nano() + usage.Stime.Nano())
 }
 
-// TestLongPrompt checks that a prompt may be as long as the announced context, and that the reply to a long one does
-// not take long: the sampler reads its end only.
+// TestLongPrompt checks that a prompt may be as long as the announced context, and that the reply to a long prompt
+// does not take long: the sampler reads only the end of the prompt.
 func TestLongPrompt(t *testing.T) {
 	b, write := startWithQwen(t, tinkersim.Options{})
 	c := b.client()

@@ -52,7 +52,7 @@ type reply struct {
 	body   string
 }
 
-// call sends a request as it is given. A body that begins with "{" is JSON, any other protobuf.
+// call sends a request as it is given. A body that begins with "{" is JSON, and any other body is protobuf.
 func (b *backend) call(method, path, body string, header ...string) (reply, error) {
 	b.t.Helper()
 	req, err := http.NewRequestWithContext(b.t.Context(), method, b.url+path, strings.NewReader(body))
@@ -80,7 +80,7 @@ func (b *backend) call(method, path, body string, header ...string) (reply, erro
 	return reply{status: answer.StatusCode, header: answer.Header, body: string(text)}, err
 }
 
-// post posts to the API and expects that status.
+// post posts to the API and expects a status.
 func (b *backend) post(status int, op, body string) reply {
 	b.t.Helper()
 	answer, err := b.call(http.MethodPost, "/api/v1/"+op, body)
@@ -212,7 +212,7 @@ func startTrained(t *testing.T, options tinkersim.Options) (b *backend, session,
 	return b, session, model
 }
 
-// isProtobuf reports whether the answer has that content type.
+// isProtobuf reports whether an answer is protobuf.
 func isProtobuf(r reply) bool {
 	return r.header.Get("Content-Type") == "application/x-protobuf" && !bytes.HasPrefix([]byte(r.body), []byte("{"))
 }

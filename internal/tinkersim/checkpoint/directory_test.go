@@ -40,8 +40,8 @@ func writeLegacy(t *testing.T, dir string) {
 	write(t, filepath.Join(run, "weights", "123.tmp"), "half")
 }
 
-// TestOpenRefusesForeignDirectory checks that a directory of somebody else, such as one in which TensorBoard
-// keeps its logs, is refused and left as it was.
+// TestOpenRefusesForeignDirectory checks that a directory of another program, such as one in which TensorBoard keeps
+// its logs, is refused and left as it was.
 func TestOpenRefusesForeignDirectory(t *testing.T) {
 	cases := map[string]string{
 		"TensorBoard logs":  "runs/Nov21_experiment/events.out.tfevents.1",

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// TestHoldOfPolls checks for how long polls are held unless that is configured, which tests do not wait for.
+// TestHoldOfPolls checks the default of the time for which polls are held. No test waits for so long.
 func TestHoldOfPolls(t *testing.T) {
 	if got := newSkyRL(nil, Options{}).options.PollHold; got != 5*time.Minute {
 		t.Errorf("polls are held for %v, want five minutes as by SkyRL", got)

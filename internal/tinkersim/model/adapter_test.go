@@ -50,8 +50,8 @@ func testBatch(n int) []Datum {
 	return batch
 }
 
-// policyBatch turns datums into datums for the policy losses. The ratios are 1/4, 1 and 4, so that thresholds of 1/2
-// and 2, where ppo has kinks, are far.
+// policyBatch turns datums into datums for the policy losses. The ratios are 1/4, 1 and 4: they are far from the
+// thresholds 1/2 and 2, at which ppo has kinks.
 func policyBatch(t *testing.T, a *Adapter, n int) []Datum {
 	t.Helper()
 	batch := testBatch(n)
@@ -143,7 +143,7 @@ func checkSlope(t *testing.T, a *Adapter, batch []Datum, loss Loss, part [2]int)
 	}
 }
 
-// TestCISPOGradient: the clipped ratio is a constant weight.
+// TestCISPOGradient checks that the clipped ratio is a constant weight.
 func TestCISPOGradient(t *testing.T) {
 	loss := Loss{Name: "cispo", Config: map[string]float64{"clip_low_threshold": 0.8, "clip_high_threshold": 1.2}}
 	a, b := trained(testConfig), trained(testConfig)
@@ -244,7 +244,7 @@ func TestForwardBackwardErrorKeepsGradient(t *testing.T) {
 	}
 }
 
-// TestTrainingDoesNotDependOnCPUs also covers accumulation over several calls.
+// TestTrainingDoesNotDependOnCPUs accumulates gradients over several calls before each step.
 func TestTrainingDoesNotDependOnCPUs(t *testing.T) {
 	run := func(cpus int) []byte {
 		before := runtime.GOMAXPROCS(cpus)

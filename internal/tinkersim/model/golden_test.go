@@ -16,8 +16,8 @@ import (
 	"testing"
 )
 
-// goldenDigest identifies every number that TestGoldenNumbers computes. A run that was trained on an earlier version
-// cannot be reproduced if it changes.
+// goldenDigest identifies every number that TestGoldenNumbers computes. If it changes, a run that was trained on an
+// earlier version cannot be reproduced.
 const goldenDigest = "5e84c41d5c682bf340c3a8adbd29c192e793002070c748981039b8285b554089"
 
 // TestEmbeddedBaseModels compares the files of the base models with the files that runs were trained on.

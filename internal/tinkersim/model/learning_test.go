@@ -111,7 +111,7 @@ func (l *grpoRun) sample(t *testing.T, questions []addition, seed uint64, member
 	return mustSample(t, l.adapter.Snapshot(), reqs...)
 }
 
-// passAt1 is the mean reward on held-out questions.
+// passAt1 returns the mean reward on held-out questions.
 func (l *grpoRun) passAt1(t *testing.T) float64 {
 	t.Helper()
 	questions := new(grpoRun).questions(heldOutQuestions, true)
@@ -171,8 +171,8 @@ func policyDatum(prompt []int32, s Sample, advantage float64) Datum {
 	}}
 }
 
-// meanGap is the mean over sampled tokens of (r-1) - log r, an estimate of the divergence between
-// sampler and trainer.
+// meanGap returns the mean over sampled tokens of (r-1) - log r, an estimate of the divergence between sampler and
+// trainer.
 func meanGap(batch []Datum, r Result) float64 {
 	sum, n := 0.0, 0
 	for i, d := range batch {
@@ -186,7 +186,7 @@ func meanGap(batch []Datum, r Result) float64 {
 	return sum / float64(n)
 }
 
-// BenchmarkStep is one step of training: 256 samples of up to 16 tokens and an update with them.
+// BenchmarkStep measures one step of training: 256 samples of up to 16 tokens, and an update with them.
 func BenchmarkStep(b *testing.B) {
 	cfg := Config{Rank: 8, Seed: 1, TrainAttention: true, TrainMLP: true, TrainUnembed: true}
 	l := &grpoRun{groups: 32, members: 8, random: true, adapter: NewAdapter(testBase(), cfg)}

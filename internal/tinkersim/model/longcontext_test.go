@@ -24,7 +24,7 @@ func longIDs() []int32 {
 }
 
 // windowLogprobs computes the log-probability of each token after the first with the native model, which reads only
-// the window of the token. The result is for a sampler.
+// the window of the token. The log-probabilities are the sampler's, not the trainer's.
 func windowLogprobs(t *testing.T, w *Weights, ids []int32) []float32 {
 	t.Helper()
 	bytes := spell(ids)
@@ -116,7 +116,8 @@ func TestLongDatum(t *testing.T) {
 	}
 }
 
-// TestLongTargetsBesideInput compares targets that the input does not continue with to datums in which they follow.
+// TestLongTargetsBesideInput compares targets that differ from the next token of the input with datums whose input
+// continues with these targets.
 func TestLongTargetsBesideInput(t *testing.T) {
 	_, foreignAdapter := equalAdapters()
 	ids := longIDs()

@@ -28,8 +28,8 @@ func mustSample(t *testing.T, w *Weights, reqs ...SampleRequest) []Sample {
 	return samples
 }
 
-// TestSampleDoesNotDependOnBatch compares tokens and the bits of log-probabilities of requests
-// alone with those among others, in two orders and with several numbers of CPUs.
+// TestSampleDoesNotDependOnBatch compares the tokens and the bits of log-probabilities of requests that are sampled
+// alone and in a batch, in two orders and with several numbers of CPUs.
 func TestSampleDoesNotDependOnBatch(t *testing.T) {
 	w := trained(testConfig).Snapshot()
 	var reqs []SampleRequest

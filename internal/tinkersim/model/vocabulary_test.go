@@ -104,7 +104,7 @@ func TestForeignTokenLogprobsAreSums(t *testing.T) {
 	first := len(foreign{}.Spell(ids[0]))
 	bytes := spell(ids)
 	plain := shifted(bytes[first-1:], spread)
-	// The first token has several bytes. Only the last byte predicts the learnt target.
+	// The first token has several bytes. Only its last byte predicts the learnt target.
 	plain = Datum{Tokens: bytes[:len(bytes)-1], Inputs: map[string]Tensor{
 		"target_tokens": {Int: append(wide(bytes[1:first]), plain.Inputs["target_tokens"].Int...)},
 		"weights":       {Float: append(make([]float32, first-1), spread...)},
@@ -141,7 +141,7 @@ func wide(ids []int32) []int64 {
 	return out
 }
 
-// TestForeignTargetsBesideInput compares each with a datum in which it follows.
+// TestForeignTargetsBesideInput compares each target with a datum in which the target follows the input.
 func TestForeignTargetsBesideInput(t *testing.T) {
 	_, foreignAdapter := equalAdapters()
 	ids := encode(conversation)
@@ -187,8 +187,8 @@ func distance(a, b []float32) float64 {
 	return l2(apart) / l2(b)
 }
 
-// TestLossesOfForeignTokens compares its gradient with the gradient of cross_entropy, weighted by the slope that the
-// definition of the loss has at the summed log-probability.
+// TestLossesOfForeignTokens compares the gradient of each loss with the gradient of cross_entropy, weighted by the
+// slope that the definition of the loss has at the summed log-probability.
 func TestLossesOfForeignTokens(t *testing.T) {
 	for name, slope := range map[string]func(logprob, sampled, advantage float64) float64{
 		"importance_sampling": func(l, s, a float64) float64 { return -math.Exp(l-s) * a },

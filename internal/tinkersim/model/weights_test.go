@@ -42,7 +42,7 @@ func TestBFloat16RoundsToNearestEven(t *testing.T) {
 	}
 }
 
-// TestSnapshotIsImmutable: weights are immutable.
+// TestSnapshotIsImmutable checks that a snapshot does not change when its adapter is trained.
 func TestSnapshotIsImmutable(t *testing.T) {
 	a := trained(testConfig)
 	w := a.Snapshot()

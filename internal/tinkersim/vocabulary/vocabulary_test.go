@@ -110,7 +110,7 @@ func TestSpell(t *testing.T) {
 	}
 }
 
-// Any token that can be sampled is read back as the drawn one.
+// TestTokenAndSpellAgree checks that any token that can be sampled is read back as the token that was drawn.
 func TestTokenAndSpellAgree(t *testing.T) {
 	v, err := load(t, "tokenizer.json", map[string][]byte{"tokenizer.json": tokenizer(t, nil)})
 	if err != nil {

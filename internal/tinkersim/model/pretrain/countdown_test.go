@@ -73,7 +73,7 @@ func (p *player) task(index int64) task {
 	return found
 }
 
-// play plays an episode and returns its metrics. The function returns the ids that are sampled after prompts.
+// play plays an episode and returns its metrics. sample returns the ids that are sampled after each prompt.
 func (p *player) play(task environment.Task, sample func(prompts [][]int32) [][]int32) map[string]float64 {
 	p.t.Helper()
 	episode, err := p.env.Start(p.t.Context(), task)
@@ -153,8 +153,8 @@ func TestCountdownPrompts(t *testing.T) {
 	}
 }
 
-// TestCountdownBase measures the base model on held-out tasks of the sample: a solver is right sometimes, and the judge
-// chooses each index as often, whatever the solutions are.
+// TestCountdownBase measures the base model on held-out tasks of the sample: a solver is right sometimes, and the
+// judge chooses each index equally often, whatever the solutions are.
 func TestCountdownBase(t *testing.T) {
 	p := newPlayer(t)
 	weights := model.BaseWeights(model.CountdownBase())

@@ -111,7 +111,7 @@ func TestTextsOfBaseModels(t *testing.T) {
 	}
 }
 
-// TestTrainer writes the same file with any number of CPUs.
+// TestTrainer checks that training writes the same file with any number of CPUs.
 func TestTrainer(t *testing.T) {
 	run := func(cpus int) ([]byte, float64) {
 		before := runtime.GOMAXPROCS(cpus)

@@ -56,8 +56,8 @@ func TestDecoderDoesNotDependOnEarlierUse(t *testing.T) {
 	}
 }
 
-// decode decodes all but the last tokens of each sequence as a prompt and the last ones step by step. It returns the
-// logits after each; sequences that are shorter get one step less.
+// decode decodes each sequence: all but the last tokens as a prompt, and the last tokens step by step. It returns the
+// logits after the prompt and after each step. Shorter sequences have fewer steps.
 func decode(params *Params, sequences [][]int32, steps int) [][][]float32 {
 	var d Decoder
 	prompts, room, out := make([][]int32, len(sequences)), make([]int, len(sequences)), make([][][]float32, len(sequences))

@@ -12,7 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// family returns sequences. Some share their front with the one before, as groups do.
+// family returns sequences, some of which share their front with the sequence before, as the members of a group do.
 func family(rng *rand.Rand) [][]int32 {
 	prompt := randomSequence(rng, 21)
 	other := randomSequence(rng, 5)
@@ -55,8 +55,8 @@ func TestPassForwardMatchesReference(t *testing.T) {
 	}
 }
 
-// TestPassBackwardFiniteDifferences checks the gradient of a random linear function of
-// all logits in random directions, one for each matrix.
+// TestPassBackwardFiniteDifferences checks the gradient of a random linear function of all logits, along its own
+// direction within each matrix.
 func TestPassBackwardFiniteDifferences(t *testing.T) {
 	rng := rand.New(rand.NewPCG(2, 1))
 	flat, many := randomFlat(rng), blocks(rng)
@@ -176,7 +176,7 @@ func TestPassBackwardWanted(t *testing.T) {
 	}
 }
 
-// gradientOf is the gradient of the sum of all logits, each times its index.
+// gradientOf returns the gradient of the sum of all logits, each times a weight that depends on its index.
 func gradientOf(params *Params, wanted Wanted) []float32 {
 	var pass Pass
 	pass.Forward(params, family(rand.New(rand.NewPCG(5, 5))))
