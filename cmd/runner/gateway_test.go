@@ -224,7 +224,7 @@ type endless struct{}
 
 func (endless) Read(b []byte) (int, error) { return len(b), nil }
 
-// breaking forwards connections to a runner. All connections but the first are streams, which breaks breaks.
+// breaking forwards connections to a runner. All connections but the first are streams, which the test breaks.
 type breaking struct {
 	net.Listener
 	to string

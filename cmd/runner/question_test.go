@@ -160,7 +160,7 @@ func TestClockStandsWhileAQuestionIsOpen(t *testing.T) {
 	busy := start(t, c, "busy", python.Function{Code: hostileCode},
 		protocol.Spec{Limits: protocol.Limits{CallSeconds: limit}})
 	ask := func(context.Context, client.Question) (json.RawMessage, error) {
-		_, err := call(t, busy, map[string]any{"do": "stop itself"}, "") // it takes longer than the limit, by which it ends
+		_, err := call(t, busy, map[string]any{"do": "stop itself"}, "") // takes longer than the limit, by which it ends
 		checkFault(t, err, fault{code: protocol.CodeLimit, limit: "callSeconds"})
 		return json.RawMessage(`{"text":"x","messages":["y"]}`), nil
 	}

@@ -14,8 +14,8 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// TestColumnsOfMetrics prints runs with the API server's convertor. The columns select entries of
-// status.metrics by name.
+// TestColumnsOfMetrics prints runs with the API server's convertor. The columns select entries of status.metrics by
+// name.
 func TestColumnsOfMetrics(t *testing.T) {
 	data, err := os.ReadFile("bases/rl.tinker-operator.dev_trainingruns.yaml")
 	if err != nil {

@@ -298,8 +298,8 @@ func (n *bench) syncs() (took []time.Duration) {
 
 // BenchmarkBrokerSubmit sends 2,000 samples a second with prompts of 1,000 tokens, in turn directly, through a broker,
 // which stores the owner of each result before it passes the reply on, and through a reverse proxy of the standard
-// library. The goal is that the broker adds 1 ms to the median, and takes 0.25 ms of CPU. sync-ms is how long the disk
-// takes for one record when it has nothing else to do.
+// library. The goal is that the broker adds at most 1 ms to the median, and takes at most 0.25 ms of CPU. sync-ms is
+// how long the disk takes for one record when it has nothing else to do.
 func BenchmarkBrokerSubmit(b *testing.B) {
 	const slice, slices = 500 * time.Millisecond, 10
 	rate, err := strconv.Atoi(cmp.Or(os.Getenv(rateVariable), "2000"))

@@ -393,8 +393,7 @@ func TestRoutesWithoutARuleAreRefusedByName(t *testing.T) {
 	}
 }
 
-// TestPublicationNeedsTheRuleOfTheEndpoint publishes a checkpoint of the run itself at an endpoint that permits it,
-// and at one that does not.
+// TestPublicationNeedsTheRuleOfTheEndpoint publishes a checkpoint of the run with and without the endpoint's consent.
 func TestPublicationNeedsTheRuleOfTheEndpoint(t *testing.T) {
 	for _, permitted := range []bool{false, true} {
 		f := newFixture(t, func(c *broker.Config) { c.Publication = permitted })

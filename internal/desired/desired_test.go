@@ -491,8 +491,7 @@ func TestDefinitionsAreStoredOnce(t *testing.T) {
 	if diff := cmp.Diff(file, decoded); diff != "" {
 		t.Errorf("the run file changed on its way (-written +read):\n%s", diff)
 	}
-	// A pin that is not in the run file, and a pin whose definition differs from that of the run file, keep their
-	// definitions.
+	// A pin that is not in the run file, or is there with another definition, keeps its definition.
 	pins["other"] = Pin{Digest: "other", Definition: testPins()["arithmetic"].Definition}
 	pins["same"] = Pin{Digest: pin.Digest, Definition: testPins()["arithmetic"].Definition}
 	if config, err = RunFile(run, file, pins, settings); err != nil {

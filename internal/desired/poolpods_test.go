@@ -69,8 +69,7 @@ func TestProgramOfWarmPool(t *testing.T) {
 	}
 }
 
-// TestClaims expects one claim for each pod. A claim asks for nothing for which a pod would be started anew, and has
-// no secret.
+// TestClaims expects one claim for each pod. A claim changes nothing that would need a new pod, and has no secret.
 func TestClaims(t *testing.T) {
 	run := testRun()
 	_, program := fromPool(t, 3)

@@ -24,7 +24,8 @@ import (
 
 var run = &v1alpha1.TrainingRun{ObjectMeta: metav1.ObjectMeta{Namespace: "n", Name: "r", UID: "0123456789"}}
 
-// cluster returns an API server that fails writing calls once *calls of them were made; none if *calls is negative.
+// cluster returns an API server on which the first *calls writing calls succeed, and later ones fail. If *calls is
+// negative, none fails.
 func cluster(t *testing.T, calls *int) client.WithWatch {
 	t.Helper()
 	scheme := runtime.NewScheme()

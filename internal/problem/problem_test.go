@@ -86,8 +86,8 @@ func TestRows(t *testing.T) {
 	}
 }
 
-// TestProbeMessage checks that the message of an environment says how the environment continues, and not how a
-// run continues.
+// TestProbeMessage checks that the message of an environment says how the environment continues, and not how a run
+// continues.
 func TestProbeMessage(t *testing.T) {
 	for want, found := range map[string]Problem{
 		"The definition of the environment is not valid (no canary). Correct the field that the message names.": {

@@ -296,7 +296,7 @@ func TestDeath(t *testing.T) {
 	})
 }
 
-// TestBound checks that the check is forgotten that no run has asked for the longest.
+// TestBound checks that the check for which no run has asked for the longest time is forgotten.
 func TestBound(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &server{}

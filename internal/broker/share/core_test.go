@@ -204,7 +204,7 @@ func (p *play) checkShares(rate float64, weights map[string]float64, from, to ti
 	}
 }
 
-// steady returns times between half of a mean and one and a half of it.
+// steady returns a function that returns times between half of a mean and one and a half of it.
 func (p *play) steady(mean time.Duration) func() time.Duration {
 	return func() time.Duration { return mean/2 + time.Duration(p.random.Int64N(int64(mean))) }
 }

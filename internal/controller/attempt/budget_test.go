@@ -22,7 +22,7 @@ func ago(d time.Duration) *metav1.Time {
 	return &at
 }
 
-// endedAttempt returns an attempt that began at step from, and ended at step to a while ago.
+// endedAttempt returns an attempt that ended a while ago. It began at step from, and ended at step to.
 func endedAttempt(number int32, cause contract.Cause, from, to int64, since time.Duration) v1alpha1.Attempt {
 	return v1alpha1.Attempt{
 		Number: number, Cause: string(cause), StartTime: ago(since + time.Minute), CompletionTime: ago(since),

@@ -224,8 +224,8 @@ func TestFileProblem(t *testing.T) {
 	}
 }
 
-// TestAddedServerOnATakenPort adds an environment to the evaluation of a started run. Its server has the default port,
-// which the server of the training environment has already.
+// TestAddedServerOnATakenPort adds an environment to the evaluation of a started run. Its server has the port of the
+// training environment's server, which is the default, or another port.
 func TestAddedServerOnATakenPort(t *testing.T) {
 	server := func(name string, port int32) *v1alpha1.RewardEnvironment {
 		env := readyEnvironment()

@@ -26,8 +26,8 @@ import (
 	"github.com/tinker-operator/tinker-operator/test/admit"
 )
 
-// checkedRun returns a run in progress, its observed state with the run file of its first attempt, and a Reconciler
-// with the number of its reads from the API server.
+// checkedRun returns a run in progress, its observed state, a Reconciler whose API server has the run file of the
+// first attempt, and the number of reads from that server.
 func checkedRun(t *testing.T) (*v1alpha1.TrainingRun, observe.State, *Reconciler, *int) {
 	t.Helper()
 	run := newRun(attempts(inProgress(1)), func(r *v1alpha1.TrainingRun) {
@@ -85,7 +85,7 @@ func conditionAfter(t *testing.T, r *Reconciler, run *v1alpha1.TrainingRun, seen
 	return *meta.FindStatusCondition(next.Conditions, kind)
 }
 
-// TestUnusableChangeIsToldAtOnce changes fields that may be changed while a run trains, in ways with which the next
+// TestUnusableChangeIsToldAtOnce changes fields that may be changed while a run trains, to values with which the next
 // attempt could not start.
 func TestUnusableChangeIsToldAtOnce(t *testing.T) {
 	evaluate := func(use v1alpha1.EvaluationEnvironment) func(*v1alpha1.TrainingRun) {

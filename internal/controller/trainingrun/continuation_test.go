@@ -48,7 +48,8 @@ func TestMessagesOfARunThatOnlyEvaluates(t *testing.T) {
 	}
 }
 
-// TestContinuation checks that Progressing says from which state a new attempt would continue, and what is lost.
+// TestContinuation checks that Progressing says from which state a new attempt would continue, and reports the losses
+// of a resume.
 func TestContinuation(t *testing.T) {
 	const resumes = "The run makes progress. A new attempt continues from status.latestCheckpoint"
 	artifacts := func(run *v1alpha1.TrainingRun) { run.Spec.Artifacts = &v1alpha1.Artifacts{ClaimName: "runs"} }

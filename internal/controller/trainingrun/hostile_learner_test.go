@@ -103,7 +103,7 @@ func (w *hostileWorld) hostileReply(request *http.Request, asked contract.Heartb
 	return response(http.StatusOK, body), err
 }
 
-// hostileRecords returns records of steps and an evaluation, each with 5,000 metrics.
+// hostileRecords returns records of steps, the second of which is an evaluation, with 5,000 metrics each.
 func hostileRecords(known int64, random *rand.Rand) []contract.Record {
 	var records []contract.Record
 	for i := range int64(1 + random.IntN(3)) {
@@ -165,7 +165,7 @@ func (w *hostileWorld) integer() int64 {
 	return numbers[w.random.IntN(len(numbers))]
 }
 
-// text returns one of several short texts, or a repetition of it that has at most limit bytes.
+// text returns one of several short texts, or the text repeated up to limit bytes.
 func (w *hostileWorld) text(limit int) string {
 	kinds := []string{"", "a", "\x00", "\xff\xfe", "\n", "ä", "\u202e", "tinker://x/weights/", "%s%n", "{", "<script>",
 		"2026-11-27T00:00:00Z", "env", "test/env/pass@1"}

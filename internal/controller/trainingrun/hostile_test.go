@@ -98,7 +98,7 @@ func TestHostileLearners(t *testing.T) {
 	})
 }
 
-// number returns the number in an environment variable, or the usual one if the variable is not set.
+// number returns the number in an environment variable, or usual if the variable is not set.
 func number(t *testing.T, name string, usual int) int {
 	t.Helper()
 	text := os.Getenv(name)

@@ -146,7 +146,7 @@ func TestRepairOfATinkerEndpoint(t *testing.T) {
 }
 
 // TestAuthorityOfAnEnvironmentServer checks that the message says how to trust the authority of a server that the
-// probe trusts and the workers do not. The code from which kubectl tinker why makes its advice says the same.
+// probe trusts and the workers do not, and that kubectl tinker why, which reads the code, gives the same advice.
 func TestAuthorityOfAnEnvironmentServer(t *testing.T) {
 	run := newRun(attempts(inProgress(1)))
 	reply := unavailable(false)

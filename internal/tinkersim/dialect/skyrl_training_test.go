@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// TestHoldOfPolls checks the default of the time for which polls are held. No test waits for so long.
+// TestHoldOfPolls checks the default time for which polls are held. No other test waits for that long.
 func TestHoldOfPolls(t *testing.T) {
 	if got := newSkyRL(nil, Options{}).options.PollHold; got != 5*time.Minute {
 		t.Errorf("polls are held for %v, want five minutes as by SkyRL", got)
