@@ -27,8 +27,8 @@ def reward(row, reply):
     return float(found)
 `
 
-// TestClaimedRunner starts a runner before a run exists, as a warm pod does. The runner admits nobody until the digest
-// of a token appears, and then only the holder of that token. Each call has an empty directory.
+// TestClaimedRunner starts a runner before a run exists, as a warm pod does. The runner admits no caller until the
+// digest of a token appears, and then only the holder of that token. Each call has an empty directory.
 func TestClaimedRunner(t *testing.T) {
 	needPython(t)
 	folder, err := os.MkdirTemp("", "claim-") // the runner's user may not enter t.TempDir()

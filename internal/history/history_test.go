@@ -246,7 +246,7 @@ func TestEncodeEnds(t *testing.T) {
 	}
 }
 
-// TestDecodeRepairsStride decodes a stride that somebody wrote into the ConfigMap, and adds to that history.
+// TestDecodeRepairsStride decodes a stride that a person wrote into the ConfigMap, and adds to that history.
 func TestDecodeRepairsStride(t *testing.T) {
 	for _, stride := range []int64{0, -1, math.MinInt64, math.MaxInt64, 1<<62 + 1} {
 		h, err := Decode(Parts{Head: fmt.Appendf(nil, `{"version": 1, "stride": %d}`, stride)})

@@ -19,7 +19,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/tinkersim/checkpoint"
 )
 
-// discard is a log that nobody reads.
+// discard is a log that drops its entries.
 var discard = slog.New(slog.DiscardHandler)
 
 const runID = "3f6b:train:0"

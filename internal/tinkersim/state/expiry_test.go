@@ -13,7 +13,7 @@ import (
 )
 
 // TestIdleSessionsEnd checks that a server that gets no further request removes a session that is idle for too
-// long, with its models, its ephemeral weights and the results that nobody fetched.
+// long, with its models, its ephemeral weights and the results that were not fetched.
 func TestIdleSessionsEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFixture(t)
