@@ -13,6 +13,7 @@ import (
 	"net/url"
 	"os"
 	"os/exec"
+	"os/signal"
 	"path/filepath"
 	"regexp"
 	"strconv"
@@ -194,7 +195,7 @@ var _ = Describe("kubectl tinker ui", func() {
 		Expect(p.stop()).To(BeZero())
 	})
 
-	DescribeTable("deletes the pod that reads artifacts where the process ends", func(signal syscall.Signal) {
+	DescribeTable("deletes the pod that reads artifacts where the process ends", func(ends syscall.Signal) {
 		w := newEnv()
 		run, _ := w.startedRun(func(run *v1alpha1.TrainingRun) {
 			run.Spec.Artifacts = &v1alpha1.Artifacts{ClaimName: "runs"}
@@ -202,6 +203,10 @@ var _ = Describe("kubectl tinker ui", func() {
 		process := exec.Command(pluginProgram(), "ui", "--no-browser", "--kubeconfig", kubeconfig, "--namespace", w.namespace)
 		process.Env = append(os.Environ(), "XDG_CACHE_HOME="+GinkgoT().TempDir())
 		process.Stderr = GinkgoWriter
+		// A process inherits ignored signals, as the tests ignore SIGHUP below nohup. Notify ends that.
+		hangups := make(chan os.Signal, 1)
+		signal.Notify(hangups, syscall.SIGHUP)
+		DeferCleanup(signal.Stop, hangups)
 		out, err := process.StdoutPipe()
 		Expect(err).NotTo(HaveOccurred())
 		Expect(process.Start()).To(Succeed())
@@ -218,7 +223,7 @@ var _ = Describe("kubectl tinker ui", func() {
 		path := "/runs/" + w.namespace + "/" + run.Name + "/conversations"
 		Eventually(func() string { return p.text(path) }).Should(ContainSubstring("A pod reads the artifacts"))
 		Eventually(readers).Should(HaveLen(1))
-		Expect(process.Process.Signal(signal)).To(Succeed())
+		Expect(process.Process.Signal(ends)).To(Succeed())
 		Expect(process.Wait()).To(Succeed())
 		Expect(readers()).To(BeEmpty())
 	},
