@@ -9,7 +9,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/test/model/scenarios"
 )
 
-// small are scenarios that take seconds together, with the number of their states; make model-check explores the rest.
+// small has the scenarios that together take seconds, with their numbers of states; make model-check explores the rest.
 // A number changes only with the model or a configuration.
 var small = map[string]int{
 	"first-version/row":                     19521,

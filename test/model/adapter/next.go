@@ -69,7 +69,7 @@ func (m *Model) lease(x *successors, w uint8) {
 	x.Step(leased, w, s.Model, s.Version)
 }
 
-// play posts a sample, has the server draw it, or submits the group.
+// play makes a worker post a sample, get the sample from the server, or submit its group.
 func (m *Model) play(x *successors, w uint8) {
 	s, p := x.From, x.From.Workers[w]
 	switch {
@@ -99,7 +99,7 @@ func (m *Model) play(x *successors, w uint8) {
 	}
 }
 
-// answer draws the sample that a worker waits for. The worker may give it up before.
+// answer draws the sample that a worker waits for. The worker may give the sample up before.
 func (m *Model) answer(x *successors, w uint8) {
 	s, p, t := x.From, x.From.Workers[w], x.Copy()
 	if actual, ok := m.draw(t, p.Model, p.Version); ok {
@@ -110,7 +110,7 @@ func (m *Model) answer(x *successors, w uint8) {
 		}
 		x.Step(sampled, w, p.Model, p.Version)
 	} else {
-		t.Workers[w] = playing{} // It releases the lease.
+		t.Workers[w] = playing{} // The worker releases the lease.
 		if s.Leased == w+1 {
 			t.Leased = 0
 		}
@@ -127,8 +127,8 @@ func (m *Model) answer(x *successors, w uint8) {
 	}
 }
 
-// lose loses a worker, which continues. A worker that comes back without its group has stopped it, or is
-// another process.
+// lose lets the learner lose a worker, which continues, and lets a lost worker come back without its group: the worker
+// has stopped the group, or is another process.
 func (m *Model) lose(x *successors, w uint8) {
 	s := x.From
 	if s.Lost[w] == 0 && s.LostWorkers > 0 {
@@ -149,7 +149,8 @@ func (m *Model) lose(x *successors, w uint8) {
 	}
 }
 
-// addOrphan adds the sample that a worker waits for to the samples that nobody waits for.
+// addOrphan adds the sample that a worker waits for to the samples that no worker waits for. It reports whether there
+// was room.
 func (s *State) addOrphan(p playing) bool {
 	for i := range s.Orphans {
 		if s.Orphans[i].Waiting == 0 {
@@ -160,7 +161,8 @@ func (s *State) addOrphan(p playing) bool {
 	return false
 }
 
-// draw samples the sampler weights of a version of a model, and returns the version whose weights the sample is of.
+// draw draws a sample of a version in a model, and returns the version of the weights that were sampled. It returns
+// false if the model is not loaded.
 func (m *Model) draw(s *State, model, version uint8) (actual uint8, ok bool) {
 	if m.config.ByIndex && s.Models[model].Alive == 0 {
 		model = s.Model

@@ -16,12 +16,12 @@ const (
 
 // Config is one configuration of the model: the rules, and how many faults of each kind there are.
 type Config struct {
-	// Acknowledge means that the learner trains a model only if each lease of its weights was ended by its worker, and
-	// otherwise loads the newest state into a new model.
+	// Acknowledge means that the learner trains a model only if the worker of each lease of its weights has ended the
+	// lease. Otherwise it loads the newest state into a new model.
 	Acknowledge bool
 	// ReportUnanswered means that a worker reports, with a group, that it gave up a sample.
 	ReportUnanswered bool
-	// Unload means that the model that is replaced is unloaded.
+	// Unload means that a replaced model is unloaded.
 	Unload bool
 	// ByIndex means that the server finds the adapter of sampler weights by its index, which the next model takes over.
 	ByIndex bool
@@ -34,11 +34,11 @@ const (
 	collecting uint8 = iota
 	passed           // forward_backward is executed.
 	stepped          // optim_step is executed.
-	announced        // The sampler weights of the next version can be leased, and its state is not saved.
+	announced        // The sampler weights of the next version can be leased, and its state is not saved yet.
 )
 
-// trained is a model at the server: the version that its weights are, and one more than the version that it has loaded
-// last for samples.
+// trained is a model at the server: the version of its weights, and one more than the version that it loaded last for
+// samples.
 type trained struct{ Alive, Weights, Loaded uint8 }
 
 // playing is a worker's play: the group of a version, sampled in a model.
@@ -49,7 +49,7 @@ type playing struct {
 	Posted, Wrong, Unanswered uint8
 }
 
-// orphan is a sample that nobody waits for and that is not drawn yet.
+// orphan is a sample that is not drawn yet and that no worker waits for.
 type orphan struct{ Waiting, Model, Version uint8 }
 
 // State is a state of the model.

@@ -2,6 +2,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package agents is the model of one member whose agent sends requests that do not say which conversation they
-// continue: whether the requests and the training data are the same whatever their order, also when clients leave and
-// ask again, are asked to come back and give up, and when the worker dies.
+// continue. It checks that the requests and the training data do not depend on the order of requests, even if clients
+// leave and ask again, are asked to come back, or give up, and if the worker dies.
 package agents

@@ -124,7 +124,7 @@ func (m *Model) content(s *State, p uint8) uint8 {
 	}
 }
 
-// ask makes a request of a part, or continues one whose client has gone.
+// ask makes a request of a part, or continues an equal request whose client has gone.
 func (m *Model) ask(x *successors, p uint8) {
 	s, t := x.From, x.Copy()
 	content, repeat, at := m.content(s, p), uint8(0), -1
@@ -177,7 +177,7 @@ func (m *Model) giveUp(x *successors, p uint8) {
 	x.Step(gaveUp, p)
 }
 
-// end ends the episode and compares it with one that nothing disturbed, whose parts were played one after the other.
+// end ends the episode and compares it with an undisturbed episode, whose parts are played one after the other.
 func (m *Model) end(x *successors, kind, p uint8) {
 	t := x.Copy()
 	t.Ended = 1
@@ -190,8 +190,8 @@ func (m *Model) end(x *successors, kind, p uint8) {
 	x.Step(kind, p)
 }
 
-// trained are the branches of an episode in the order of their numbers. A request that was made and that no part has
-// had is a branch of its own.
+// trained returns the branches of an episode in the order of their numbers. A request whose reply no part has received
+// is a branch of its own.
 func (m *Model) trained(s *State) [calls]uint16 {
 	var list [calls]uint16
 	order := []int{0, 1}
@@ -215,7 +215,7 @@ func (m *Model) trained(s *State) [calls]uint16 {
 	return list
 }
 
-// undisturbed is the end of an episode whose parts are played one after the other.
+// undisturbed returns the last state of an episode whose parts are played one after the other.
 func (m *Model) undisturbed() State {
 	s := m.Init()
 	n := 0

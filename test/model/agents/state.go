@@ -9,11 +9,11 @@ import (
 	"github.com/tinker-operator/tinker-operator/test/model/engine"
 )
 
-// The agent has two parts at once. Each of them asks a first request, and then a second one that follows from the
+// The agent has two parts at once. Each part makes a first request, and then a second request that follows from the
 // sample of the first. Parts that begin with the same prompt do the same with the same sample.
 const (
 	parts = 2
-	// calls is more than an episode has under any rule.
+	// calls is a bound of the calls that an episode has under any rule.
 	calls = 8
 )
 
@@ -21,14 +21,14 @@ const (
 type Config struct {
 	// Equal begins both parts with the same prompt.
 	Equal bool
-	// Repeat hashes how often the episode has asked the same before.
+	// Repeat makes the count of earlier equal requests of the episode a part of the ID.
 	Repeat bool
-	// Adopt lets a request continue an equal one if the client of that one has gone, and AdoptOpen any equal one.
+	// Adopt lets a request continue an equal request whose client has gone, and AdoptOpen any equal request.
 	Adopt, AdoptOpen bool
 	// ByDigest numbers branches by their first requests, at the end. Otherwise they are numbered as they begin.
 	ByDigest bool
-	// PlayAgain plays an episode again after its agent ended while a request was unanswered, as the same try; with
-	// NextTry as the next one. Otherwise it is trained on as it is.
+	// PlayAgain plays an episode again if its agent ended while a request was unanswered: as the same try, or with NextTry
+	// as the next try. Otherwise the episode is trained on as it is.
 	PlayAgain, NextTry bool
 
 	Leaves, Outages, WorkerDeaths int
@@ -46,9 +46,9 @@ type call struct {
 type State struct {
 	// Got has 1 plus the ID of each sample that a part has had.
 	Got [parts][2]uint8
-	// Waits says that a part has asked, and Call has 1 plus the call that its client waits for; 0 once it no longer waits.
+	// Waits says that a part has asked. Call is 1 plus the call that the part's client waits for; 0 if no client waits.
 	Waits, Call [parts]uint8
-	// Began is 1 plus the place at which a part's first request came.
+	// Began is the place, counted from 1, of a part's first request among the parts' first requests; 0 before it.
 	Began [parts]uint8
 	// Calls are in the order in which they came.
 	Calls [calls]call
@@ -56,7 +56,7 @@ type State struct {
 	Known uint64
 	Paid  uint8
 	Try   uint8
-	// Worker is 1 while it lives.
+	// Worker is 1 while the worker lives.
 	Worker uint8
 	Ended  uint8
 	// The faults that are left.

@@ -20,8 +20,8 @@ const (
 
 type successors = engine.Successors[State]
 
-// Next implements engine.Model. The session, which the learner keeps alive, survives the deaths of both: a learner that
-// starts adopts it.
+// Next implements engine.Model. The sampling session survives the deaths of worker and learner: the next learner adopts
+// the session.
 func (m *Model) Next(s *State, emit func(act engine.Act, fault bool, to *State)) {
 	if s.Ended > 0 {
 		return
@@ -36,7 +36,7 @@ func (m *Model) Next(s *State, emit func(act engine.Act, fault bool, to *State))
 		x.Fault(learnerDies)
 	}
 	if s.Worker == 0 {
-		if s.Learner == 1 { // who leases
+		if s.Learner == 1 { // A worker needs a lease of the learner.
 			x.Copy().Worker = 1
 			x.Step(replayed)
 		}
@@ -71,8 +71,8 @@ func (m *Model) workerDies(x *successors) {
 	x.Fault(workerDies)
 }
 
-// ask makes a request of a conversation, or ends the episode that has no request left. A conversation asks once it has
-// the reply before, since its prompt contains that. Two that are open at once arrive in any order.
+// ask makes a request of a conversation, or ends an episode that has no request left. A conversation asks once it has
+// the previous reply, because the prompt contains this reply. Requests that are open at once arrive in any order.
 func (m *Model) ask(x *successors, c, turn uint8) {
 	s := x.From
 	if turn > 0 && s.Got[c][turn-1] == 0 && !m.config.TwoOpen {
@@ -125,8 +125,8 @@ func (m *Model) number(s *State, c, prompt uint8) uint8 {
 	return id
 }
 
-// answer delivers the sample of one of a conversation's open requests. It is bought unless the session has it. A future
-// that is lost is asked for again under the next counter, which is a part of the number but not of the seed.
+// answer delivers the sample of an open request. The sample is bought unless the session has it. A lost future is asked
+// for again under the next counter, which is a part of the number but not of the seed.
 func (m *Model) answer(x *successors, c, turn uint8) {
 	s := x.From
 	id := s.Open[c][turn] - 1
@@ -150,7 +150,7 @@ func (m *Model) answer(x *successors, c, turn uint8) {
 	}
 }
 
-// end ends the episode and compares its training data with an episode that nothing disturbed, whose conversations were
+// end ends the episode and compares its training data with the data of an undisturbed episode, whose conversations are
 // played one after the other.
 func (m *Model) end(x *successors, how, kind uint8) {
 	s, t := x.From, x.Copy()

@@ -9,13 +9,13 @@ import (
 	"github.com/tinker-operator/tinker-operator/test/model/engine"
 )
 
-// The program asks two requests in each of two conversations. The first conversation asks the same prompt twice, as one
-// that chooses among replies does, and the second begins with that prompt. So neither the prompt nor its place in the
-// conversation tells requests apart.
+// The program makes two requests in each of two conversations. The first conversation asks the same prompt twice, as a
+// program that chooses among replies does, and the second begins with the same prompt. So neither the prompt nor its
+// place in the conversation tells requests apart.
 const (
 	conversations = 2
 	turns         = 2
-	// seeds is more than requests have under any rule, and ids more than their numbers.
+	// seeds is a bound of the seeds that requests have under any rule, and ids a bound of their numbers.
 	seeds = 16
 	ids   = 2 * seeds
 )
@@ -28,19 +28,19 @@ type Config struct {
 	// ByArrival numbers requests in the order in which the episode made them. Otherwise a number is a hash.
 	ByArrival bool
 	// Conversation, Prompt and Repeat select the hashed values: the key of the conversation, the prompt, and how often the
-	// conversation has asked the same before. Without Conversation it is how often the episode has.
+	// conversation has asked the same before. Without Conversation, Repeat counts equal requests of the whole episode.
 	Conversation, Prompt, Repeat bool
 	// ByWorker numbers the requests of each worker apart, with the same seeds.
 	ByWorker bool
-	// TwoOpen permits a conversation to have two open requests. Otherwise that is a fault.
+	// TwoOpen permits a conversation to have two open requests. Otherwise a second one is a fault.
 	TwoOpen bool
-	// Requests limits the requests of an episode; 0 is no limit.
+	// Requests limits the requests of an episode; 0 means no limit.
 	Requests uint8
 	// KeepLimited trains on the replies that an episode of several conversations has when the limit ends it. Otherwise the
 	// member is left out.
 	KeepLimited bool
-	// StopOfLast takes the member's stop reason from the reply that came last, and not from the conversation whose key is
-	// the last.
+	// StopOfLast takes the member's stop reason from the reply that came last, instead of the conversation with the last
+	// key.
 	StopOfLast bool
 
 	WorkerDeaths, LearnerDeaths, LostFutures int
@@ -56,13 +56,13 @@ type State struct {
 	Got [conversations][turns]uint8
 	// Last is the conversation whose reply came last.
 	Last uint8
-	// Known has 1 plus the prompt under which the session knows a number, and Lost the futures that were lost.
+	// Known has 1 plus the prompt for which the session knows a number, and Lost has 1 for a number whose future was lost.
 	Known, Lost [ids]uint8
 	// Paid counts samples in the session.
 	Paid uint8
-	// Worker is 1 while it lives, and Learner too.
+	// Worker and Learner are 1 while they live.
 	Worker, Learner uint8
-	// Ended is 1 for an episode that is complete, and 2 for one that the limit ended.
+	// Ended is 1 for a complete episode, and 2 for an episode that the limit ended.
 	Ended uint8
 	// The faults that are left.
 	WorkerDeaths, LearnerDeaths, LostFutures uint8

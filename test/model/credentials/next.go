@@ -75,7 +75,7 @@ func (m *Model) Next(s *State, emit func(act engine.Act, fault bool, to *State))
 	m.imitate(x)
 }
 
-// start lets the manager start the next attempt, when the last one has ended or seems to have.
+// start lets the manager start the next attempt if the last attempt has ended or seems to have ended.
 func (m *Model) start(x *successors) {
 	s := x.From
 	if s.Attempt == maxAttempts {
@@ -115,8 +115,8 @@ func (m *Model) learner(x *successors, n uint8) {
 	}
 }
 
-// worker lets the honest worker say Hello to a learner. It reports the highest attempt that it knows of; a learner of a
-// lower one is fenced, or refuses the worker.
+// worker lets the honest worker say Hello to a learner. The worker reports the highest attempt that it knows; the
+// learner of a lower attempt is fenced, or refuses the worker.
 func (m *Model) worker(x *successors, n uint8) {
 	s := x.From
 	if s.Known <= n {
@@ -177,7 +177,7 @@ func (m *Model) forgeable(s *State, attempt uint8) []signature {
 	return all
 }
 
-// imitate lets the attacker answer the honest worker in the place of a learner.
+// imitate lets the attacker answer the honest worker instead of a learner.
 func (m *Model) imitate(x *successors) {
 	if !m.config.CheckCertificate && x.From.Known < unstarted {
 		t := x.Copy()

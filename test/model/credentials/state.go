@@ -22,7 +22,7 @@ type Config struct {
 	KeyPerRun bool
 	// KeyAtLearnersOnly: workers do not have the private key.
 	KeyAtLearnersOnly bool
-	// ManagerToken: the heartbeat needs another token than the exchange.
+	// ManagerToken: the heartbeat needs a token of its own, not the token of the exchange.
 	ManagerToken bool
 	// CheckToken: the exchange admits only workers with the run's token.
 	CheckToken bool
@@ -33,7 +33,7 @@ type Config struct {
 
 	// Unreachable: the manager does not reach a learner that it has superseded.
 	Unreachable bool
-	// Crashes of learners, and attempts that start while the one before still runs.
+	// Crashes are crashes of learners, and SecondLearners attempts that start while the previous one still runs.
 	Crashes, SecondLearners int
 }
 
@@ -48,7 +48,7 @@ const (
 
 // State is a state of the model. Attempts are numbered from 1.
 type State struct {
-	// Attempt is the newest that the manager has started.
+	// Attempt is the newest attempt that the manager has started.
 	Attempt uint8
 	Learner [maxAttempts + 1]uint8
 	// Known is the highest attempt that the honest worker knows of, and Signed is 1 if it has the signature of its
@@ -86,7 +86,7 @@ func (m *Model) Init() State {
 // Check implements engine.Model.
 func (m *Model) Check(s *State) engine.Code { return engine.Code(s.Broken) }
 
-// Done implements engine.Model. A run is done when its newest learner is, and no superseded one still runs.
+// Done implements engine.Model. A run is done once its newest learner is done and no superseded learner runs.
 func (m *Model) Done(s *State) bool {
 	for n := uint8(1); n < s.Attempt; n++ {
 		if s.Learner[n] == runs {

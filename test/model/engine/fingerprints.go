@@ -8,8 +8,8 @@ import (
 	"unsafe"
 )
 
-// fingerprints is a set of states, each stored as a hash of 64 bits with the state from which it was found. It is an
-// open hash table of positions in hashes, plus 1.
+// fingerprints is a set of states, each stored as a hash of 64 bits with the state from which it was found. The field
+// table is an open hash table: an entry is 1 plus a position in hashes, or 0 if it is empty.
 type fingerprints struct {
 	table  []uint32
 	mask   uint64
@@ -27,7 +27,7 @@ func (f *fingerprints) count() int { return len(f.hashes) }
 // of returns the hash of a state.
 func (f *fingerprints) of(id uint32) uint64 { return f.hashes[id] }
 
-// path lists the states that lead to one, without the first.
+// path lists the states on the path from the initial state to the given one, without the initial state.
 func (f *fingerprints) path(id uint32) []uint32 {
 	var path []uint32
 	for ; id != 0; id = f.parent[id] {
@@ -37,7 +37,7 @@ func (f *fingerprints) path(id uint32) []uint32 {
 	return path
 }
 
-// add returns the number of a state, and whether it is new.
+// add adds a state, and returns its number and whether it is new.
 func (f *fingerprints) add(hash uint64, parent uint32) (uint32, bool) {
 	i := hash & f.mask
 	for ; f.table[i] != 0; i = (i + 1) & f.mask {

@@ -11,12 +11,12 @@ type Successors[S any] struct {
 	emit func(act Act, fault bool, to *S)
 }
 
-// NewSuccessors returns the successors of a state. It calls emit with each of them.
+// NewSuccessors returns a collector of the successors of a state. It calls emit with each successor.
 func NewSuccessors[S any](from *S, emit func(act Act, fault bool, to *S)) *Successors[S] {
 	return &Successors[S]{From: from, emit: emit}
 }
 
-// Copy sets To to the state, and returns it.
+// Copy sets To to a copy of From, and returns a pointer to To.
 func (x *Successors[S]) Copy() *S {
 	x.To = *x.From
 	return &x.To

@@ -91,13 +91,13 @@ func (m *Model) create(t *State, n uint8) {
 	}
 }
 
-// refill updates the caches, as in a manager that has just started.
+// refill fills the caches anew, as a manager that has just started does.
 func (s *State) refill() {
 	s.CachedAttempt, s.CachedComplete, s.CachedEnded, s.CachedJob = s.Attempt, s.Complete, s.Ended, s.Job
 	s.CachedWanted = s.Wanted
 }
 
-// restart restarts the manager, whose create of a Job may be in flight, or never have been sent.
+// restart restarts the manager. Its create of a Job may be in flight, or may never have been sent.
 func (m *Model) restart(x *successors) {
 	s := x.From
 	if s.Restarts == 0 {
@@ -202,7 +202,7 @@ func (s *State) isHighest(n uint8) bool {
 	return true
 }
 
-// end ends a process, and its Job with it, if that is active.
+// end ends a process, and its Job if the Job is active.
 func (s *State) end(n, job uint8) {
 	s.Pod[n] = podEnded
 	if s.Job[n] == jobActive {
@@ -210,8 +210,8 @@ func (s *State) end(n, job uint8) {
 	}
 }
 
-// otherController suspends the Job of a learner that runs, which ends the pod, and resumes it, which makes a second
-// one.
+// otherController suspends the Job of a running learner, which ends the pod, and resumes the Job, which makes a second
+// pod.
 func (m *Model) otherController(x *successors, n uint8) {
 	s := x.From
 	if s.Job[n] == jobSuspended {

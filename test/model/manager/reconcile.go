@@ -48,7 +48,8 @@ func (m *Model) reconcile(x *successors) {
 	}
 }
 
-// startNext writes the next attempt to the status, and is about to create its Job.
+// startNext writes the next attempt to the status, and notes that its Job is to be created. With JobFirst it only notes
+// the Job.
 func (m *Model) startNext(x *successors, why uint8) {
 	s, n := x.From, x.From.CachedAttempt+1
 	if n > maxAttempts {
@@ -76,7 +77,7 @@ func (m *Model) startNext(x *successors, why uint8) {
 	x.Step(attemptWritten, n, why)
 }
 
-// observeMissing interprets a Job that the cache does not show.
+// observeMissing decides about an attempt whose Job is missing from the cache.
 func (m *Model) observeMissing(x *successors) {
 	s := x.From
 	if job := s.Job[s.CachedAttempt]; m.config.LiveGet && job != jobNone && job != jobDeleted {

@@ -9,7 +9,7 @@ const maxAttempts = 6
 
 // Config is one configuration of the model: the rules of the manager, and how many faults of each kind there are.
 type Config struct {
-	// LiveGet looks a Job that is missing from the cache up at the API server before it counts as lost.
+	// LiveGet asks the API server for a Job that is missing from the cache before the Job counts as lost.
 	LiveGet bool
 	// Lock means that the status write carries the resource version.
 	Lock bool
@@ -23,8 +23,8 @@ type Config struct {
 	// Hold waits for a Job that another controller has suspended, and starts the next attempt once it is resumed.
 	Hold bool
 
-	// Continue compares the steps that a learner has made with the steps that the run has by then, and continues a
-	// complete run.
+	// Continue compares the steps that an attempt was started with and the steps that the spec has now, and starts another
+	// attempt if the spec has more, even after the run is complete.
 	Continue bool
 
 	// Raises are changes of the spec that give the run more steps.
@@ -34,9 +34,10 @@ type Config struct {
 	Restarts, DeletedJobs, Crashes int
 	// LateCreates are creates that a dead manager left in flight, and LateWrites its status writes.
 	LateCreates, LateWrites int
-	// LostNodes are nodes whose pod object is missing while its process continues.
+	// LostNodes are lost nodes: the Job of the pod on the node fails while the pod's process continues.
 	LostNodes int
-	// Suspends are suspensions of a learner's Job by another controller, which ends its pod and resumes the Job later.
+	// Suspends are suspensions of a learner's Job by another controller. A suspension ends the Job's pod; the controller
+	// resumes the Job later.
 	Suspends int
 }
 
@@ -67,12 +68,12 @@ type State struct {
 	Pod               [maxAttempts + 1]uint8
 	// Ended is the attempt whose end is in the status although its Job has not ended.
 	Ended uint8
-	// Second is 1 if the running pod is the second one of its Job. The claim of the first ends it.
+	// Second is 1 if the running pod is the second pod of its Job. The claim of the first pod ends the second one.
 	Second [maxAttempts + 1]uint8
-	// Verdict is 1 if the Job's pod has the verdict that the run is complete.
+	// Verdict is 1 if the Job's pod has reported that the run is complete.
 	Verdict [maxAttempts + 1]uint8
-	// Wanted counts the times that the spec was given more steps, and Given is that number when an attempt was written,
-	// which decides its learner's steps.
+	// Wanted counts the times that the spec was given more steps. Given is the value of Wanted with which each attempt was
+	// written; it decides the steps of the attempt's learner.
 	Wanted uint8
 	Given  [maxAttempts + 1]uint8
 	// Final is one more than the Given of the last learner whose final state exists on the server, and 0 before that.
@@ -80,7 +81,8 @@ type State struct {
 	// The state of the manager's caches.
 	CachedAttempt, CachedComplete, CachedEnded, CachedWanted uint8
 	CachedJob                                                [maxAttempts + 1]uint8
-	// Creating is the Job that the manager is about to create, and LateJob one whose create is in flight.
+	// Creating is the Job that the manager is about to create, and LateJob the Job whose create a dead manager left in
+	// flight.
 	Creating, LateJob uint8
 	// LateAttempt is a dead manager's status write in flight, and LateBase the attempt that it was decided on.
 	LateAttempt, LateBase uint8

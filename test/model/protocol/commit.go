@@ -21,8 +21,8 @@ func (p *commit) trained(x *successors, n int) {
 	x.Step(repliesSeen, uint8(n), repliesClean)
 }
 
-// clean announces the sampler and writes the row, in the order of the configuration. Like the next functions, it
-// reports whether retention and heartbeat may come first.
+// clean announces the version, if the configuration announces it early, and then writes the row. With SavePiped it
+// waits for the save instead. Like the next functions, it reports whether retention and heartbeat may come first.
 func (p *commit) clean(x *successors, n int) bool {
 	l := &x.From.Learners[n]
 	if p.config.Save == SavePiped {
@@ -87,7 +87,8 @@ func (p *commit) saveReply(x *successors, n int) {
 	}
 }
 
-// saveAhead drains a learner when a save has failed and the next step is submitted, and saves the state again.
+// saveAhead drains a learner whose save failed after the next step was submitted: the learner saves the state again,
+// with the weights of the next step.
 func (p *commit) saveAhead(x *successors, n int) {
 	s, l := x.From, &x.From.Learners[n]
 	possible := p.config.SaveAhead && s.Failures > 0 && s.Suspensions > 0 && int(s.Attempt) < p.config.Attempts
@@ -144,7 +145,7 @@ func (p *commit) checked(x *successors, n int) bool {
 	return true
 }
 
-// publish announces the new version, unless that is done.
+// publish announces the new version, or begins the next step if the version is already announced.
 func (p *commit) publish(x *successors, n int) {
 	l := &x.From.Learners[n]
 	if l.Announced == 1 {
@@ -194,7 +195,7 @@ func (p *commit) advance(x *successors, n int) {
 	x.Step(advanced, uint8(n))
 }
 
-// retire deletes states beside the loop, one at a time.
+// retire deletes old states while the loop runs, one at a time.
 func (p *commit) retire(x *successors, n int) {
 	s, l := x.From, &x.From.Learners[n]
 	if !serving(l.Phase) || l.Committed == 0 || p.config.Retention == RetainAll {

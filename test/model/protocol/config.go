@@ -21,7 +21,7 @@ type SaveRule uint8
 const (
 	// SavePiped submits the save right after optim_step, before the replies are known.
 	SavePiped SaveRule = iota
-	// SaveClean submits it after every reply of the step is clean.
+	// SaveClean submits the save once every reply of the step is clean.
 	SaveClean
 )
 
@@ -30,9 +30,9 @@ type RowRule uint8
 
 // The rules for rows.
 const (
-	// RowAfter writes it after the reply to the save.
+	// RowAfter writes the row after the reply to the save.
 	RowAfter RowRule = iota
-	// RowAhead makes it durable before the save is submitted.
+	// RowAhead makes the row durable before the save is submitted.
 	RowAhead
 )
 
@@ -42,9 +42,9 @@ type NeedRule uint8
 // The rules for resuming.
 const (
 	NeedNothing NeedRule = iota
-	// NeedRowOfLineage wants a row with the state's step and lineage.
+	// NeedRowOfLineage needs a row with the state's step and lineage.
 	NeedRowOfLineage
-	// NeedRowOfCheckpoint wants the row that was written for exactly this checkpoint (attempt and model).
+	// NeedRowOfCheckpoint needs the row that was written for exactly this checkpoint (attempt and model).
 	NeedRowOfCheckpoint
 )
 
@@ -63,7 +63,7 @@ const (
 // Order says which of two checkpoints is newer.
 type Order uint8
 
-// The orders, by the compared values.
+// The orders, which differ in the values that they compare.
 const (
 	// OrderName compares step, cursor and attempt, as the name sorts.
 	OrderName Order = iota
@@ -73,7 +73,7 @@ const (
 	OrderAttempt
 )
 
-// Refill says when a slot is leased, and which groups of it are accepted.
+// Refill says when a slot is leased, and which of its groups are accepted.
 type Refill uint8
 
 // The ways to refill a batch.
@@ -94,9 +94,9 @@ type Retention uint8
 // The kinds of retention.
 const (
 	RetainAll Retention = iota
-	// RetainNewest deletes all that is older than the newest own state.
+	// RetainNewest deletes all states that are older than the learner's newest state.
 	RetainNewest
-	// RetainWindow deletes all that is older than the window of the lag.
+	// RetainWindow deletes all states that are older than the window of the lag and the spare states.
 	RetainWindow
 )
 
@@ -109,12 +109,12 @@ type Config struct {
 	// MakeRoom lets a full worker release its highest slot for a lower one that is missing.
 	MakeRoom bool
 
-	// How many faults of each kind there are. SecondLearners are attempts that start while the one before still runs.
+	// How many faults of each kind there are. SecondLearners are attempts that start while the previous one still runs.
 	SecondLearners, WorkerCrashes, Failures, EnvironmentFaults int
 	Expiries, SamplerExpiries, Suspensions, Restarts           int
 	// Tombstones are the slots that are tombstones at any version, one bit each.
 	Tombstones uint
-	// InitFrom makes version 0 a foreign checkpoint that may be deleted (one of Expiries).
+	// InitFrom makes version 0 a foreign checkpoint, which may be deleted (this counts as one of Expiries).
 	InitFrom bool
 	// Foreign puts another run's checkpoint into the listing.
 	Foreign bool
@@ -129,7 +129,7 @@ type Config struct {
 
 	// SaveOpening: an attempt first saves the loaded state under its own name.
 	SaveOpening bool
-	// RecordBase: with claims, the base is recorded; of earlier attempts only it counts.
+	// RecordBase: with claims, an attempt records its base; of earlier attempts only this base and older states count.
 	RecordBase bool
 	// SaveInitial: a fresh run saves step 0 first.
 	SaveInitial bool
@@ -149,17 +149,17 @@ type Config struct {
 	RunFilter bool
 	// ByRecord: a learner records each model before it saves with it, and lists the checkpoints of the recorded models.
 	ByRecord bool
-	// ReadFirst: it reads the record before it writes its claim, and not after.
+	// ReadFirst: a learner reads the record before it writes its claim, instead of afterwards.
 	ReadFirst bool
-	// OpenBlind: it does not look for a higher claim once its opening state is saved.
+	// OpenBlind: a learner does not look for a higher claim once its opening state is saved.
 	OpenBlind bool
-	// Reopen: a version that cannot be had again makes the learner list again.
+	// Reopen: a learner that cannot make a lost version again lists checkpoints again.
 	Reopen bool
 	// Spare is the number of states that are kept beyond the window, for a newest state that cannot be loaded.
 	Spare int
 	// CoverTrails: covered_index trails by the spare states.
 	CoverTrails bool
-	// CheckLast: with RowAfter and claims, the row is written before the claims are looked at.
+	// CheckLast: with RowAfter and claims, the row is written before the learner looks for a higher claim.
 	CheckLast bool
 	// PreferRow: a step that is done again takes the tombstones of the newest row written for it.
 	PreferRow bool

@@ -8,7 +8,8 @@ import (
 	"slices"
 )
 
-// group is the content of a finished group: the lineage that it was asked for at, and the one it was sampled at.
+// group is the content of a finished group: Claimed is the lineage that was asked for, Actual the lineage of the
+// weights that were sampled.
 type group struct {
 	Slot, Claimed, Actual uint8
 	Tombstone             bool
@@ -79,7 +80,7 @@ func newContent() *content {
 	}
 }
 
-// chain lists the lineages from version 0 to one.
+// chain lists the lineages from version 0 to the given one.
 func (c *content) chain(of uint8) []uint8 {
 	var chain []uint8
 	for ; ; of = c.lineages.all[of].Parent {
@@ -92,7 +93,7 @@ func (c *content) chain(of uint8) []uint8 {
 	return chain
 }
 
-// extends reports whether a lineage is another one or descends from it.
+// extends reports whether the lineage of is the lineage from or descends from it.
 func (c *content) extends(of, from uint8) bool {
 	for ; of != from; of = c.lineages.all[of].Parent {
 		if of == 0 {

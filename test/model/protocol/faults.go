@@ -13,7 +13,7 @@ func (p *faults) emit(x *successors) {
 	p.restart(x)
 }
 
-// expire deletes a checkpoint, or the one that the run was initialised from.
+// expire deletes a checkpoint of the run, or the checkpoint that the run was initialised from.
 func (p *faults) expire(x *successors) {
 	s := x.From
 	if s.Expiries == 0 {

@@ -13,7 +13,7 @@ type final struct {
 	*slots
 	// expected is the final lineage of a run without faults of the environment.
 	expected uint8
-	// outcomes are the final lineages that were reported, where faults of the environment permit several.
+	// outcomes are the final lineages that were reported; nil unless faults of the environment permit several.
 	outcomes map[string]bool
 }
 
@@ -70,7 +70,7 @@ func (p *final) check(s *State, l *Learner) {
 	}
 }
 
-// describe is the outcome of a run.
+// describe describes the outcome of a run.
 func (p *final) describe(l *Learner, chain []uint8) string {
 	var names []string
 	for _, version := range chain[1:] {
@@ -79,8 +79,8 @@ func (p *final) describe(l *Learner, chain []uint8) string {
 	return fmt.Sprintf("cursor %d: %s", l.Cursor, strings.Join(names, " "))
 }
 
-// hasWrongSize reports whether a batch cannot have the given number of members. A batch with a range of its own may
-// have fewer.
+// hasWrongSize reports whether a batch cannot have the given number of members. The batch of a step with a range of its
+// own may have fewer than BatchSize.
 func (p *final) hasWrongSize(members int) bool {
 	return members > p.config.BatchSize || members < p.config.BatchSize && p.config.Refill != RefillPerStep
 }
@@ -115,7 +115,7 @@ func (p *final) checkChain(s *State, l *Learner, chain []uint8) bool {
 		next = p.firstOf(p.config.Steps)
 	}
 	if next != int(l.Cursor) {
-		p.violate(s, BrokenChain) // The cursor is not the one that the lineage says.
+		p.violate(s, BrokenChain) // The cursor does not follow from the lineage.
 		return false
 	}
 	return true

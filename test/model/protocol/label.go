@@ -114,7 +114,7 @@ func (m *Model) labelServer(act engine.Act, to *State) string {
 	return "server RESTARTS: models and queues are lost"
 }
 
-// labelOpening labels the actions before and after the opening of a model.
+// labelOpening labels the actions of an opening, crashes, and the loss of a model or version.
 func (m *Model) labelOpening(act engine.Act, from *State) string {
 	learner := fmt.Sprintf("learner %d", act.A)
 	switch act.Kind {

@@ -99,7 +99,7 @@ func (m *Model) Next(s *State, emit func(act engine.Act, fault bool, to *State))
 	m.faults.emit(x)
 }
 
-// startAttempt lets the manager start the next attempt, when the last one has ended or seems to have.
+// startAttempt lets the manager start the next attempt if the last attempt has ended or seems to have ended.
 func (m *Model) startAttempt(x *successors) {
 	s := x.From
 	if int(s.Attempt) >= m.rules.config.Attempts {
@@ -200,7 +200,7 @@ func (m *Model) advance(x *successors, n int) bool {
 	return true
 }
 
-// heartbeat lets the manager record the newest checkpoint, where runs resume from its record.
+// heartbeat lets the manager record the newest checkpoint, if runs resume from the manager's record.
 func (m *Model) heartbeat(x *successors, n int) {
 	s := x.From
 	last := s.Learners[n].LastCovered

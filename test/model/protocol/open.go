@@ -6,7 +6,7 @@ package protocol
 // opening opens an attempt: claim, listing, load, opening state.
 type opening struct{ *resume }
 
-// claim writes the claim of an attempt, or creates its model where unloading models is the fence.
+// claim writes the claim of an attempt, or creates its model if the fence is to unload models.
 func (p *opening) claim(x *successors, n int) {
 	if p.config.Fence == FenceNone {
 		p.list(x, n)
@@ -25,8 +25,8 @@ func (p *opening) claim(x *successors, n int) {
 	x.Step(claimWritten, uint8(n))
 }
 
-// claimed unloads the models of lower attempts if that is the fence, and lists. It reports whether retention and
-// heartbeat may come first.
+// claimed makes the step after the claim: it reads the record, lists, or unloads the models of lower attempts. It
+// reports whether retention and heartbeat may come first.
 func (p *opening) claimed(x *successors, n int) bool {
 	if x.From.higherClaim(n) {
 		x.Copy().Learners[n].end(fenced)
@@ -57,7 +57,7 @@ func (p *opening) readRecord(x *successors, n int, next uint8) {
 	x.Step(recordRead, uint8(n))
 }
 
-// record records the model of a learner, which has saved nothing, and saves the loaded state.
+// record records the model of a learner before the model has saved anything, and saves the loaded state.
 func (p *opening) record(x *successors, n int) {
 	t := x.Copy()
 	l := &t.Learners[n]
@@ -80,7 +80,7 @@ func bitOf(attempt, model uint8) uint16 {
 	return 1 << ((attempt-1)*models + model)
 }
 
-// unload takes the model of a learner away, and all that is queued on it.
+// unload unloads the model of a learner, and drops all that is queued on it.
 func (l *Learner) unload() {
 	l.Abandoned = 0
 	if l.ModelState != modelAlive {

@@ -59,8 +59,8 @@ func (p *resume) hasNeededRow(s *State, c checkpoint) bool {
 	return found
 }
 
-// followsBases applies the newest recorded base: of the attempts before it only that base counts, or an older
-// checkpoint.
+// followsBases reports whether a checkpoint counts by the newest base that a later attempt recorded: of the attempts
+// before, only this base and checkpoints of earlier steps count.
 func (p *resume) followsBases(s *State, id uint8, c checkpoint) bool {
 	if p.config.Fence != FenceClaim || !p.config.RecordBase {
 		return true
@@ -73,8 +73,8 @@ func (p *resume) followsBases(s *State, id uint8, c checkpoint) bool {
 	return true
 }
 
-// choose returns the checkpoint that attempt n resumes from; 0 means that no checkpoint
-// is chosen. A tie is one of different content.
+// choose returns the checkpoint that attempt n resumes from, or 0 if there is none. A tie means that two newest
+// checkpoints differ in content.
 func (p *resume) choose(s *State, n int) (best uint8, tie bool) {
 	if p.config.ByManager && s.Reported != 0 && s.Checkpoints.has(s.Reported) {
 		return s.Reported, false
@@ -98,7 +98,7 @@ func (p *resume) choose(s *State, n int) (best uint8, tie bool) {
 	return best, tie
 }
 
-// guessParent returns the lineage of the newest state of a step, which a learner without digests of parents can know.
+// guessParent returns the lineage of the newest state of a step: the guess of a learner without digests of parents.
 func (p *resume) guessParent(s *State, step int) uint8 {
 	if step == 0 {
 		return 0
@@ -146,7 +146,7 @@ func (p *resume) takeTombstones(s *State, l *Learner) {
 	}
 }
 
-// reopen lets a learner begin again, as a rule with a new model.
+// reopen lets a learner begin again, with a new model if newModel is set.
 func (p *resume) reopen(s *State, n int, newModel bool) {
 	l := &s.Learners[n]
 	if p.config.Fence == FenceUnload {

@@ -31,7 +31,7 @@ func (p *loop) serve(x *successors, n int, report func(s *State, l *Learner)) {
 	p.train(x, n)
 }
 
-// evaluate emits the evaluation that is due, and reports whether the loop may continue before it is done.
+// evaluate emits the evaluation that is due, and reports whether the loop may continue before the evaluation is done.
 func (p *loop) evaluate(x *successors, n int) bool {
 	s, l := x.From, &x.From.Learners[n]
 	if p.config.Evaluate == 0 || int(l.Step) < p.config.Evaluate {
@@ -53,7 +53,7 @@ func (p *loop) evaluate(x *successors, n int) bool {
 	return int(l.Step) != p.config.Steps
 }
 
-// remakeSamplers makes versions again that must be sampled and cannot.
+// remakeSamplers makes the sampler weights of versions that must be sampled and have none.
 func (p *loop) remakeSamplers(x *successors, n int) {
 	s, l := x.From, &x.From.Learners[n]
 	required := p.required(l)
@@ -73,7 +73,7 @@ func (p *loop) remakeSamplers(x *successors, n int) {
 	}
 }
 
-// remakeEarlier makes an earlier version of the window again from a state, or replaces it.
+// remakeEarlier makes the sampler weights of an earlier version of the window from a state, or replaces the version.
 func (p *loop) remakeEarlier(x *successors, n, j int) {
 	s, l := x.From, &x.From.Learners[n]
 	version, found := l.Lineages[j], false
@@ -84,7 +84,7 @@ func (p *loop) remakeEarlier(x *successors, n, j int) {
 			found = true
 		}
 	})
-	if version == 0 && s.InitialMissing == 0 { // Version 0 can always be had from the initial weights.
+	if version == 0 && s.InitialMissing == 0 { // Version 0 can be made from the initial weights while these exist.
 		x.Copy().Samplers.add(p.samplers.of(sampler{}))
 		x.Step(samplerRemade, uint8(n))
 		found = true
@@ -127,13 +127,14 @@ func (p *loop) trainAhead(x *successors, n int) {
 	p.submit(x, &announced, n, func(t *State, result trained) { t.Learners[n].Ahead = result })
 }
 
-// begin makes a step that is submitted the one in progress.
+// begin makes a submitted step the step in progress.
 func (l *Learner) begin(step trained) {
 	l.NextLineage, l.NextCursor, l.NextWeights, l.Replies = step.Lineage, step.Cursor, step.Weights, step.Replies
 	l.Phase = atTrained
 }
 
-// submit submits the next step of a learner that stands at l, if its batch is known. Chunks or replies may fail.
+// submit submits the next step of a learner in state l, if the step's batch is known. A chunk may fail, or a reply may
+// be lost.
 func (p *loop) submit(x *successors, l *Learner, n int, then func(*State, trained)) {
 	s := x.From
 	members, cursor, ok := p.batch(l)

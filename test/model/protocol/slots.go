@@ -72,7 +72,7 @@ func (p *slots) required(l *Learner) (required [maxSlots]uint8) {
 	return required
 }
 
-// requireRanges requires slots of the range of each step that can be sampled: as many as its batch may still take.
+// requireRanges requires, for each step that can be sampled, as many slots of the step's range as its batch may take.
 func (p *slots) requireRanges(l *Learner, required *[maxSlots]uint8) {
 	for ahead := 0; ahead <= p.config.Lag && int(l.Step)+ahead < p.config.Steps; ahead++ {
 		step, count := int(l.Step)+ahead, 0
@@ -100,8 +100,8 @@ func (p *slots) fits(l *Learner, g, required uint8) bool {
 	return false
 }
 
-// batch returns the members of the next step, and whether all of them exist; otherwise the members before the first
-// slot without a group. A step with a range of its own has fewer if the range has no more.
+// batch returns the members of the next step, and whether all of them exist. If not, it returns the members before the
+// first slot without a group. A step with a range of its own has fewer members if the range has no more.
 func (p *slots) batch(l *Learner) (members []byte, cursor uint8, ok bool) {
 	required, end := p.required(l), p.config.Slots
 	if p.config.Refill == RefillPerStep {
@@ -137,7 +137,7 @@ func (p *slots) view(l *Learner) Learner {
 	return v
 }
 
-// shiftLineages puts the lineage of the next version before the others.
+// shiftLineages puts the lineage of the next version before the others, and moves the cursor.
 func (l *Learner) shiftLineages() {
 	for j := maxLag; j > 0; j-- {
 		l.Lineages[j] = l.Lineages[j-1]
@@ -152,7 +152,7 @@ func (p *slots) absorb(s *State) {
 			continue
 		}
 		for p.absorbOnce(s, n) {
-			continue // Accepted groups may permit other slots.
+			continue // Accepted groups may make further slots certain.
 		}
 	}
 }

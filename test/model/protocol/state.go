@@ -20,7 +20,7 @@ const (
 	atSaving  // The save is submitted.
 	atSaved   // The save is clean.
 	atChecked // It saw no higher claim after the save.
-	atReady   // The row is durable.
+	atReady   // The row is durable, or is written after the save.
 	atPublished
 	atDone
 	dead
@@ -71,18 +71,18 @@ type Learner struct {
 	Weights uint8
 	// The result of the step in progress.
 	NextCursor, NextLineage, NextWeights uint8
-	// Ahead is the step after that, submitted while the save of the one before it has no reply.
+	// Ahead is the result of the step after that, submitted while the save of the step in progress has no reply.
 	Ahead trained
-	// Replies is known to the learner when they come.
+	// Replies says whether the replies are clean. The learner knows this only once it has collected the replies.
 	Replies uint8
-	// Pending is the checkpoint that is queued on its model, and Abandoned the same on a model that it abandoned.
+	// Pending is the checkpoint that its model saves, and Abandoned a checkpoint that is queued on an abandoned model.
 	Pending, Abandoned      uint8
 	Save                    uint8
 	ModelState              uint8
 	Covered, Base, Rejected uint8
-	// Listable are the models that were recorded when it read the record, plus 1; 0 means that it has not read it.
+	// Listable is 1 plus the bits of the models in the record that it read; 0 means that it has not read the record.
 	Listable uint16
-	// LastCovered is the newest of its own checkpoints that is covered.
+	// LastCovered is the newest checkpoint up to which it covers groups: at first the checkpoint that it loaded.
 	LastCovered uint8
 	// Committed is 1 once it committed a step since it opened, and Announced once the next version is announced.
 	Committed, Announced uint8
@@ -111,7 +111,7 @@ type State struct {
 	Workers  [maxWorkers]Worker
 	// The contents of the server and of the artifact store.
 	Checkpoints, Samplers, Rows set
-	// Sessions are the sampler weights that the session of each version is bound to.
+	// Sessions are the sampler weights to which the session of each step's version is bound.
 	Sessions [8]uint8
 	// Claims has a bit for each attempt with a visible claim or model, and Bases the recorded base of each.
 	Claims uint8
@@ -137,7 +137,7 @@ type State struct {
 // higherClaim reports whether a higher attempt than n has claimed the run.
 func (s *State) higherClaim(n int) bool { return s.Claims>>(uint8(n)+1) != 0 }
 
-// sortWorkers sorts the workers, which are alike, so that states that differ in their order only are one state.
+// sortWorkers sorts the workers. The workers are alike, so states that differ only in their order become one state.
 func (s *State) sortWorkers() {
 	a, b := &s.Workers[0], &s.Workers[1]
 	swap := a.Attempt > b.Attempt

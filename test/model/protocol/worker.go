@@ -10,7 +10,7 @@ type pool struct{ *slots }
 func (p *pool) worker(x *successors, w int) {
 	s, worker := x.From, &x.From.Workers[w]
 	if w > 0 && *worker == s.Workers[0] {
-		return // It is like the first one.
+		return // It acts like the first worker.
 	}
 	if s.WorkerCrashes > 0 && *worker != (Worker{}) {
 		t := x.Copy()
@@ -110,7 +110,7 @@ func (p *pool) makeRoom(x *successors, w int) {
 	}
 }
 
-// play plays a slot at each sampler that the worker may find.
+// play plays a slot with each of the sampler weights that the worker may find.
 func (p *pool) play(x *successors, w, slot int, version uint8) {
 	s := x.From
 	if !p.config.SessionByVersion {
@@ -135,7 +135,7 @@ func (p *pool) play(x *successors, w, slot int, version uint8) {
 	})
 }
 
-// playAt plays a slot at a sampler, without and with a fault of the environment.
+// playAt plays a slot with the given sampler weights, without and with a fault of the environment.
 func (p *pool) playAt(x *successors, w, slot int, version, sampled uint8) {
 	g := group{
 		Slot: uint8(slot), Claimed: version, Actual: p.samplers.all[sampled].Weights, Tombstone: p.isTombstone(slot),

@@ -65,7 +65,7 @@ func lag1AfterFault(c *protocol.Config) {
 	giveSlots(c)
 }
 
-// lag2AfterFault has a fourth step, the first that waits for the version of another one.
+// lag2AfterFault has a fourth step: the first step that is sampled with a version other than 0.
 func lag2AfterFault(c *protocol.Config) {
 	c.Steps, c.Lag, c.Slots = 4, 2, 5
 	oneWorker(c)

@@ -21,7 +21,7 @@ type Scenario struct {
 	Big bool
 }
 
-// Compare returns the difference of a result from its record, or an empty text.
+// Compare returns the differences between a result and its record, or an empty string.
 func (sc Scenario) Compare(r engine.Result) string {
 	broken := map[engine.Code]bool{}
 	for _, f := range r.Findings {

@@ -53,7 +53,7 @@ func (m *Model) replace(x *successors) {
 	x.Fault(died, uint8(n))
 }
 
-// run has a learner do its next step.
+// run makes the next step of a learner.
 func (m *Model) run(x *successors, i int) {
 	l := x.From.Learners[i]
 	switch {
@@ -71,7 +71,7 @@ func (m *Model) run(x *successors, i int) {
 	}
 }
 
-// request has a learner do the next step of a request.
+// request makes the next step of a learner's request.
 func (m *Model) request(x *successors, i int) {
 	l := x.From.Learners[i]
 	switch {
@@ -106,7 +106,7 @@ func (m *Model) claim(x *successors, i int) {
 	x.Step(claimed, uint8(i))
 }
 
-// read reads the newest record of the attempts before.
+// read reads the newest record of the earlier attempts.
 func (m *Model) read(x *successors, i int) {
 	t := x.Copy()
 	for before := i - 1; before >= 0; before-- {
@@ -131,7 +131,7 @@ func (m *Model) look(x *successors, i int, next uint8) {
 	x.Step(lookedFor, uint8(i))
 }
 
-// record writes the record of an attempt, with a number of requests that may follow.
+// record writes the record of an attempt, which grants the given number of further requests.
 func (m *Model) record(x *successors, i int, more, next uint8) {
 	t := x.Copy()
 	l := &t.Learners[i]

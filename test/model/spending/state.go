@@ -7,17 +7,17 @@ import "github.com/tinker-operator/tinker-operator/test/model/engine"
 
 const (
 	attempts = 3
-	// requests is the number of requests of an attempt that is not replaced. Each costs 1.
+	// requests is the number of requests of an attempt that is not replaced. Each request costs 1.
 	requests = 2
 )
 
 // Config is one configuration of the model.
 type Config struct {
-	// Grant has a learner record a request before it is sent.
+	// Grant means that a learner records a request before it sends the request.
 	Grant bool
-	// Look has a learner look for a higher claim between the record and the request, and LookFirst before the record.
+	// Look means that a learner looks for a higher claim between the record and the request, LookFirst before the record.
 	Look, LookFirst bool
-	// ClaimFirst has a learner write its claim before it reads the records of the attempts before.
+	// ClaimFirst means that a learner writes its claim before it reads the records of earlier attempts.
 	ClaimFirst bool
 }
 
@@ -25,7 +25,7 @@ type Config struct {
 const (
 	absent uint8 = iota
 	started
-	// half is between claiming and reading.
+	// half is between the claim and the reading of records, in either order.
 	half
 	ready
 	looked
@@ -47,7 +47,7 @@ type record struct {
 // learner is the learner of an attempt.
 type learner struct {
 	Phase, Claimed uint8
-	// Earlier and Unconfirmed are what the record before says.
+	// Earlier and Unconfirmed are the answered and the unconfirmed requests of the record that it read.
 	Earlier, Unconfirmed uint8
 	// Own is the number of answered requests, and Left the number of requests to come.
 	Own, Left uint8

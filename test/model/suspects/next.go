@@ -47,7 +47,7 @@ func (m *Model) isSuspect(c *counts) bool {
 	return m.config.Suspect && (c.Deaths >= m.config.SuspectAfter || c.Alone != [members]uint8{})
 }
 
-// lease leases a group that nobody has to a worker. Only the first worker gets suspects.
+// lease leases a group that is not held to a worker. Suspects go to the first worker, unless it is silent.
 func (m *Model) lease(x *successors, w int) {
 	s := x.From
 	own := &s.Workers[w]
@@ -79,7 +79,7 @@ func (m *Model) lease(x *successors, w int) {
 	}
 }
 
-// isHeld reports whether a worker that the learner hears of has a group.
+// isHeld reports whether a worker that is not silent has a group.
 func (m *Model) isHeld(s *State, g int) bool {
 	for _, w := range s.Workers {
 		if w.Silent == 0 && w.Plays[g].Leased > 0 {
@@ -124,7 +124,7 @@ func (m *Model) play(x *successors, w, g int) {
 	}
 }
 
-// report tells the learner how many members are done, and submits a group whose members all are.
+// report tells the learner how many members are done, and submits a group once all its members are done.
 func (m *Model) report(x *successors, w, g int) {
 	p := x.From.Workers[w].Plays[g]
 	if p.Leased == 2 {
@@ -144,7 +144,7 @@ func (m *Model) report(x *successors, w, g int) {
 	}
 }
 
-// inTurn counts the members that are done before the first that is not.
+// inTurn counts the done members before the first member that is not done.
 func inTurn(done uint8) (n uint8) {
 	for n < members && done&(1<<n) > 0 {
 		n++
@@ -158,7 +158,7 @@ func (m *Model) end(t *State, w int) {
 		m.count(t, w, false)
 	}
 	t.Workers[w] = worker{}
-	for g := range groups { // The marks of a process that is dead stay.
+	for g := range groups { // Without its mark, a counted death is never taken back.
 		t.Groups[g].Marks &^= 1 << w
 		t.Groups[g].MarkedAlone[w] = 0
 	}

@@ -17,8 +17,8 @@ const (
 
 // Config is one configuration of the model.
 type Config struct {
-	// Deaths is the number of workers that die for reasons of their own, and Silences the number that are cut off and
-	// taken for dead.
+	// Deaths is the number of workers that die for reasons of their own, and Silences the number of workers that are cut
+	// off and taken for dead.
 	Deaths, Silences uint8
 	// SuspectAfter is the number of deaths that make a group a suspect, and FaultAfter the number of deaths with a member
 	// alone in play that make the member a fault.
@@ -28,24 +28,24 @@ type Config struct {
 	Permits bool
 	// Beside lets a worker play other groups beside a suspect.
 	Beside bool
-	// Suspect is false for a learner that leases each group as if nothing had happened.
+	// Suspect lets the learner treat groups as suspects. Otherwise it leases each group as if nothing had happened.
 	Suspect bool
 }
 
-// play is a group at a worker.
+// play is a group in play at a worker.
 type play struct {
-	// Leased is 1 for a lease, and 2 for one that is played alone.
+	// Leased is 1 for a leased group, 2 for a suspect, which is played alone, and 0 without a lease.
 	Leased uint8
-	// Begun and Done are the members, one bit each.
+	// Begun and Done have one bit for each member that has begun or is done.
 	Begun, Done uint8
-	// Reported is the number of members that the learner knows to be done, and Permitted the member that it permits.
+	// Reported is the number of members that the learner knows to be done, and Permitted the last member that it permits.
 	Reported, Permitted uint8
 }
 
 // worker is a worker's process.
 type worker struct {
 	Plays [groups]play
-	// Silent is 1 while the learner takes it for dead.
+	// Silent is 1 while the worker is cut off and the learner takes it for dead.
 	Silent uint8
 }
 

@@ -164,7 +164,7 @@ func (m *Model) refuse(x *successors) {
 	x.Fault(abandoned, chunkRefused)
 }
 
-// submitAgain repeats the submit of an operation after its answer is missing.
+// submitAgain repeats the submit of an operation whose answer is missing.
 func (m *Model) submitAgain(x *successors) {
 	s := x.From
 	op := operationAt(s, s.position())

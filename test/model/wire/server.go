@@ -25,7 +25,7 @@ func (m *Model) server(x *successors) {
 	}
 }
 
-// restart restarts the server, which forgets its requests and, as a rule, the model.
+// restart restarts the server, which forgets its requests and, unless Resurrect is set, the model.
 func (m *Model) restart(x *successors) {
 	if x.From.Restarts == 0 {
 		return
@@ -49,8 +49,8 @@ func (s *State) forget() {
 	s.Gradient, s.Queue, s.Queued, s.Seen = [steps * chunks]uint8{}, [9]Operation{}, 0, [14]uint8{}
 }
 
-// nextQueued returns the operation to execute. Order among chunks does not matter to a sum, so that a chunk need not
-// wait for those before it.
+// nextQueued returns the operation to execute, or -1 if there is none. The order of chunks does not change their sum,
+// so a chunk need not wait for the chunks before it.
 func (m *Model) nextQueued(s *State) int {
 	best := -1
 	for i := range int(s.Queued) {

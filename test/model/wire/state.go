@@ -15,13 +15,13 @@ const (
 
 // Config is one configuration of the model: the rules of server and client, and how many faults of each kind there are.
 type Config struct {
-	// Dedupe: the server takes the same (model, sequence number) again for the same request.
+	// Dedupe: the server recognises a repeated (model, sequence number) as the same request.
 	Dedupe bool
 	// ByArrival: the server executes by arrival, not by sequence number.
 	ByArrival bool
 	// Resurrect: after a restart the server has the model as last saved, without gradient and sequence numbers.
 	Resurrect bool
-	// ReuseRequestIDs: the server counts request ids from the start after a restart.
+	// ReuseRequestIDs: a restarted server counts request ids from the start.
 	ReuseRequestIDs bool
 
 	// Piped: the client submits the save after optim_step without waiting.
@@ -37,11 +37,11 @@ type Config struct {
 	// Ahead: the client submits the next step right after the save, before its reply.
 	Ahead bool
 
-	// LostAnswers of submits that arrived, and LostSubmits that never arrive.
+	// LostAnswers are lost answers to submits that arrived, and LostSubmits are submits that never arrive.
 	LostAnswers, LostSubmits int
-	// Refusals of chunks with 4xx, and Failures of operations on the server.
+	// Refusals are chunks refused with 4xx, and Failures are operations that fail on the server.
 	Refusals, Failures int
-	// LostReplies are permanently lost (410).
+	// LostReplies are replies that are permanently lost (410).
 	LostReplies int
 	Restarts    int
 }
@@ -64,7 +64,7 @@ const (
 	failed
 )
 
-// Operation is one that the client submitted.
+// Operation is an operation that the client submitted.
 type Operation struct{ Type, Step, Chunk, Status, Number uint8 }
 
 // same reports whether two operations do the same.
@@ -88,7 +88,7 @@ const (
 
 // Positions in Index that no operation has.
 const (
-	noAnswer uint8 = 255 - iota // Arrive returns it when the queue is full.
+	noAnswer uint8 = 255 - iota // The method arrive returns it if the queue is full.
 	refused
 	forgotten
 )
@@ -128,11 +128,11 @@ type State struct {
 	Got uint8
 	// Unanswered is set while the current submit has no answer.
 	Unanswered uint8
-	// Index has the place in the queue of each operation of this step.
+	// Index has the position in the queue of each operation of this step.
 	Index [4]uint8
 	// The faults that are left.
 	LostAnswers, LostSubmits, Refusals, Failures, LostReplies, Restarts uint8
-	// EarlierSave is 1 while the save of the step before has no reply.
+	// EarlierSave is 1 while the save of the previous step has no reply.
 	EarlierSave  uint8
 	Broken, Done uint8
 }
