@@ -29,19 +29,19 @@ import (
 // cookbook is the package whose grader is the oracle.
 const cookbook = "tinker_cookbook==0.6.1"
 
-// differences are the programs that the two graders judge differently, and whether they pass here. docs/code-tests.md
-// has the reasons.
+// differences are the programs that the two graders judge differently, and whether reward.tests passes them. A comment
+// says what differs in the cookbook's grader; docs/code-tests.md has the reasons.
 var differences = map[string]bool{
-	"script: os._exit":                false, // the process is the grader's there
-	"script: exit":                    true,  // exit is taken away there
-	"script: standard input as bytes": true,  // standard input is a text there
+	"script: os._exit":                false, // it ends the grader's own process
+	"script: exit":                    true,  // exit is removed
+	"script: standard input as bytes": true,  // standard input is a text
 	"call: os._exit":                  false,
-	"call: frames of a grader":        false, // what is expected is in the process there
-	"call: the first alone":           false, // the first of several values is enough there
-	"call: tuples within a list":      true,  // a tuple is no list there, but at the top
+	"call: frames of a grader":        false, // the expected output is in the program's process
+	"call: the first alone":           false, // the first of several values is enough
+	"call: tuples within a list":      true,  // a tuple equals a list only at the top
 }
 
-// TestOracle compares the graders on all programs, and requires the differences that are documented, and no others.
+// TestOracle compares the graders on all programs, and requires exactly the documented differences.
 func TestOracle(t *testing.T) {
 	all := programs()
 	if len(all) < 300 {
@@ -111,7 +111,7 @@ func oracle(t *testing.T, all []program) []bool {
 	return verdicts
 }
 
-// grades returns what reward.tests says.
+// grades returns the verdicts of reward.tests.
 func grades(t *testing.T, all []program) []bool {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "tests") // short: the path of a socket has 107 bytes

@@ -10,7 +10,7 @@ import (
 	"strings"
 )
 
-// given is a test as data sets have it.
+// given is a test as a data set gives it.
 type given struct {
 	Input    string         `json:"input"`
 	Output   string         `json:"output"`
@@ -160,7 +160,7 @@ type program struct {
 	variant string
 }
 
-// programs lists all of them.
+// programs lists all programs.
 func programs() []program {
 	var all []program
 	reply := func(code string) string { return "My answer:\n```python\n" + code + "\n```\n" }

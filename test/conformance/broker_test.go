@@ -14,8 +14,8 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/contract"
 )
 
-// throughBroker selects the checks that a run can do behind a broker: those that need neither the simulator's own
-// routes, which make faults, nor routes that the broker does not pass, nor metadata without the broker's.
+// throughBroker selects the checks that a run can do behind a broker: the checks that need neither the simulator's own
+// routes, which make faults, nor routes that the broker refuses, nor metadata without the broker's entries.
 const throughBroker = "capabilities,tokenizers,lora_seed,lora_async,loss_cross,loss_importance,loss_ppo,loss_cispo," +
 	"loss_dro,gradients_acc,malformed_,datums,training_async,pipelines,chunks_by_size,info_says,resume_with," +
 	"resume_weights,resume_async,load_,a_load_comes,names_,save_async,sampler_weights_,ttl_set,checkpoint_metadata," +

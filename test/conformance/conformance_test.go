@@ -160,8 +160,8 @@ type target struct {
 	admin         bool
 }
 
-// command returns the command that runs the checks. Its proxy does not exist, so that it cannot reach any other network
-// than the server and the hub.
+// command returns the command that runs the checks. Its proxy does not exist, so the checks reach only the server and
+// the hub.
 func (p python) command(ctx context.Context, home string, at target, args ...string) *exec.Cmd {
 	cmd := exec.CommandContext(ctx, p.program, append([]string{"run.py"}, args...)...)
 	cmd.Env = append(os.Environ(),
@@ -207,7 +207,7 @@ func (p python) run(t *testing.T, at target, only string) {
 	_ = cmd.Wait() // a check that failed has been reported
 }
 
-// result is the runner's report of one check, or at the end of all calls.
+// result is the runner's report of one check, or, at the end, its report of all calls.
 type result struct {
 	Check   string      `json:"check"`
 	Seconds float64     `json:"seconds"`

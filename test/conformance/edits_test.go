@@ -82,8 +82,8 @@ func TestSDKSeesPublishedAndDeletedCheckpoints(t *testing.T) {
 	}
 }
 
-// kubectlTinker runs `kubectl tinker checkpoints` for the run of a cluster that has no Secrets, so that the key comes
-// from the variable TINKER_API_KEY. Such a key is sent only to an address that the command itself names.
+// kubectlTinker runs `kubectl tinker checkpoints` for the run of a cluster that has no Secrets, so the key comes from
+// the variable TINKER_API_KEY. Such a key is sent only to an address that the command itself names.
 func kubectlTinker(t *testing.T, kubeconfig, url string, arguments ...string) {
 	t.Helper()
 	var stdout, stderr bytes.Buffer
@@ -97,8 +97,8 @@ func kubectlTinker(t *testing.T, kubeconfig, url string, arguments ...string) {
 	}
 }
 
-// oneRun serves what kubectl tinker reads of a cluster that has one run, saved, with a checkpoint of step 3, and
-// returns a kubeconfig.
+// oneRun serves the API of a cluster with the run saved, which has a checkpoint of step 3, as far as kubectl tinker
+// reads the API. It returns a kubeconfig.
 func oneRun(t *testing.T, url, state, sampler string) string {
 	t.Helper()
 	const group = "/apis/rl.tinker-operator.dev"

@@ -29,7 +29,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/tokenizer"
 )
 
-// agentTurns is how many turns each agent plays.
+// agentTurns is the number of turns that each agent plays.
 const agentTurns = 20
 
 // TestAgentsOfOfficialClients plays agents of two versions of the official clients at a gateway, synchronously and
@@ -135,7 +135,7 @@ type open struct{}
 func (open) Enter(ctx context.Context) error { return ctx.Err() }
 func (open) Leave()                          {}
 
-// stage is where an agent is played: its gateway, its policy and the limits of its episode.
+// stage is the setting of an agent's episode: its gateway, its policy and its limits.
 type stage struct {
 	gateway gateway.Config
 	policy  episode.Policy
@@ -172,7 +172,7 @@ func (s stage) play(t *testing.T, tokens tokenizer.Tokenizer,
 	return group.Members[0]
 }
 
-// qwen3 is Qwen3's tokenizer, as much of it as the renderers' tests have.
+// qwen3 returns the part of Qwen3's tokenizer that the renderers' tests have.
 func qwen3(t *testing.T) tokenizer.Tokenizer {
 	t.Helper()
 	file, err := os.Open("../../internal/renderer/families/testdata/tokenizers/qwen3.json.gz")

@@ -18,7 +18,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// captures is where the gateway's tests read which prompts the capture proxy of tinker-cookbook makes.
+// captures is the file from which the gateway's tests read the prompts that tinker-cookbook's capture proxy makes.
 const captures = "../../internal/gateway/testdata/capture.jsonl.gz"
 
 // TestCaptureProxy compares the output of tinker-cookbook's capture proxy for conversations with the recorded output.

@@ -44,7 +44,7 @@ func TestOfficialClients(t *testing.T) {
 	compareRecording(t, now)
 }
 
-// TestOlderClients checks what older clients make of canned replies.
+// TestOlderClients checks how older clients read canned replies.
 func TestOlderClients(t *testing.T) { run(t, "dialects-oldest") }
 
 // run runs clients.py with the clients of a requirements file against a server of its own.
@@ -75,8 +75,8 @@ func run(t *testing.T, requirements string, arguments ...string) (*server, []byt
 	return s, public.Bytes()
 }
 
-// distinct returns the requests that are test data, in the order of their names. Of equal ones, such as a synchronous
-// and an asynchronous client make, it keeps the first.
+// distinct returns the requests that are test data, in the order of their names. Of equal requests, for example of a
+// synchronous and an asynchronous client, it keeps the first.
 func distinct(requests []recorded) []recorded {
 	slices.SortFunc(requests, func(a, b recorded) int { return strings.Compare(a.Name, b.Name) })
 	seen := map[string]bool{}
@@ -94,7 +94,7 @@ func compareRecording(t *testing.T, now recording) {
 	if *update {
 		var text bytes.Buffer
 		encoder := json.NewEncoder(&text)
-		encoder.SetEscapeHTML(false) // The clients do not escape it.
+		encoder.SetEscapeHTML(false) // The clients do not escape HTML.
 		encoder.SetIndent("", " ")
 		if err := errors.Join(encoder.Encode(now), os.WriteFile(data, text.Bytes(), 0o644)); err != nil {
 			t.Fatal(err)
@@ -117,7 +117,7 @@ func compareRecording(t *testing.T, now recording) {
 	}
 }
 
-// bodies returns the bodies of the requests by their names, in one form.
+// bodies returns the bodies of the requests by their names, as compact JSON.
 func bodies(t *testing.T, r recording) map[string]string {
 	t.Helper()
 	all := map[string]string{}

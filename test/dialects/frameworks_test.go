@@ -40,9 +40,9 @@ const (
 // is done. It knows the tools of frameworks.py.
 type clerk struct {
 	tokens tokenizer.Tokenizer
-	// turns is how many replies a conversation has.
+	// turns is the number of replies of a conversation.
 	turns int
-	// slow is how long every third reply takes.
+	// slow is the duration of every third reply.
 	slow time.Duration
 
 	mu sync.Mutex
@@ -74,7 +74,7 @@ func (c *clerk) SampleGroup(context.Context, episode.Request, int) ([]episode.Sa
 	return nil, fmt.Errorf("agents share no prompt")
 }
 
-// repeated is the most samples that one prompt had.
+// repeated returns the largest number of samples of one prompt.
 func (c *clerk) repeated() int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -176,8 +176,8 @@ func brokenBy(m rl.Member) map[string]float64 {
 	return causes
 }
 
-// keptOf returns how many replies of a member go on with the tokens of the reply before, and how many are not the first
-// of a task.
+// keptOf returns how many replies of a member continue the tokens of the previous reply, and how many replies are not
+// the first of their task.
 func keptOf(m rl.Member, tasks int) (kept, later int) {
 	later = -tasks
 	for _, trajectory := range m.Trajectories {
@@ -189,7 +189,7 @@ func keptOf(m rl.Member, tasks int) (kept, later int) {
 	return kept, later
 }
 
-// report adds a line to what make conformance-agents prints.
+// report adds a line to the output of make conformance-agents.
 func report(t *testing.T, format string, args ...any) {
 	t.Helper()
 	name := filepath.Join("..", "..", ".cache", "conformance-agents.txt")
@@ -203,7 +203,7 @@ func report(t *testing.T, format string, args ...any) {
 	}
 }
 
-// frameworks are the frameworks of frameworks.py, with the ways in which each asks.
+// frameworks are the frameworks of frameworks.py, with the kinds of requests that each makes.
 var frameworks = map[string][]string{
 	"openai-agents": {"chat", "chat stream", "responses", "responses stream"},
 	"litellm": {"chat", "chat stream", "chat async", "chat stream async", "messages", "messages stream", "messages async",
@@ -214,8 +214,8 @@ var frameworks = map[string][]string{
 	"pydantic-ai": {"chat", "chat stream", "responses", "responses stream", "messages", "messages stream"},
 }
 
-// TestFrameworksKeepThePrefix runs an agent of each framework for 20 turns with a tool, in each way in which it asks.
-// All tokens that were sampled are kept.
+// TestFrameworksKeepThePrefix runs an agent of each framework for 20 turns with a tool, once for each kind of request,
+// and checks that all sampled tokens are kept.
 func TestFrameworksKeepThePrefix(t *testing.T) {
 	tokens := qwen3(t)
 	for framework, tasks := range frameworks {
@@ -275,8 +275,8 @@ func TestFrameworksBreakThePrefix(t *testing.T) {
 	}
 }
 
-// TestFrameworksRepeatRequests has the gateway ask clients to come back before the policy has answered. Agents go on,
-// and nothing is sampled twice.
+// TestFrameworksRepeatRequests lets the gateway ask clients to come back before the policy has answered, and checks
+// that agents continue and that no prompt is sampled twice.
 func TestFrameworksRepeatRequests(t *testing.T) {
 	tokens := qwen3(t)
 	for framework := range frameworks {
@@ -309,7 +309,7 @@ func TestFrameworksEndAtLimits(t *testing.T) {
 		"openai-agents":  {"RateLimitError", "BadRequestError"},
 		"litellm":        {"RateLimitError", "ContextWindowExceededError"},
 		"mini-swe-agent": {"RateLimitError", "ContextWindowExceededError"},
-		// It looks for the code of the error in its text, where this version of OpenAI's client does not write it.
+		// LangChain looks for the code of the error in the error's text, which lacks it in this version of OpenAI's client.
 		"langchain":   {"OpenAIRateLimitError", "OpenAIInvalidRequestError"},
 		"pydantic-ai": {"ModelQuotaExceededError", "ModelContextWindowExceededError"},
 	} {
@@ -335,7 +335,7 @@ func TestFrameworksEndAtLimits(t *testing.T) {
 }
 
 // TestAgentsOfOpenAIAskCheckpoints runs agents of openai-agents that ask the simulator's base model at a server of
-// checkpoints, as kubectl tinker serve is one.
+// checkpoints like kubectl tinker serve.
 func TestAgentsOfOpenAIAskCheckpoints(t *testing.T) {
 	address := serveSums(t)
 	tasks := []string{"chat plain 3+4=?", "chat stream plain 3+4=?", "responses plain 3+4=?",

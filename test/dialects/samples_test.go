@@ -118,8 +118,8 @@ func (s *speaker) SampleGroup(context.Context, episode.Request, int) ([]episode.
 	return nil, fmt.Errorf("agents share no prompt")
 }
 
-// TestSamplesCallTools lets a policy call the tools of the samples: both at once, then with arguments that are wrong.
-// The policy receives the results, and the sampled tokens are kept.
+// TestSamplesCallTools lets a policy call the tools of the samples: first both at once, then with wrong arguments. It
+// checks that the policy receives the results, and that the sampled tokens are kept.
 func TestSamplesCallTools(t *testing.T) {
 	python, tokens := clientsPython(t), qwen3(t)
 	call := func(name, arguments string) string {

@@ -157,7 +157,7 @@ func (s *server) fail(w http.ResponseWriter, words dialect.Dialect, e *dialect.E
 	w.Write(e.Body(words, "req_1"))
 }
 
-// record keeps a request, and counts how often the client has tried it.
+// record keeps a request, and counts how often the client has sent it.
 func (s *server) record(r *http.Request, endpoint dialect.Endpoint, body []byte) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -57,15 +57,15 @@ func readRepositories(t *testing.T) (string, []repository) {
 	return head + begin, rows
 }
 
-// command is the command of a row's answer.
+// command returns the command of a row's answer.
 func (r repository) command() string {
 	_, rest, _ := strings.Cut(r.Answer, "```mswea_bash_command\n")
 	command, _, _ := strings.Cut(rest, "\n```")
 	return command
 }
 
-// TestMiniSWEAgentRepositories checks the rows of the sample: the repository's own tests pass in any case, and the
-// tests of the row after the answer alone.
+// TestMiniSWEAgentRepositories checks the rows of the sample: the repository's own tests always pass, and the tests of
+// the row pass only after the answer.
 func TestMiniSWEAgentRepositories(t *testing.T) {
 	python := frameworksPython(t)
 	_, rows := readRepositories(t)

@@ -20,7 +20,7 @@ import (
 )
 
 // TestOwnData runs the commands of docs/data.md that lead from a file of rows to a trained model, with a reward that is
-// an expression. The first of them start the cluster, which runs already.
+// an expression. It leaves out the first block, which starts a cluster.
 func TestOwnData(t *testing.T) {
 	prepare(t, namespace)
 	commands := commandsOf(t, "docs/data.md", "## From an empty cluster to training on a file of your own")
@@ -91,8 +91,8 @@ func decode(t *testing.T, document string) any {
 	return object
 }
 
-// commandsOf returns the blocks of code in the numbered steps of a page's section. If a block shows the output of
-// commands, it returns the lines that begin with a dollar sign, without it.
+// commandsOf returns the blocks of code in the numbered steps of a page's section. Of a block that shows the output of
+// commands, it returns only the lines that begin with a dollar sign, without the sign.
 func commandsOf(t *testing.T, page, heading string) []string {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join(root, page))

@@ -26,9 +26,9 @@ import (
 // sharedEndpoint is a TinkerEndpoint that a test makes.
 const sharedEndpoint = "shared"
 
-// TestTinkerEndpoint trains behind the broker of a TinkerEndpoint. The pod that serves is killed, and the endpoint is
-// deleted and created again: the run ends with the weights of one that has a key of its own and that nothing disturbed,
-// and the broker has counted all that the run used. Its checkpoint is downloaded without the key.
+// TestTinkerEndpoint trains behind the broker of a TinkerEndpoint, kills the pod that serves, and deletes the endpoint
+// and creates it again. It checks that the run ends with the weights of an undisturbed run with a key of its own, that
+// the broker has counted all tokens that the run used, and that a checkpoint can be downloaded without the key.
 func TestTinkerEndpoint(t *testing.T) {
 	want := baseline(t)
 	key := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: systemNamespace, Name: "shared-key"},
@@ -93,8 +93,7 @@ func TestTinkerEndpoint(t *testing.T) {
 		return len(counted.Status.Usage) == 1 && counted.Status.Usage[0].Tokens != nil &&
 			*counted.Status.Usage[0].Tokens >= spent
 	})
-	// A broker that is killed counts one second too much at most, in which the run trains some steps, and nothing too
-	// little.
+	// A killed broker counts at most one second too much, in which the run trains some steps, and never too little.
 	if used, more := *counted.Status.Usage[0].Tokens, spent/2; used > spent+more {
 		t.Errorf("the broker counts %d tokens, and the run %d, want at most %d more", used, spent, more)
 	}

@@ -55,7 +55,7 @@ func BenchmarkFirstStep(b *testing.B) {
 	b.ReportMetric(0, "ns/op")
 }
 
-// deadManifests are an environment whose program ends while it begins, and a run of it.
+// deadManifests are an environment whose program ends while it starts, and a run that trains on the environment.
 const deadManifests = `
 apiVersion: rl.tinker-operator.dev/v1alpha1
 kind: RewardEnvironment
@@ -112,7 +112,7 @@ func BenchmarkImportError(b *testing.B) {
 	}
 }
 
-// createFromFile applies a file, and returns what deletes its objects again.
+// createFromFile applies a file, and returns a function that deletes its objects.
 func createFromFile(t testing.TB, file string) (remove func()) {
 	t.Helper()
 	if output, err := kubectl("apply", "-f", file); err != nil {
@@ -126,7 +126,7 @@ func createFromFile(t testing.TB, file string) (remove func()) {
 	}
 }
 
-// readyOf returns the condition Ready of a RewardEnvironment; an empty one before there is one.
+// readyOf returns the condition Ready of a RewardEnvironment, or an empty condition if it has none yet.
 func readyOf(t testing.TB, name string) metav1.Condition {
 	t.Helper()
 	var environment v1alpha1.RewardEnvironment

@@ -12,7 +12,7 @@ import (
 	"testing"
 )
 
-// TestGVisor trains on the tests of code where nothing but gVisor is enough isolation: beside workers, which reach their
+// TestGVisor trains on the tests of code where only gVisor is enough isolation: beside workers, which reach their
 // runners through a volume of the pod, and in pods of the run. The probe must find each row's solution right.
 func TestGVisor(t *testing.T) {
 	prepare(t, namespace)

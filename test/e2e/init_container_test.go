@@ -19,9 +19,9 @@ import (
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
 )
 
-// repairInitContainer runs an init container that writes the authorities that the learner trusts into a volume of both.
-// It fails until the ConfigMap with their names and their folder exists, and the learner does not start without the
-// file.
+// repairInitContainer runs an init container that writes the learner's certificate authorities to a file in a volume
+// that both containers mount. The init container fails until the ConfigMap with the authorities and the file's folder
+// exists, and the learner does not start without the file.
 func repairInitContainer(t *testing.T) {
 	const source, writer = "repair-init-container", "tinker-operator:writer"
 	folder := t.TempDir()

@@ -38,7 +38,7 @@ metadata: {name: urgent}
 value: 100
 `
 
-// plainJob is a Job that no run has, and that names no queue.
+// plainJob is a Job that belongs to no run and names no queue.
 const plainJob = `
 apiVersion: batch/v1
 kind: Job
@@ -281,7 +281,7 @@ func TestKueue(t *testing.T) {
 			team := []string{"blue", "red"}[i%2]
 			runs = append(runs, startQueued(t, fmt.Sprintf("%s-%d", team, i), team, nil))
 		}
-		// When one team has all its runs, the other has half of its own at least: each has its quota whatever the other asks.
+		// Once one team has trained all its runs, the other has trained at least half: each team keeps its quota.
 		ended := map[string]int{}
 		eventually(t, trainingTime, "one team has trained all its runs", func() bool {
 			ended = map[string]int{}
@@ -308,7 +308,7 @@ func TestKueue(t *testing.T) {
 		if err := hack(t.Context(), "kueue/kueue", "install"); err != nil {
 			t.Fatal(err)
 		}
-		// The next test removes Kueue, which has to let all Workloads go.
+		// The next test removes Kueue, which must first release all Workloads.
 		defer func() {
 			t.Setenv("MANAGE_ALL", "false")
 			if err := hack(t.Context(), "kueue/kueue", "install"); err != nil {
@@ -339,7 +339,7 @@ func TestKueue(t *testing.T) {
 			_, _ = kubectlAnywhere("delete", "clusterqueues", "blue", "red", "--timeout=2m")
 		})
 		for _, arguments := range [][]string{
-			{"delete", "clusterqueues", "blue", "red", "--timeout=2m"}, // those of the other tests, whose cohort is another
+			{"delete", "clusterqueues", "blue", "red", "--timeout=2m"}, // the queues of the other tests, which are of another cohort
 			{"apply", "-f", filepath.Join(folder, "queues.yaml")},
 			{"-n", "blue", "create", "secret", "generic", "tinker", "--from-literal=TINKER_API_KEY=tml-any"},
 			{"apply", "-f", filepath.Join(folder, "run.yaml")},

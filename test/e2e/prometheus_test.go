@@ -26,8 +26,8 @@ import (
 	"github.com/tinker-operator/tinker-operator/test/freeport"
 )
 
-// TestPrometheusReadsARun has Prometheus scrape the manager with the chart's permissions while a run trains and loses
-// its learner. Each query of the dashboard then has data, and the rules of the alerts are evaluated.
+// TestPrometheusReadsARun lets Prometheus scrape the manager with the chart's permissions while a run trains and loses
+// its learner. It checks that each query of the dashboard then has data, and that the alerts' rules are evaluated.
 func TestPrometheusReadsARun(t *testing.T) {
 	address := startPrometheus(t)
 	run := start(t, "scraped", func(spec *v1alpha1.TrainingRunSpec) {
@@ -131,7 +131,7 @@ func queries(t *testing.T) []string {
 	var all []string
 	for _, panel := range dashboard.Panels {
 		for _, target := range panel.Targets {
-			// There is no TinkerEndpoint here. Tests of cmd/broker and of the manager's metrics compare the names of these.
+			// No TinkerEndpoint exists here. Tests of cmd/broker and of the manager's metrics check the names of its metrics.
 			if !regexp.MustCompile("tinker_operator_(broker|endpoint)_").MatchString(target.Expr) {
 				all = append(all, target.Expr)
 			}
@@ -180,7 +180,7 @@ func withoutData(t *testing.T, address string, queries []string) []string {
 	return missing
 }
 
-// checkRules demands that Prometheus has evaluated each rule without an error.
+// checkRules checks that Prometheus has evaluated each rule without an error.
 func checkRules(t *testing.T, address string) {
 	t.Helper()
 	var answer struct {

@@ -23,7 +23,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/test/wheel"
 )
 
-// pythonImage is the default beside the image of these tests.
+// pythonImage is the default image for Python, which the manager derives from the image of these tests.
 var pythonImage = strings.Replace(image, ":", "-python:", 1)
 
 // loadPython builds the image that the manager names for Python, and loads it into the cluster.

@@ -17,8 +17,8 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/status"
 )
 
-// BenchmarkRecovery kills the learner's process ten times in one run and measures how long it takes
-// until the next step is committed, which the row of the step after it proves.
+// BenchmarkRecovery kills the learner's process ten times in one run, and measures the time until the next step is
+// committed. The row of the following step proves the commit.
 func BenchmarkRecovery(b *testing.B) {
 	const kills = 10
 	for b.Loop() {

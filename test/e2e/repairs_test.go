@@ -105,7 +105,7 @@ func change(t *testing.T, run *v1alpha1.TrainingRun, alter func(*v1alpha1.Traini
 // TestRepairs breaks a requirement of each run, repairs it, and measures how long the run takes to continue by itself.
 func TestRepairs(t *testing.T) {
 	prepare(t, namespace)
-	// The runs share one simulator, so that its outage comes after the others.
+	// The runs share one simulator, so its outage comes after the other repairs.
 	t.Run("beside one another", func(t *testing.T) {
 		for name, repair := range map[string]func(*testing.T){
 			"an API key": repairKey, "a quota": repairQuota, "an image": repairImage, "a model": repairModel,
@@ -121,7 +121,7 @@ func TestRepairs(t *testing.T) {
 	t.Run("an endpoint", repairEndpoint)
 }
 
-// repairKey replaces the key in a Secret by one that is refused, and has all pods made anew.
+// repairKey replaces the key in a Secret by a key that is refused, deletes all pods, and restores the key.
 func repairKey(t *testing.T) {
 	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "repair"},
 		StringData: map[string]string{"KEY": "tml-e2e"}}
@@ -147,9 +147,9 @@ func repairKey(t *testing.T) {
 	wantContinued(t, run, time.Now(), time.Minute)
 }
 
-// repairQuota lifts a quota of 0 pods, which Kubernetes has refused ever more rarely by then.
+// repairQuota lifts a quota of 0 pods, once Kubernetes tries to create pods only at long intervals.
 func repairQuota(t *testing.T) {
-	const class = "repair-quota" // The quota is that of the pods of one priority.
+	const class = "repair-quota" // The quota applies to the pods of one priority class.
 	priority := &schedulingv1.PriorityClass{ObjectMeta: metav1.ObjectMeta{Name: class}}
 	quota := &corev1.ResourceQuota{
 		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: class},
@@ -180,7 +180,7 @@ func repairQuota(t *testing.T) {
 	wantContinued(t, run, time.Now(), 2*time.Minute)
 }
 
-// repairImage loads an image that is missing, once the kubelet tries to pull it ever more rarely.
+// repairImage loads a missing image, once the kubelet tries to pull it only at long intervals.
 func repairImage(t *testing.T) {
 	const missing = "tinker-operator:repaired"
 	archive := filepath.Join(t.TempDir(), "image.tar")
@@ -242,7 +242,7 @@ func repairPath(t *testing.T) {
 	wantContinued(t, run, time.Now(), time.Minute)
 }
 
-// repairEndpoint stops the simulator for a minute, after which its clients try again most rarely.
+// repairEndpoint stops the simulator for a minute, after which its clients try again at their longest interval.
 func repairEndpoint(t *testing.T) {
 	run := start(t, "repair-endpoint", endless)
 	awaitStep(t, run, 1)
@@ -253,7 +253,7 @@ func repairEndpoint(t *testing.T) {
 		}
 	}
 	scale("0")
-	defer scale("1") // also where the test ends early
+	defer scale("1") // also if the test ends early
 	awaitReason(t, run, v1alpha1.ConditionReady, v1alpha1.ReasonEndpointUnreachable)
 	down := time.Now()
 	eventually(t, 2*time.Minute, "the outage has lasted a minute", func() bool { return time.Since(down) > time.Minute })

@@ -83,7 +83,7 @@ func startIn(t testing.TB, namespace, name string, change func(*v1alpha1.Trainin
 	return startLabelled(t, namespace, name, nil, change)
 }
 
-// startLabelled is startIn of a run with labels.
+// startLabelled does what startIn does, for a run with labels.
 func startLabelled(t testing.TB, namespace, name string, labels map[string]string,
 	change func(*v1alpha1.TrainingRunSpec)) *v1alpha1.TrainingRun {
 	t.Helper()

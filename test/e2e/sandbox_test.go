@@ -71,7 +71,7 @@ func TestSandboxPool(t *testing.T) {
 	})
 }
 
-// createPoolSecret makes the certificate of the pool, as docs/python.md has a person do it.
+// createPoolSecret makes the certificate of the pool, as docs/python.md tells users to make it.
 func createPoolSecret(t *testing.T) {
 	t.Helper()
 	made, err := contract.DeriveProgramCredentials("the pool's", "0123456789abcdef")

@@ -192,8 +192,8 @@ func TestEnvironmentServerFaults(t *testing.T) {
 	})
 }
 
-// skipBesideArithmetic lets a run train on sums of the manager's own as well, and on those alone while its server is
-// unavailable.
+// skipBesideArithmetic lets a run also train on the built-in environment arithmetic, and only on this environment while
+// its server is unavailable.
 func skipBesideArithmetic(spec *v1alpha1.TrainingRunSpec) {
 	spec.Environments[0].OnUnavailable, spec.Environments[0].Weight = v1alpha1.UnavailableSkip, new(1.0)
 	other := spec.Environments[0]
@@ -212,7 +212,7 @@ func wantUnavailable(t *testing.T, run *v1alpha1.TrainingRun) {
 }
 
 // finishWithWorker waits until the run is complete. It checks that one worker played everything, that its container
-// never ended, and that its server was started again at least so often.
+// never ended, and that its server was restarted at least the given number of times.
 func finishWithWorker(t *testing.T, run *v1alpha1.TrainingRun, restarts int32) {
 	t.Helper()
 	workers, seen := map[types.UID]bool{}, int32(0)
@@ -239,7 +239,7 @@ func finishWithWorker(t *testing.T, run *v1alpha1.TrainingRun, restarts int32) {
 	wantEachStepOnce(t, run)
 }
 
-// wantFaults checks that the metrics count what ended in faults.
+// wantFaults checks that the metrics count faults.
 func wantFaults(t *testing.T, run *v1alpha1.TrainingRun) {
 	t.Helper()
 	if faults(t, run) == 0 {

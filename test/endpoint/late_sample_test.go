@@ -70,7 +70,7 @@ func checkLateSamples(t *testing.T, url string, inJSON bool) {
 	s.expect("the next model after that", s.logprobs(next), trained)
 }
 
-// equalWeights permits differences that do not come from other weights.
+// equalWeights permits the small differences that log-probabilities at equal weights may have.
 var equalWeights = cmpopts.EquateApprox(0, 1e-4)
 
 func (s *lateSampler) expect(when string, got, want []float32) {

@@ -72,7 +72,7 @@ func run(ctx context.Context, args []string, key string, out io.Writer) error {
 	return write(out, report)
 }
 
-// connect fails after a short time if no server responds, for which the client would wait.
+// connect connects to the server. It fails after a short time if no server responds: the client itself would wait.
 func connect(ctx context.Context, api *client.Client) error {
 	const patience = 20 * time.Second
 	ctx, cancel := context.WithTimeout(ctx, patience)

@@ -278,8 +278,8 @@ func testSecrets(t *testing.T, address string, delivery settings.SecretDelivery)
 	}
 }
 
-// TestConversationAndAnswer tests what only the newer package has: tasks that begin with a conversation, and a tool
-// that takes a reply without a call.
+// TestConversationAndAnswer tests two features that only the newer package has: tasks that begin with a conversation,
+// and a tool that takes a reply without a call.
 func TestConversationAndAnswer(t *testing.T) {
 	address := serve(t, "openreward", packages["openreward"].module)
 	session := open(t, ors.Options{BaseURL: address, Environment: "talk"})

@@ -24,7 +24,7 @@ spec:
   allowed: {namespaceSelector: {}}
 `
 
-// atEndpoint is a patch of the smallest run that has it name an endpoint, with more of tinker.
+// atEndpoint returns a patch that makes the smallest run name an endpoint; more has further fields of tinker.
 func atEndpoint(more string) string {
 	return "spec: {tinker: {endpointRef: {name: prod}, apiKeySecretKeyRef: null, baseURL: null" + more + "}}"
 }

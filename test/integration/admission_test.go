@@ -51,12 +51,13 @@ func overlay(base, change any) any {
 	}
 }
 
-// environments is the list of the smallest run, with more in its one entry.
+// environments returns a patch of the smallest run's list of environments; more has further fields of its only entry.
 func environments(more string) string {
 	return "spec: {environments: [{name: arithmetic, " + more + "}]}"
 }
 
-// refuses returns the body of a table: with the patch of an entry the manifest is refused, with the words of the entry.
+// refuses returns the body of a table: the manifest with an entry's patch is refused with an error that has the entry's
+// words.
 func refuses(manifest string) func(patch string, words ...string) {
 	return func(patch string, words ...string) {
 		GinkgoHelper()

@@ -55,13 +55,13 @@ type brokers struct {
 	claim   *v1alpha1.TinkerEndpoint
 	mu      sync.Mutex
 	running []*brokerProcess
-	// address is the Service's.
+	// address is the address of the Service.
 	address string
 	// serving is the address of the process that was ready at the last probe.
 	serving atomic.Pointer[string]
 }
 
-// brokerProcess is one of them.
+// brokerProcess is a process of the broker.
 type brokerProcess struct {
 	command        *exec.Cmd
 	address, probe string
@@ -143,7 +143,7 @@ func (b *brokers) settle(generation int64, runs ...string) {
 	Expect(err).NotTo(HaveOccurred())
 }
 
-// start starts a process with the records of the others.
+// start starts a process that uses the same records as the others.
 func (b *brokers) start() *brokerProcess {
 	GinkgoHelper()
 	p := &brokerProcess{address: freeAddress(), probe: freeAddress(), exited: make(chan struct{}), log: &bytes.Buffer{}}
@@ -264,7 +264,7 @@ func (b *brokers) clientOf(token string) *tinkerclient.Client {
 	return c
 }
 
-// trained returns the tokens that a run has trained on by the ConfigMaps of usage.
+// trained returns the number of tokens that a run has trained on according to the ConfigMaps of usage.
 func (b *brokers) trained(g Gomega, uid string) (tokens int64) {
 	var stored corev1.ConfigMapList
 	g.Expect(kube.List(context.Background(), &stored, client.InNamespace(b.namespace))).To(Succeed())
@@ -290,7 +290,7 @@ func (b *brokers) report(g Gomega) endpoint.Report {
 	return report
 }
 
-// training is a model that takes the same steps whoever passes its requests on.
+// training is a model that takes the same steps whichever process passes its requests on.
 type training struct {
 	client  *tinkerclient.Client
 	session string
@@ -344,7 +344,7 @@ func (t *training) stepFor(d time.Duration) time.Duration {
 	return t.longest
 }
 
-// logprobs are the log-probabilities of a text at the weights.
+// logprobs returns the log-probabilities of a text at the model's weights.
 func (t *training) logprobs() []float32 {
 	GinkgoHelper()
 	ctx := context.Background()

@@ -13,7 +13,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/contract"
 )
 
-// after names a run and the one that it begins with.
+// after returns a change that names a run, and the run from whose weights it begins.
 func after(name, source string, when v1alpha1.RunRefWhen) func(*v1alpha1.TrainingRun) {
 	return func(run *v1alpha1.TrainingRun) {
 		run.Name = name

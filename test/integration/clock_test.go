@@ -27,7 +27,7 @@ import (
 
 // advance moves the manager's clock. It first waits until the manager has reconciled the earlier changes of the spec
 // and of the Job controller: a deadline would otherwise expire although it was met, and a wait would begin only
-// afterwards. Then it has everything reconciled, since requeues follow the machine's clock.
+// afterwards. Then it makes the manager reconcile everything, because requeues follow the machine's clock.
 func (w *env) advance(by time.Duration) {
 	GinkgoHelper()
 	w.awaitReconciles()
@@ -35,7 +35,7 @@ func (w *env) advance(by time.Duration) {
 	w.reconcileAll()
 }
 
-// awaitReconciles waits until the manager has reconciled each run as the API server has everything now.
+// awaitReconciles waits until the manager has reconciled each run in the state that the API server has now.
 func (w *env) awaitReconciles() {
 	GinkgoHelper()
 	if w.view == nil {
@@ -83,7 +83,7 @@ func (r *reads) of(run types.UID) uint64 {
 	return r.versions[run]
 }
 
-// by returns a constructor of clients that note what they read.
+// by returns a constructor of clients that note in r what they read.
 func (r *reads) by(inner client.NewClientFunc) client.NewClientFunc {
 	if inner == nil {
 		inner = client.New
@@ -110,13 +110,13 @@ func (c notingClient) Get(ctx context.Context, key client.ObjectKey, object clie
 	return err
 }
 
-// touched is a change that a controller has nothing to do about.
+// touched returns a patch that leaves a controller nothing to do.
 func touched() client.Patch {
 	return client.RawPatch(types.MergePatchType, fmt.Appendf(nil, `{"metadata":{"annotations":{"touched":%q}}}`,
 		time.Now()))
 }
 
-// reconcileAll has the manager reconcile all environments and runs, and returns the runs.
+// reconcileAll makes the manager reconcile all environments and runs, and returns the runs.
 func (w *env) reconcileAll() []client.Object {
 	GinkgoHelper()
 	for _, object := range w.list(kube, &v1alpha1.RewardEnvironmentList{}) {
@@ -177,7 +177,7 @@ func (w *env) awaitCache() {
 	}
 }
 
-// behind names the objects that a cache has not as they were listed, at a version of the API server.
+// behind names the objects that a cache does not show as they were listed at a version of the API server.
 func behind(cached, listed []client.Object, at uint64) []string {
 	versions := map[types.UID]uint64{}
 	for _, object := range cached {

@@ -80,7 +80,7 @@ var _ = Describe("Data in a ConfigMap", func() {
 		rows.Data["rows.jsonl"] = "two"
 		Expect(kube.Update(ctx, rows)).To(Succeed())
 		w.kubelet.set(func(k *kubelet) { k.probe = readProbe("two") })
-		// The manager may write the status meanwhile, so that only the label is sent.
+		// The manager may write the status meanwhile, so only the label is sent.
 		patch := client.MergeFrom(env.DeepCopy())
 		env.Labels = map[string]string{"look": "again"}
 		Expect(kube.Patch(ctx, env, patch)).To(Succeed())

@@ -33,7 +33,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/problem"
 )
 
-// endpointOf makes an endpoint with the name of the spec's namespace, which is the operator's, too.
+// endpointOf makes an endpoint with the name of the spec's namespace, which is also the operator's namespace.
 func (w *env) endpointOf(changes ...func(*v1alpha1.TinkerEndpoint)) *v1alpha1.TinkerEndpoint {
 	GinkgoHelper()
 	made := &v1alpha1.TinkerEndpoint{}
@@ -47,7 +47,7 @@ func (w *env) endpointOf(changes ...func(*v1alpha1.TinkerEndpoint)) *v1alpha1.Ti
 	return made
 }
 
-// named sets the endpoint of the spec in a run.
+// named makes a run use the endpoint of the spec.
 func (w *env) named(run *v1alpha1.TrainingRun) {
 	run.Spec.Tinker = v1alpha1.Tinker{EndpointRef: &ref.Endpoint{Name: w.namespace}}
 }

@@ -23,7 +23,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
 )
 
-// These are three ways by which the author of a run sent the key of a Secret of the namespace elsewhere.
+// These are three ways in which the author of a run could send the key of a Secret in the namespace elsewhere.
 const (
 	sendsKeyToItsAddress = "spec: {tinker: {baseURL: 'http://10.88.0.254:19999'}}"
 	sendsKeyByTracking   = "spec: {tracking: {wandb: {project: x, baseURL: 'http://10.88.0.254:19999', " +
@@ -212,7 +212,7 @@ var _ = Describe("The policy of the chart for labels", Ordered, ContinueOnFailur
 	})
 })
 
-// creators returns a file with the policies of the chart for creators, as an API server with some versions gets them.
+// creators returns a file with the chart's policies for creators, rendered for an API server with the given versions.
 func creators(versions ...string) string {
 	GinkgoHelper()
 	arguments := []string{"tool", "-modfile=hack/tools/go.mod", "helm", "template", "platform", "charts/tinker-operator",

@@ -58,7 +58,7 @@ func newEnv() *env {
 	return w
 }
 
-// emptyEnv has no manager yet.
+// emptyEnv makes a namespace without a manager.
 func emptyEnv() *env {
 	GinkgoHelper()
 	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{
@@ -99,7 +99,7 @@ type managerOptions struct {
 	fault func(point string) error
 	// newClient wraps the manager's client.
 	newClient client.NewClientFunc
-	// image and key are the manager's own; the usual ones where they are not given.
+	// image and key are the manager's own; the usual ones are used if they are not given.
 	image string
 	key   []byte
 	// identity is a release's identity. If it is empty, the manager acts in every namespace.
@@ -114,11 +114,11 @@ type managerOptions struct {
 	endpoints []string
 	// fixed are the labels by which budgets may select runs.
 	fixed endpoint.FixedLabels
-	// as is who the manager is; without it, an administrator.
+	// as is the manager's user at the API server; nil means an administrator.
 	as *rest.Config
 }
 
-// startManager starts a manager of the namespace; a former one is stopped first.
+// startManager starts a manager of the namespace. It first stops a former manager.
 func (w *env) startManager(o *managerOptions) {
 	GinkgoHelper()
 	if o == nil {
@@ -171,7 +171,7 @@ func (w *env) startManager(o *managerOptions) {
 	}
 }
 
-// clock runs as the machine's, plus the time that the spec adds, until it is stopped: then only the spec moves it.
+// clock is the machine's clock plus the time that the spec adds. Once it is stopped, only the spec moves it.
 type clock struct {
 	mu      sync.Mutex
 	stopped time.Time
@@ -252,7 +252,7 @@ func (l *learners) record(ip string, records ...contract.Record) {
 	}
 }
 
-// silence removes the learner at an address, and waits until that has been noticed.
+// silence removes the learner at an address, and waits until the manager has noticed.
 func (l *learners) silence(ip string) {
 	GinkgoHelper()
 	l.mu.Lock()
@@ -262,7 +262,7 @@ func (l *learners) silence(ip string) {
 	Eventually(func() int { return len(l.received(ip)) }).Should(BeNumerically(">=", before+2))
 }
 
-// awaitReply waits for a heartbeat that begins from now on to be answered, if anybody answers at all.
+// awaitReply waits until a heartbeat that begins from now on is answered, if any learner answers at all.
 func (l *learners) awaitReply() {
 	GinkgoHelper()
 	answered := func() (int64, int) {
@@ -277,7 +277,7 @@ func (l *learners) awaitReply() {
 	Eventually(func() int64 { now, _ := answered(); return now }, "1m", "2ms").Should(BeNumerically(">=", before+2))
 }
 
-// requests are the requests to an address.
+// received returns the requests to an address.
 func (l *learners) received(ip string) []contract.HeartbeatRequest {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -290,8 +290,8 @@ func (l *learners) received(ip string) []contract.HeartbeatRequest {
 	return all
 }
 
-// writes counts the manager's writes to the API server. It leaves out the writes that the server refused since the
-// object had changed meanwhile: the specs themselves change objects more often than anybody would.
+// writes counts the manager's writes to the API server. It leaves out writes that the server refused because the object
+// had changed meanwhile: the specs change objects more often than users do.
 type writes struct {
 	mu  sync.Mutex
 	log []string

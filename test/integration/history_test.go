@@ -25,7 +25,7 @@ func stepRecord(step int64, lineage string) contract.Record {
 		Metrics: map[string]float64{contract.MetricReward: float64(step)}}
 }
 
-// history returns the ConfigMap of a run's history, and the history; both are nil where it does not exist.
+// history returns the ConfigMap of a run's history, and the history; both are nil if the ConfigMap does not exist.
 func (w *env) history(run *v1alpha1.TrainingRun) (*corev1.ConfigMap, *history.History) {
 	GinkgoHelper()
 	object := &corev1.ConfigMap{}

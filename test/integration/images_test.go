@@ -20,7 +20,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/desired"
 )
 
-// lacksImage reports of the pods with the labels, as the kubelet does, that their image cannot be pulled.
+// lacksImage writes to the pods with the labels, as the kubelet does, that their image cannot be pulled.
 func (w *env) lacksImage(container string, pods int, labels client.MatchingLabels) {
 	GinkgoHelper()
 	Eventually(func(g Gomega) {

@@ -31,7 +31,7 @@ type kubelet struct {
 	probe contract.ProbeResult
 	// holdWorkers leaves workers pending, holdProbes leaves probes pending.
 	holdWorkers, holdProbes bool
-	// workerExit has workers end at once with this exit code and message. If workerJob is given, only its workers end.
+	// workerExit makes workers end at once with this exit code and message. If workerJob is given, only its workers end.
 	workerExit    int32
 	workerMessage string
 	workerJob     types.UID
@@ -97,7 +97,7 @@ func (k *kubelet) round(ctx context.Context) {
 	}
 }
 
-// exits says that a worker ends at once.
+// exits reports whether a worker ends at once.
 func (k *kubelet) exits(pod *corev1.Pod) bool {
 	owner := metav1.GetControllerOf(pod)
 	return k.workerJob == "" || owner != nil && owner.UID == k.workerJob
@@ -161,7 +161,7 @@ func (w *env) learner(name string, attempt int32) *corev1.Pod {
 	return pod
 }
 
-// startLearner waits for an attempt's pod and runs it; it gives the address that its heartbeats go to.
+// startLearner waits for an attempt's pod and runs it. It also returns the address to which the pod's heartbeats go.
 func (w *env) startLearner(name string, attempt int32) (*corev1.Pod, string) {
 	GinkgoHelper()
 	pod := w.learner(name, attempt)

@@ -114,7 +114,7 @@ func setCondition(status *kueue.Status, kind string, is bool, reason, message st
 	meta.SetStatusCondition(&status.Conditions, c)
 }
 
-// admit admits a run with so many workers, all pods in one flavor.
+// admit admits a run with the given number of workers, all pods in one flavor.
 func admit(run *v1alpha1.TrainingRun, workers int32, flavor string) {
 	GinkgoHelper()
 	awaitWorkload(run)

@@ -63,7 +63,7 @@ func (w *env) serviceAccountToken(name string) string {
 	return request.Status.Token
 }
 
-// metricsReader sends requests to the manager's metrics in a user's name that the API server knows.
+// metricsReader sends requests for the manager's metrics as a user whom the API server knows.
 type metricsReader struct {
 	*env
 	handler http.Handler
@@ -111,7 +111,7 @@ var _ = Describe("The manager's metrics", func() {
 		// The API server learns of roles a little later than they are created, and a refusal is remembered for some seconds.
 		Eventually(func() int { return r.status(http.MethodGet, "/metrics", "Bearer "+reader) }).
 			WithTimeout(time.Minute).Should(Equal(http.StatusOK))
-		for range 2 { // the second time by what is remembered
+		for range 2 { // the second time from remembered decisions
 			Expect(r.status(http.MethodGet, "/metrics", "Bearer "+reader)).To(Equal(http.StatusOK))
 			Expect(r.status(http.MethodGet, "/metrics", "bearer "+reader)).To(Equal(http.StatusOK))
 			Expect(r.status(http.MethodPost, "/metrics", "Bearer "+reader)).To(Equal(http.StatusForbidden))

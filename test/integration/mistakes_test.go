@@ -22,7 +22,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/problem"
 )
 
-// apply applies the smallest run with a patch by kubectl, and returns what that prints.
+// apply applies the smallest run with a patch by kubectl, and returns the output of kubectl.
 func apply(namespace, patch string) (string, error) {
 	GinkgoHelper()
 	data, err := yaml.Marshal(merged(smallestRun, patch))

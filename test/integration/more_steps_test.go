@@ -21,7 +21,7 @@ func stepsTo(steps int64) func(*v1alpha1.TrainingRun) {
 	return func(run *v1alpha1.TrainingRun) { run.Spec.Algorithm.Steps = steps }
 }
 
-// progressOf is the progress of a run of so many steps.
+// progressOf returns the progress of a run with the given number of steps.
 func progressOf(step, steps int64) contract.Progress {
 	p := progress(step)
 	p.Steps = steps

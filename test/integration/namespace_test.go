@@ -58,7 +58,7 @@ func (w *env) deleteNamespace(run *v1alpha1.TrainingRun) {
 		if pod.Labels[v1alpha1.LabelRole] == v1alpha1.RoleLearner {
 			w.verdict(pod, contract.Verdict{Cause: contract.CauseDrained, Attempt: 1, Progress: progress(2)})
 		} else {
-			// A worker that no node has yet is gone at once.
+			// A worker that is not bound to a node yet is gone at once.
 			Expect(client.IgnoreNotFound(terminate(ctx, pod, desired.RolloutContainer, 75, "", w.clock.now()))).To(Succeed())
 		}
 	}

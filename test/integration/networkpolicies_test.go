@@ -124,7 +124,7 @@ var _ = Describe("The NetworkPolicies of the chart", func() {
 			"broker to tinkersim:8000":  true,
 			"prometheus to broker:8081": true, "stranger to broker:8081": true,
 			"worker to server:22": true, // the environment chooses the port of its server
-			// Who may scrape is a value; without it, whoever has no policy against it.
+			// A value of the chart says who may scrape; without the value, any pod may whose own policies permit it.
 			"prometheus to manager:8443": true, "stranger to manager:8443": true,
 			// The chart has no policy of a stranger.
 			"stranger to prometheus": true,

@@ -69,7 +69,7 @@ func (w *env) newRun(changes ...func(*v1alpha1.TrainingRun)) *v1alpha1.TrainingR
 	return run
 }
 
-// create makes the run and gives it as the API server has it.
+// create makes the run and returns it as the API server has it.
 func (w *env) create(changes ...func(*v1alpha1.TrainingRun)) *v1alpha1.TrainingRun {
 	GinkgoHelper()
 	run := w.newRun(changes...)

@@ -38,7 +38,7 @@ func tinker(namespace string, arguments ...string) called {
 	return tinkerInput(namespace, "", arguments...)
 }
 
-// tinkerInput calls it with a standard input.
+// tinkerInput calls kubectl tinker in a namespace with a standard input.
 func tinkerInput(namespace, stdin string, arguments ...string) called {
 	var stdout, stderr bytes.Buffer
 	env := cli.IO{Getenv: func(string) string { return "" }, Stdin: strings.NewReader(stdin), Stdout: &stdout,

@@ -20,7 +20,7 @@ import (
 
 const policies = "../../config/samples/policies"
 
-// permitted is added to the smallest run where the policies of config/samples/policies are in force.
+// permitted is added to the smallest run if the policies of config/samples/policies are in force.
 const permitted = `
 metadata: {labels: {kueue.x-k8s.io/queue-name: blue}}
 spec:

@@ -19,8 +19,8 @@ import (
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
 )
 
-// quota limits a resource of the namespace. The controller that counts the used amount does not run here, so that the
-// quota counts from 0.
+// quota limits a resource of the namespace. The controller that counts the used amount does not run here, so the quota
+// counts from 0.
 func (w *env) quota(name corev1.ResourceName, hard string) *corev1.ResourceQuota {
 	GinkgoHelper()
 	limits := corev1.ResourceList{name: resource.MustParse(hard)}
@@ -89,7 +89,7 @@ func (w *env) triedService() *corev1.Service {
 	}
 }
 
-// silentWebhook has the API server ask a webhook that does not exist before it makes a Service in the namespace.
+// silentWebhook makes the API server ask a webhook that does not exist before it creates a Service in the namespace.
 func (w *env) silentWebhook() *admissionv1.ValidatingWebhookConfiguration {
 	GinkgoHelper()
 	webhook := &admissionv1.ValidatingWebhookConfiguration{

@@ -22,7 +22,7 @@ func release(name string, key byte) *managerOptions {
 	return &managerOptions{identity: name, key: bytes.Repeat([]byte{key}, 32)}
 }
 
-// leaseHolder is who holds the namespace.
+// leaseHolder returns the release that holds the namespace.
 func (w *env) leaseHolder() string {
 	GinkgoHelper()
 	lease := &coordinationv1.Lease{}

@@ -19,7 +19,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
 )
 
-// jqPrograms are the programs for jq of docs/operating.md: the one that restores, and the one that lists.
+// jqPrograms returns the programs for jq of docs/operating.md: the program that restores, and the program that lists.
 func jqPrograms() []string {
 	GinkgoHelper()
 	page, err := os.ReadFile(filepath.Join("..", "..", "docs", "operating.md"))
@@ -32,7 +32,7 @@ func jqPrograms() []string {
 	return programs
 }
 
-// jq runs a program with the interpreter in Go, since a machine may lack the other.
+// jq runs a program with gojq, because the machine may lack jq.
 func jq(arguments ...string) []byte {
 	GinkgoHelper()
 	return command("go", append([]string{"tool", "-modfile=hack/tools/go.mod", "gojq"}, arguments...)...)

@@ -24,8 +24,8 @@ import (
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
 )
 
-// userRoles are Kubernetes' own roles that include runs and environments. Each includes those after it, and so its
-// value is a verb that these do not have.
+// userRoles are Kubernetes' own roles that include runs and environments. Each role includes the roles after it. Its
+// value is a verb that the roles after it do not permit.
 var userRoles = map[string]string{"admin": "deletecollection", "edit": "create", "view": "get"}
 
 // userRolesIn returns the roles of rendered manifests that Kubernetes' own roles are to include.

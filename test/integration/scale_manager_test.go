@@ -28,8 +28,8 @@ type program struct {
 	metrics string
 }
 
-// startManager builds the manager as the image has it, and runs it with the chart's settings, of the memory for as many
-// runs as the measurement has.
+// startManager builds the manager like the image's, and runs it with the chart's settings, and with Go's memory limit
+// for the number of runs.
 func (f *fleet) startManager() program {
 	GinkgoHelper()
 	folder := GinkgoT().TempDir()
@@ -74,7 +74,7 @@ func (p program) kill() {
 	_ = p.command.Wait()
 }
 
-// reconciles are how many reconciles of runs took at most how many seconds.
+// reconciles is a histogram of reconciles of runs: upToThis counts the reconciles that took at most atMost seconds.
 type reconciles struct {
 	count    int
 	atMost   []float64
@@ -107,7 +107,7 @@ func (p program) reconciles() reconciles {
 	return found
 }
 
-// since leaves out those that were counted before.
+// since returns the histogram without the reconciles that were counted before.
 func (r reconciles) since(before reconciles) reconciles {
 	r.count -= before.count
 	for i := range r.upToThis {
@@ -142,7 +142,7 @@ func (p program) memory(field string) int64 {
 	return 0
 }
 
-// cpu is the time that the process has computed so far.
+// cpu returns the CPU time of the process so far.
 func (p program) cpu() time.Duration {
 	GinkgoHelper()
 	content, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", p.command.Process.Pid))

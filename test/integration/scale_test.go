@@ -30,11 +30,11 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/desired"
 )
 
-// manySteps are more than are trained here.
+// manySteps is more than the number of steps that are trained here.
 const manySteps = 100_000
 
 // These are the goals of a measurement with 1,000 runs. memoryLimit is the memory limit of the chart's manager, which
-// has to do for 200 runs.
+// must be enough for 200 runs.
 const (
 	memoryLimit   = 128 << 20
 	memoryGoal    = 256 << 20
@@ -44,7 +44,7 @@ const (
 	failoverGoal  = 15 * time.Second
 )
 
-// newLearners is for how long after the start of their learners the statuses of runs are written more often.
+// newLearners is the time after the start of a learner during which the status of its run is written more often.
 const newLearners = 2 * time.Minute
 
 // scale says how many runs there are, and whether their manager is measured: SCALE_RUNS=1000 is the measurement, which
@@ -170,7 +170,7 @@ func (f *fleet) await(count int, step func(types.UID) int64) {
 	}, startGoal+time.Minute, time.Second).Should(Succeed())
 }
 
-// polledSince is how many learners were polled since a time.
+// polledSince returns the number of learners that were polled since a time.
 func (f *fleet) polledSince(since time.Time) (learners int) {
 	for _, at := range f.asked.Range {
 		if at.(time.Time).After(since) {
@@ -180,7 +180,7 @@ func (f *fleet) polledSince(since time.Time) (learners int) {
 	return learners
 }
 
-// newest is when the last learner started.
+// newest returns the time at which the last learner started.
 func (f *fleet) newest() time.Time {
 	return slices.MaxFunc(slices.Collect(maps.Values(f.at)), time.Time.Compare)
 }

@@ -63,7 +63,7 @@ var _ = Describe("What decides the weights", func() {
 		DeferCleanup(func() { w.kubelet.set(func(k *kubelet) { k.holdDeleted = false }) })
 		w.change(run, halveLearningRate)
 		Eventually(w.attemptsWithJobs).Should(BeEmpty())
-		// The learner commits a step in the moment in which it is stopped.
+		// The learner commits a step at the moment at which it is stopped.
 		w.verdict(pod, contract.Verdict{Cause: contract.CauseDrained, Attempt: 1, Progress: progress(1)})
 		w.attempt(run, 2, contract.Progress{Phase: contract.PhaseOpening})
 		Expect(run.Status.SettingsFixed).To(HaveValue(BeFalse()), "the spec is not what made the step")

@@ -37,7 +37,7 @@ func (w *env) servers(run *v1alpha1.TrainingRun) []appsv1.Deployment {
 	return list.Items
 }
 
-// replicas are those that the Deployments of a run's servers ask for.
+// replicas returns a function that lists the replicas that the Deployments of a run's servers ask for.
 func (w *env) replicas(run *v1alpha1.TrainingRun) func() []int32 {
 	return func() []int32 {
 		var replicas []int32

@@ -54,7 +54,7 @@ func recordStatuses(namespace string) *statusLog {
 	return l
 }
 
-// at waits until the version of a run that a spec has read is recorded, since a watch may trail, and returns its place.
+// at waits until the version of a run that a spec has read is recorded, and returns its place: a watch may lag behind.
 func (l *statusLog) at(run *v1alpha1.TrainingRun) int {
 	GinkgoHelper()
 	place := -1

@@ -3,7 +3,7 @@
 
 // Package integration runs the controllers against a real API server and the real kube-controller-manager: Jobs, their
 // back-off and garbage collection are Kubernetes' own. There is no kubelet and no scheduler; the tests decide what
-// becomes of pods, and answer heartbeats in the learners' place.
+// becomes of pods, and answer heartbeats instead of learners.
 //
 // `hack/cluster/cluster binaries` installs the binaries; KUBE_BINARIES names another folder.
 package integration

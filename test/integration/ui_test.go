@@ -49,7 +49,7 @@ func openPages(namespace string) *pages {
 	return openPagesAs(kubeconfig, namespace)
 }
 
-// openPagesAs is openPages for another user.
+// openPagesAs does what openPages does, for another user.
 func openPagesAs(kubeconfig, namespace string) *pages {
 	GinkgoHelper()
 	out, written := io.Pipe()
@@ -88,7 +88,7 @@ func (p *pages) ask(method, path string) (int, string) {
 	return p.send(method, path, nil)
 }
 
-// send sends a form, if there is one.
+// send sends a request with a form, which may be empty.
 func (p *pages) send(method, path string, form url.Values) (int, string) {
 	GinkgoHelper()
 	r, err := http.NewRequestWithContext(context.Background(), method, p.host+path, strings.NewReader(form.Encode()))
@@ -161,7 +161,7 @@ var _ = Describe("kubectl tinker ui", func() {
 		_, checked := change(page, "check", steps, "steps: 77")
 		Expect(checked).To(SatisfyAll(ContainSubstring(`value="apply"`), ContainSubstring("spec.algorithm.steps")))
 		w.eventually(run, func(g Gomega) { g.Expect(run.Spec.Algorithm.Steps).NotTo(BeEquivalentTo(77)) })
-		// The status changes with each step, which is no other version of the spec.
+		// Each step changes the status, but not the version of the spec.
 		w.reaches(run, learner.ip, 1)
 		code, answered := change(page, "apply", steps, "steps: 77")
 		Expect(code).To(Equal(http.StatusOK), answered)

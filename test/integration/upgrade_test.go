@@ -19,7 +19,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/desired"
 )
 
-// rolloutJob waits for the workers' Job, once it is another than the one before; nil stands for none.
+// rolloutJob waits until the workers have a Job other than before, and returns the Job; before is nil if they had none.
 func (w *env) rolloutJob(before *batchv1.Job) *batchv1.Job {
 	GinkgoHelper()
 	job := &batchv1.Job{}
@@ -71,7 +71,7 @@ var _ = Describe("An upgrade of the manager", func() {
 		w.kubelet.set(func(k *kubelet) { k.workerJob = before.UID })
 		Eventually(func() int32 { return w.rolloutJob(nil).Status.Failed }).Should(BeNumerically(">", 0))
 		w.attempt(run, 1, progress(0))
-		// The manager looks every 10 s why workers are missing, and replaces none that are younger than a minute.
+		// The manager checks every 10 s why workers are missing, and replaces no workers that are younger than a minute.
 		w.advance(15 * time.Second)
 		w.eventually(run, func(g Gomega) {
 			g.Expect(coded(run, v1alpha1.ConditionPodsReady)).To(Equal("False WorkersMissing VersionRefused"))

@@ -23,16 +23,16 @@ func heartbeatAt(step int64) contract.HeartbeatReply {
 	return contract.HeartbeatReply{Attempt: 1, Progress: progress(step)}
 }
 
-// mostWrites limits the writes of a status in a minute as minute measures it: one every 5 s, and the writes of the
+// mostWrites limits the writes of a status in a minute, which duringMinute counts: one every 5 s, and the writes of the
 // beginning and of transitions.
 const mostWrites = 60/5 + 4
 
-// duringMinute passes a minute in steps of a second, however long they take, looks at the run at each, and returns the
-// writes of that minute.
+// duringMinute lets a minute pass in steps of a second, however long the steps take, calls each at every step, and
+// returns the writes of this minute.
 func (w *env) duringMinute(run *v1alpha1.TrainingRun, each func(second int)) []string {
 	GinkgoHelper()
 	w.clock.stop()
-	// What led to the state is written first: advance waits for that.
+	// Earlier changes are written first: advance waits for these writes.
 	w.advance(10 * time.Second)
 	w.awaitReconciles()
 	before := w.writes.count()
@@ -42,7 +42,7 @@ func (w *env) duringMinute(run *v1alpha1.TrainingRun, each func(second int)) []s
 		}
 		w.clock.advance(time.Second)
 		w.annotate(run, second)
-		// Learners are asked more often than once in a second, whatever else the machine does.
+		// The manager asks learners more often than once a second, however busy the machine is.
 		if condition(run, v1alpha1.ConditionFailed) == "False AsExpected" {
 			w.learners.awaitReply()
 		}
@@ -111,7 +111,7 @@ var _ = Describe("API writes in a minute", func() {
 			g.Expect(message(run, v1alpha1.ConditionAccepted)).To(ContainSubstring("down"))
 		})
 		statuses, others := statusWrites(w.duringMinute(run, nil))
-		// Probes begin at least 45 s after one another, so that a minute has two of them at most.
+		// Probes begin at least 45 s after one another, so a minute has at most two probes.
 		const mostProbes = 2
 		Expect(len(statuses)).To(BeNumerically("<=", 2*mostProbes), "%v", statuses)
 		Expect(len(others)).To(BeNumerically("<=", 4*mostProbes), "%v", others)
@@ -236,7 +236,7 @@ var _ = Describe("API writes in a minute", func() {
 	It("are bounded while attempts crash at once", func() {
 		w := newEnv()
 		w.environment()
-		// Nothing but the back-off slows these down: none of them counts.
+		// Only the back-off slows these attempts down: none of their ends counts as a failure.
 		run := w.create()
 		w.learner(run.Name, 1)
 		crashed := map[string]bool{}

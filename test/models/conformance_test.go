@@ -39,7 +39,7 @@ type (
 	}
 )
 
-// number returns a number from the environment; usual is the default for every day.
+// number returns a number from the environment; usual is the default.
 func number(t testing.TB, name string, usual uint64) uint64 {
 	value := os.Getenv(name)
 	if value == "" {
@@ -171,8 +171,8 @@ func settingsOf(t testing.TB, family string) []byte {
 	return []byte(quoted(t, file))
 }
 
-// overlapping are added tokens that no family has: that begin within each other, that are composed, and that are
-// written as bytes are.
+// overlapping returns added tokens that no family has: tokens that begin within each other, composed characters, and
+// tokens that are written like bytes.
 func overlapping() []any {
 	var tokens []any
 	add := func(content string, special, normalized bool) {
@@ -211,7 +211,7 @@ func compareFile(t *testing.T, file string) {
 	same(t, tokens, names, []string{"tokenizer", file}, true)
 }
 
-// rankFiles are the families that come as rank files, with how many ranks and special tokens each has.
+// rankFiles are the families that come as rank files, with the numbers of ranks and special tokens of each.
 var rankFiles = map[string]struct {
 	split      string
 	ranks, all int
@@ -259,7 +259,7 @@ func compareRanks(t *testing.T, family, file string) {
 }
 
 // TestReleasedVocabularies compares the parts of released vocabularies that are committed, and with
-// TOKENIZERS_DIR the whole ones.
+// TOKENIZERS_DIR the whole vocabularies.
 func TestReleasedVocabularies(t *testing.T) {
 	folder := os.Getenv("TOKENIZERS_DIR")
 	if folder == "" {

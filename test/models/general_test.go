@@ -27,11 +27,11 @@ type setting struct {
 	Spec object `json:"spec"`
 	// Alphabet means that the vocabulary has all bytes, in the alphabet of byte-level files.
 	Alphabet bool `json:"alphabet"`
-	// Bytes means that it has tokens such as <0x0A>, but for the missing ones.
+	// Bytes means that the vocabulary has tokens such as <0x0A> for all bytes but the missing ones.
 	Bytes   bool  `json:"bytes"`
 	Missing []int `json:"missing"`
 	Size    int   `json:"size"`
-	// Like is the setting whose vocabulary is taken.
+	// Like is the setting whose vocabulary is used.
 	Like string `json:"like"`
 }
 
@@ -81,7 +81,7 @@ func bytesSetting(pre, normalizer any) setting {
 	}}
 }
 
-// sentencePieces is a vocabulary of characters, with unknown ones as bytes.
+// sentencePieces is a vocabulary of characters that writes unknown characters as bytes.
 func sentencePieces(normalizer, pre any, decoders ...object) setting {
 	s := bytesSetting(pre, normalizer)
 	s.Alphabet, s.Bytes = false, true
@@ -259,7 +259,7 @@ func (a eitherAnswer) equal(b eitherAnswer) bool {
 		slices.Equal(a.Plain, b.Plain)
 }
 
-// sameGeneral does what same does, with one process of the reference.
+// sameGeneral does what same does for a general tokenizer, with one process of the reference.
 func sameGeneral(t *testing.T, tokens *tokenizer.General, names []string, file string) {
 	const share = 16 // of the texts of a family with a program
 	questions := func(yield func(eitherQuestion) bool) {

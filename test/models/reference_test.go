@@ -85,7 +85,7 @@ func askProgram[Q, A any](t testing.TB, arguments []string, questions func(yield
 		for q := range questions {
 			asked <- q
 			if lines.Encode(q) != nil {
-				return // the reference has died: its missing answer is what the test says
+				return // the reference has died: the test reports its missing answer
 			}
 		}
 	}()

@@ -63,7 +63,7 @@ func patterns(t testing.TB) []string {
 	return list
 }
 
-// madePattern makes a pattern by chance.
+// madePattern makes a random pattern.
 func madePattern(r *rand.Rand, depth int) string {
 	atoms := []string{"a", "b", "c", " ", "\\n", "é", "日", "1", ".", "\\s", "\\S", "\\w", "\\W", "\\d", "\\D", "\\h",
 		"\\p{L}", "\\P{L}", "\\p{N}", "\\p{Lu}", "\\p{Ll}", "\\p{M}",

@@ -13,7 +13,7 @@ import (
 	"testing"
 )
 
-// snippetVariables are what made templates see.
+// snippetVariables are the variables of made templates.
 const snippetVariables = `{"s": "Hello World", "u": "h\u00e9\u00df \ud83d\ude00 x", "n": 3, "z": 0, "f": 2.5, "g": -7, "t": true, "o": false,
 "v": null, "l": [3, 1, 2], "m": ["b", "A", "c", "b"], "d": {"a": 1, "B": {"c": [1, "x"]}, "items": 5, "k": null}, "e": [], "h": {},
 "w": "  pad <b> \n\n two\n", "p": "a,b,,c", "i": "12", "q": "it's \"q\"", "r": [{"role": "user", "content": "x", "n": 2},
@@ -163,7 +163,7 @@ func (g *snippets) body() string {
 	return g.expand(g.one(snippetStatements...))
 }
 
-// template is a whole template.
+// template makes a whole template.
 func (g *snippets) template() string {
 	var out strings.Builder
 	for range 1 + g.IntN(3) {
@@ -172,11 +172,11 @@ func (g *snippets) template() string {
 	return out.String()
 }
 
-// addresses are the parts of Python's text of functions and generators that no other run repeats.
+// addresses matches Python's texts of functions, generators and the like, which have an address or do not repeat.
 var addresses = regexp.MustCompile(
 	` at 0x|<bound method|<built-in|<function|<class|<generator|<list_reverse|<Macro|<LoopContext|iterator|<reversed|Cycler`)
 
-// TestMadeTemplates compares the interpreter with jinja2 on MODELS_TEXTS (2000) templates made by chance.
+// TestMadeTemplates compares the interpreter with jinja2 on MODELS_TEXTS (2000) random templates.
 func TestMadeTemplates(t *testing.T) {
 	t.Parallel()
 	count, seed := number(t, "MODELS_TEXTS", 2000), number(t, "MODELS_SEED", 1)
@@ -191,7 +191,7 @@ func TestMadeTemplates(t *testing.T) {
 	})
 }
 
-// uncalled are methods of dicts as values. Their text has an address, also where a loop takes it apart.
+// uncalled matches methods of dicts that are used as values. Their text has an address, even if a loop takes it apart.
 var uncalled = regexp.MustCompile(`\.(items|keys|values)([^\w(]|$)`)
 
 // compareTemplates prints the first differences.

@@ -38,7 +38,7 @@ type (
 // templateDate is the date that templates.py pins.
 var templateDate = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 
-// renderTemplate renders as the interpreter does.
+// renderTemplate renders a template with the interpreter.
 func renderTemplate(source, variables string) (string, error) {
 	parsed, err := chattemplate.Parse(source)
 	if err != nil {
@@ -59,7 +59,7 @@ func renderTemplate(source, variables string) (string, error) {
 // ofViews matches the refusal of an operation of Python's sets, which the keys and items of dicts have as well.
 var ofViews = regexp.MustCompile(`unsupported operand type\(s\) for -: .*'dict_(items|keys)'|'dict_(items|keys)' have no order`)
 
-// templateDifference compares the interpreter's answer with jinja2's. It is empty where they agree.
+// templateDifference returns the difference of the interpreter's answer from jinja2's, or "" if they agree.
 func templateDifference(q templateQuestion, want templateAnswer) string {
 	got, err := renderTemplate(q.Source, q.Variables)
 	var failed *chattemplate.Error

@@ -24,7 +24,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/tokenizer"
 )
 
-// turnsFile says of each template after which replies the next prompt continues the sampled tokens.
+// turnsFile records, for each template, after which replies the next prompt continues the sampled tokens.
 const turnsFile = "testdata/turns.txt"
 
 const (

@@ -24,7 +24,7 @@ func newTexts(seed uint64, names []string) *texts {
 
 var (
 	spaces = []rune(" \t\n\r\v\f\u0085\u00a0\u1680\u2000\u2007\u200a\u2028\u2029\u202f\u205f\u3000")
-	// no white space to the references
+	// not white space to the references
 	almost = []rune("\u180e\u200b\u200c\u200d\u2060\ufeff\u00ad\x00\x1c\x1d\x1e\x1f\x7f")
 	quotes = []string{"'", "'", "’", "`", "ʼ", "＇"}
 	ends   = []string{"s", "t", "re", "ve", "m", "ll", "d", "S", "T", "RE", "rE", "VE", "M", "LL", "lL", "D", "ſ", "ſt",

@@ -71,7 +71,7 @@ func TestNormalizationForms(t *testing.T) {
 	}
 }
 
-// doubtful is every character alone, every one between marks and letters that it may join, and texts by chance.
+// doubtful yields every character alone, every character between marks and letters that it may join, and random texts.
 func doubtful(t testing.TB) func(yield func(textQuestion) bool) {
 	return func(yield func(textQuestion) bool) {
 		for r := rune(0); r <= unicode.MaxRune; r += 64 {

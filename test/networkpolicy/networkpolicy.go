@@ -84,9 +84,9 @@ func (p Policies) permitsSide(f Flow, side networkingv1.PolicyType) bool {
 	return !selected
 }
 
-// Unused describes each pair of a rule and a pod in its peers without a connection. A peer that lists values of a label
-// counts once for each value. Rules without peers, and peers that name no pods, are left out: they are for addresses
-// outside of the cluster.
+// Unused describes each pair of a rule and one of its peers that no connection uses. A peer that lists values of a
+// label counts once for each value. Rules without peers, and peers that name no pods, are left out: they are for
+// addresses outside of the cluster.
 func (p Policies) Unused(flows []Flow) []string {
 	var unused []string
 	for _, policy := range p {
@@ -189,7 +189,7 @@ func isPeer(peers []networkingv1.NetworkPolicyPeer, pod Pod, namespace string) b
 	return len(peers) == 0
 }
 
-// selects reports whether a selector selects labels. One that is invalid selects nothing: the API server refuses it.
+// selects reports whether a selector selects labels. An invalid selector selects nothing: the API server refuses it.
 func selects(selector metav1.LabelSelector, of map[string]string) bool {
 	parsed, err := metav1.LabelSelectorAsSelector(&selector)
 	return err == nil && parsed.Matches(labels.Set(of))

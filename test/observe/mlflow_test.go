@@ -224,7 +224,7 @@ func mlflowLines(first, last int64) []learner.Line {
 	return lines
 }
 
-// loseAnswers passes requests on, and breaks the connection behind each that adds metrics.
+// loseAnswers passes requests on. If lose is set, it breaks the connection after each request that adds metrics.
 func loseAnswers(t *testing.T, address string, lose bool) http.Handler {
 	t.Helper()
 	target, err := url.Parse(address)

@@ -36,7 +36,7 @@ func prompts() []string {
 	return texts
 }
 
-// exportedBase exports a base model with the command, and returns its folder.
+// exportedBase exports a base model with tinkersim export-base, and returns its folder.
 func exportedBase(t *testing.T) string {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "base")
@@ -69,8 +69,8 @@ func ask(t *testing.T, input, output any, arguments ...string) {
 	}
 }
 
-// TestTransformersNames compares the names and shapes that transformers saves with the record, which the export is
-// compared with.
+// TestTransformersNames compares the names and shapes that transformers saves with the record that the tests of the
+// export use.
 func TestTransformersNames(t *testing.T) {
 	const record = "../../internal/tinkersim/export/testdata/arcee.txt"
 	var shapes map[string][]int

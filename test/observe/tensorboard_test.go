@@ -102,7 +102,7 @@ func attempt(t *testing.T, dir string, number int32, lines []learner.Line) {
 	}
 }
 
-// TestTensorBoardReadsAttempts writes the event files of several attempts, which make steps again, and reads them with
+// TestTensorBoardReadsAttempts writes the event files of several attempts, which repeat steps, and reads them with
 // TensorBoard's package, and with a TensorBoard that has read the first attempt's files before.
 func TestTensorBoardReadsAttempts(t *testing.T) {
 	dir := t.TempDir()
@@ -122,7 +122,7 @@ func TestTensorBoardReadsAttempts(t *testing.T) {
 	checkCurves(t, dir, run, again)
 }
 
-// checkCurves demands that the package reads the lines.
+// checkCurves checks that the package reads the lines.
 func checkCurves(t *testing.T, dir, run string, lines []learner.Line) {
 	t.Helper()
 	var got curves

@@ -119,7 +119,8 @@ func (s Sample) Pins(t testing.TB, builder registry.Builder) desired.Pins {
 	return s.PinsOf(t, builder, func(*contract.Definition) {})
 }
 
-// PinsOf does so after change has altered the definitions, for instance to name a server that simulates a hosted one.
+// PinsOf does what Pins does after change has altered the definitions, for example to name a server that simulates a
+// hosted server.
 func (s Sample) PinsOf(t testing.TB, builder registry.Builder, change func(*contract.Definition)) desired.Pins {
 	t.Helper()
 	pins := desired.Pins{}

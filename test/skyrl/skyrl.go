@@ -1,7 +1,7 @@
 // Copyright 2026 The tinker-operator authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package skyrl starts SkyRL for tests, and installs it first if that is not done.
+// Package skyrl starts SkyRL for tests, and first installs it if necessary.
 package skyrl
 
 import (
@@ -59,7 +59,7 @@ type Server struct {
 	Database string
 }
 
-// Start starts the server at an address of this machine, as HOST:PORT, which the test stops when it ends. root is the
+// Start starts the server at an address of this machine, given as HOST:PORT. The server ends with the test. root is the
 // root of the repository.
 func Start(t *testing.T, root string, of Release, address string) Server {
 	t.Helper()

@@ -34,7 +34,7 @@ type cookbook struct {
 	path string
 }
 
-// versions returns the pinned version and the next one, which is installed over the dependencies of the first.
+// versions returns the pinned version and the next version, which is installed over the dependencies of the pinned one.
 func versions(t *testing.T) []cookbook {
 	t.Helper()
 	next := requirements + "cookbook-next.txt"
@@ -76,8 +76,8 @@ func read(t *testing.T, file string) string {
 	return string(data)
 }
 
-// run runs a script and returns its output. Its hub is the simulator at url, and its proxy does not exist, so that it
-// cannot reach any other network.
+// run runs a script and returns its output. Its hub is the simulator at url, and its proxy does not exist, so it cannot
+// reach any other network.
 func (c cookbook) run(t *testing.T, url string, arguments ...string) []byte {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), c.python, arguments...)

@@ -37,7 +37,7 @@ func TestRecordedExamples(t *testing.T) {
 	}
 }
 
-// checkRecorded compares lines with a recorded file. If the test is told to update, it writes the file, if isSource.
+// checkRecorded compares lines with a recorded file. With -update it first writes the file, if isSource is set.
 func checkRecorded(t *testing.T, file string, lines []byte, isSource bool) {
 	t.Helper()
 	if *update && isSource {

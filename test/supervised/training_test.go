@@ -38,7 +38,7 @@ const (
 	qwenModel = "Qwen/Qwen3-8B"
 )
 
-// training is what both sides train.
+// training is the configuration of a training, which is the same on both sides.
 type training struct {
 	URL          string  `json:"url"`
 	Model        string  `json:"model"`
@@ -67,7 +67,7 @@ type result struct {
 	} `json:"metrics"`
 }
 
-// The names of this module for the cookbook's.
+// This module's names for the cookbook's names.
 var (
 	trainOn = map[string]supervised.TrainOn{
 		"last_assistant_message": supervised.LastAssistant, "all_assistant_messages": supervised.AllAssistant,
@@ -115,7 +115,7 @@ func TestWeightsAreThoseOfTheCookbook(t *testing.T) {
 			got := config.train(t, vocabulary)
 			for _, c := range installed {
 				if c.path != "" && config.Model == qwenModel {
-					continue // It copies the tokenizer for each row, which takes minutes, and prints which ids the vocabulary lacks.
+					continue // For minutes, this version would copy the tokenizer for each row and print ids without a token.
 				}
 				config.Log = filepath.Join(t.TempDir(), "run")
 				var want result

@@ -22,7 +22,7 @@ const violations = `axe.run(document, {resultTypes: ["violations"]}).then((found
 	v.nodes.map((n) => v.id + ": " + v.help + ": " + n.html.slice(0, 160) + " " +
 		n.any.concat(n.all, n.none).map((c) => c.message).join("; "))))`
 
-// axeScript returns the script of axe-core. A test without it says so where the target prints it, and is skipped.
+// axeScript returns the script of axe-core. Without the script, it skips the test and says so in the target's output.
 func axeScript(t *testing.T) string {
 	t.Helper()
 	if *axe == "" {
@@ -44,7 +44,7 @@ func TestAccessibility(t *testing.T) {
 	checked := 0
 	b.eachView(t, func(name string) {
 		var broken []string
-		// Protocols of debuggers evaluate scripts that the page's own policy would refuse.
+		// The debugger's protocol evaluates scripts that the page's own policy would refuse.
 		b.do(t, chromedp.Evaluate(script, nil), chromedp.Evaluate(violations, &broken, awaited))
 		checked++
 		if len(broken) > 0 {
@@ -55,7 +55,7 @@ func TestAccessibility(t *testing.T) {
 	say(t, "axe-core checked %d pages", checked)
 }
 
-// TestAxeFinds a violation where there is one, so that a page without violations was checked.
+// TestAxeFinds checks that axe-core finds a violation in a page that has one: it really checks pages.
 func TestAxeFinds(t *testing.T) {
 	script := axeScript(t)
 	b := open(t, read)

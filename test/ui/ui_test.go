@@ -175,7 +175,7 @@ func (b *tab) expectClean(t *testing.T) {
 	b.problems, b.asked = nil, nil
 }
 
-// awaited lets an expression be awaited that is a promise.
+// awaited makes an evaluation wait for an expression that is a promise.
 func awaited(p *runtime.EvaluateParams) *runtime.EvaluateParams { return p.WithAwaitPromise(true) }
 
 // is evaluates an expression.
@@ -305,7 +305,7 @@ func TestLiveParts(t *testing.T) {
 		window.top0 = document.querySelector("#rows").getBoundingClientRect().top;
 		document.querySelector("#rows").lastElementChild.remove()`, nil))
 	b.do(t, chromedp.Evaluate(`document.querySelector("#rows tr td.num.wide:last-child").textContent = "old"`, nil))
-	// The server has sent the same, so that nothing is replaced: the script remembers what the server sent last.
+	// The server has sent the same, so nothing is replaced: the script remembers what the server sent last.
 	b.await(t, `document.getElementById("pulse").textContent === "live"`)
 	if !is[bool](t, b, `document.getElementById("pick-research_too-hot").checked`) {
 		t.Error("a tick is lost")

@@ -10,7 +10,7 @@ import (
 	"strings"
 )
 
-// normal writes the name of a package as an index does.
+// normal changes the name of a package to the form that an index uses.
 var normal = strings.NewReplacer("_", "-", ".", "-")
 
 // Folder serves the wheels of a folder as a package index. Its URL ends with /simple.

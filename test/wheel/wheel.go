@@ -14,7 +14,8 @@ import (
 // Name is the file name of the wheel of a package.
 func Name(name, version string) string { return name + "-" + version + "-py3-none-any.whl" }
 
-// Make returns the wheel of a package with one module of the same name and the variable VALUE. It needs other packages.
+// Make returns the wheel of a package with one module of the same name and the variable VALUE. The package requires the
+// packages in needs.
 func Make(t testing.TB, name, version, value string, needs ...string) []byte {
 	t.Helper()
 	var buffer bytes.Buffer

@@ -30,7 +30,7 @@ type Recorder struct {
 	fd     int
 
 	mu     sync.Mutex
-	opened map[opened]time.Time // when the first of its kind was seen
+	opened map[opened]time.Time // when the first equal one was seen
 	pods   map[netip.Addr][]lease
 	err    error
 }
@@ -104,8 +104,8 @@ func (r *Recorder) see(pod *corev1.Pod) {
 	}
 }
 
-// Stop stops recording and returns the connections between pods, and how many packets were lost. Connections may be
-// missing if any were.
+// Stop stops recording and returns the connections between pods, and the number of lost packets. If packets were lost,
+// connections may be missing.
 func (r *Recorder) Stop() (flows []networkpolicy.Flow, lost uint32, err error) {
 	r.cancel()
 	<-r.done

@@ -3,9 +3,9 @@
 
 //go:build linux
 
-// Package connections records which pods of the local cluster connect to which ports of others. Every pod is at one
-// bridge in one network namespace, so that a packet socket there sees the first packet of each TCP connection as it
-// arrives at a pod: behind the rewriting of Services' addresses.
+// Package connections records which pods of the local cluster connect to which ports of other pods. All pods are at one
+// bridge in one network namespace, so a packet socket there sees the first packet of each TCP connection as it arrives
+// at a pod, after the addresses of Services have been rewritten.
 package connections
 
 import (
@@ -27,7 +27,7 @@ type opened struct {
 	port     uint16
 }
 
-// openings lets pass the first packets of TCP connections over IPv4: those with the flag SYN and without ACK.
+// openings is a filter for the first packets of TCP connections over IPv4: packets with the flag SYN and without ACK.
 var openings = []unix.SockFilter{
 	{Code: unix.BPF_LD | unix.BPF_B | unix.BPF_ABS, K: 0}, // version and length of the header
 	{Code: unix.BPF_ALU | unix.BPF_AND | unix.BPF_K, K: 0xf0},
@@ -76,7 +76,7 @@ func packetSocket() (int, error) {
 	}
 	program := unix.SockFprog{Len: uint16(len(openings)), Filter: &openings[0]}
 	timeout := unix.NsecToTimeval(int64(200 * time.Millisecond))
-	const buffer = 64 << 20 // for all that comes while the machine has no time for the reader
+	const buffer = 64 << 20 // for the packets that arrive while the reader does not run
 	err = errors.Join(
 		unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_RCVBUFFORCE, buffer),
 		unix.SetsockoptSockFprog(fd, unix.SOL_SOCKET, unix.SO_ATTACH_FILTER, &program),
@@ -89,7 +89,8 @@ func packetSocket() (int, error) {
 	return fd, nil
 }
 
-// receive returns the next opening that leaves the bridge for a pod; false if none came within the socket's time.
+// receive returns the next opening that leaves the bridge for a pod. It returns false if there was none before the
+// socket's timeout, or if the packet is no such opening.
 func receive(fd int) (opened, bool, error) {
 	packet := make([]byte, 128)
 	n, from, err := unix.Recvfrom(fd, packet, 0)

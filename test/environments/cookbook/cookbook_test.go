@@ -22,11 +22,11 @@ const (
 	adapter = root + "/config/samples/environments/cookbook"
 )
 
-// next is a version of the cookbook beside the one that the adapter's requirements name. It wants a tml-renderers that
-// is not published, so that it is installed without dependencies as well.
+// next is a version of the cookbook besides the version that the adapter's requirements name. It requires a version of
+// tml-renderers that is not published, so it is also installed without dependencies.
 const next = "tinker_cookbook==0.6.1"
 
-// checks are the builders of check.py, and how many groups of each are played.
+// checks are the builders of check.py, with the number of groups that are played of each.
 var checks = map[string]int{"arithmetic": 6, "guess_number": 4, "twenty_questions": 2, "text_arena": 8, "drawn": 6}
 
 // interpreter returns the Python with the packages of the adapter's requirements, and the folder of the cookbook's next

@@ -15,10 +15,10 @@ import (
 	"unicode/utf8"
 )
 
-// documentChars is how long the documents are that text is cut into.
+// documentChars is the length of the documents into which text is cut.
 const documentChars = 4000
 
-// foreign sentences are one in eight documents, which makes about one in twenty characters none of ASCII.
+// foreign sentences make up one in eight documents, so about one in twenty characters is not ASCII.
 var foreign = []string{
 	"Сегодня модель решила новую задачу и получила награду. ", "Η εκπαίδευση συνεχίζεται από το τελευταίο σημείο. ",
 	"今天的训练比昨天快了一倍，奖励也提高了。", "新しい環境では、道具を使って答えを探します。", "학습은 저장된 곳에서 다시 시작됩니다. ",
@@ -28,8 +28,8 @@ var foreign = []string{
 	"Mô hình học nhanh hơn khi phần thưởng rõ ràng. ", "แบบจำลองเรียนรู้ได้เร็วขึ้นทุกวัน ", "😀👍🏽 🚀 → ✓ … “ok” — ½ ≤ ² ",
 }
 
-// corpus returns documents of so many bytes in all: the sources of Go and of Python, which have much English in
-// their comments, and sentences in other languages.
+// corpus returns documents with size bytes in all: the sources of Go and of Python, which have much English in their
+// comments, and sentences in other languages.
 func corpus(ctx context.Context, p packages, size int) ([]string, error) {
 	goroot, err := exec.CommandContext(ctx, "go", "env", "GOROOT").Output()
 	if err != nil {

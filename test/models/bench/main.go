@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Command bench prints how fast the tokenizers encode and decode, against the packages `tokenizers` and
-// `tiktoken` in the same run: each on one thread, by the time of its process, the best of three. MB are 10^6
+// `tiktoken` in the same run: each on one thread, by the CPU time of its process, the best of three. MB are 10^6
 // bytes of text. Ratios are to the faster of the two.
 //
 //	go run ./test/models/bench -python "$(hack/models/python.sh)" -tokenizers DIR
@@ -120,7 +120,7 @@ func row(ctx context.Context, p packages, v vocabulary, texts []string, document
 	return ours, nil
 }
 
-// columns are ours, theirs, and the ratio to the best of theirs.
+// columns returns the columns of a row: ours, theirs, and the ratio to the best of theirs.
 func columns(ours float64, theirs ...float64) string {
 	text := fmt.Sprintf("%7.1f", ours)
 	for _, rate := range theirs {

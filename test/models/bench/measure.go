@@ -63,7 +63,7 @@ func measure(v vocabulary, texts []string) (s speed, err error) {
 
 const runs = 3
 
-// best returns the speed of the best of some runs, by the time that the process worked.
+// best returns the speed of the best of some runs, by the CPU time of the process.
 func best(size int, run func()) float64 {
 	least := time.Duration(math.MaxInt64)
 	for range runs {

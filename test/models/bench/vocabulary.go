@@ -19,7 +19,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/tokenizer/split"
 )
 
-// vocabulary is a tokenizer and how the packages are asked for the same one; nil where one cannot have it.
+// vocabulary is a tokenizer, with the arguments by which the packages load the same tokenizer; nil if a package cannot.
 type vocabulary struct {
 	name, file, ranks    string
 	tokenizers, tiktoken []string
@@ -66,7 +66,7 @@ func (v vocabulary) general(scratch string) (vocabulary, error) {
 		os.WriteFile(name, data, 0o600)
 }
 
-// packages is the reference.
+// packages runs the reference packages.
 type packages struct{ python, script string }
 
 func (p packages) run(ctx context.Context, arguments ...string) ([]byte, error) {
