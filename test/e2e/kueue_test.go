@@ -339,7 +339,7 @@ func TestKueue(t *testing.T) {
 			_, _ = kubectlAnywhere("delete", "clusterqueues", "blue", "red", "--timeout=2m")
 		})
 		for _, arguments := range [][]string{
-			{"delete", "clusterqueues", "blue", "red", "--timeout=2m"}, // the queues of the other tests, which are of another cohort
+			{"delete", "clusterqueues", "blue", "red", "--timeout=2m"}, // those of the other tests, in another cohort
 			{"apply", "-f", filepath.Join(folder, "queues.yaml")},
 			{"-n", "blue", "create", "secret", "generic", "tinker", "--from-literal=TINKER_API_KEY=tml-any"},
 			{"apply", "-f", filepath.Join(folder, "run.yaml")},

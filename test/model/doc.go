@@ -13,8 +13,8 @@
 // Package engine explores. Each model is a package: protocol models attempts of the learner, with workers and server;
 // wire one learner's requests; manager the reconciler; sampling one group's samples; conversations a program that asks
 // the policy in several conversations at once; agents an agent that does not say which conversation it continues;
-// adapter a server that samples in the adapter that trains; credentials who may fence a learner; suspects groups that
-// end workers; spending the records of requests. Package scenarios lists the scenarios.
+// adapter a server that samples in the adapter that trains; credentials who may fence a learner; suspects a member that
+// ends workers; spending the records of learners' requests. Package scenarios lists the scenarios.
 //
 // The models take for granted that a request under a known (model, sequence number) is not executed again, that a
 // server that lost a model answers 404 and never reuses a request id, that a listing shows every completed save, and

@@ -13,7 +13,7 @@ import (
 // sample of the first. Parts that begin with the same prompt do the same with the same sample.
 const (
 	parts = 2
-	// calls is a bound of the calls that an episode has under any rule.
+	// calls is greater than the number of calls that an episode has under any rule.
 	calls = 8
 )
 

@@ -20,8 +20,8 @@ const (
 
 type successors = engine.Successors[State]
 
-// Next implements engine.Model. The sampling session survives the deaths of worker and learner: the next learner adopts
-// the session.
+// Next implements engine.Model. The sampling session, which the learner keeps alive, survives the deaths of worker and
+// learner: the next learner adopts the session.
 func (m *Model) Next(s *State, emit func(act engine.Act, fault bool, to *State)) {
 	if s.Ended > 0 {
 		return
@@ -36,7 +36,7 @@ func (m *Model) Next(s *State, emit func(act engine.Act, fault bool, to *State))
 		x.Fault(learnerDies)
 	}
 	if s.Worker == 0 {
-		if s.Learner == 1 { // A worker needs a lease of the learner.
+		if s.Learner == 1 { // A worker needs a lease from the learner.
 			x.Copy().Worker = 1
 			x.Step(replayed)
 		}

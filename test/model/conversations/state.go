@@ -15,7 +15,7 @@ import (
 const (
 	conversations = 2
 	turns         = 2
-	// seeds is a bound of the seeds that requests have under any rule, and ids a bound of their numbers.
+	// seeds is greater than any seed that a request has under any rule, and ids greater than any number.
 	seeds = 16
 	ids   = 2 * seeds
 )

@@ -16,7 +16,7 @@ func (g *graph) edge(from, to uint32) {
 	g.to = append(g.to, to)
 }
 
-// stuck returns the first of n states from which no path without faults leads to a state that is done or broken. It
+// stuck returns the first state, of n, from which no path without faults leads to a state that is done or broken. It
 // returns false if there is none.
 func (g *graph) stuck(n int) (uint32, bool) {
 	head, before := g.predecessors(n)

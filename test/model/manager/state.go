@@ -70,7 +70,7 @@ type State struct {
 	Ended uint8
 	// Second is 1 if the running pod is the second pod of its Job. The claim of the first pod ends the second one.
 	Second [maxAttempts + 1]uint8
-	// Verdict is 1 if the Job's pod has reported that the run is complete.
+	// Verdict is 1 while the Job's pod shows the learner's verdict that the run is complete.
 	Verdict [maxAttempts + 1]uint8
 	// Wanted counts the times that the spec was given more steps. Given is the value of Wanted with which each attempt was
 	// written; it decides the steps of the attempt's learner.

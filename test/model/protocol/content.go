@@ -93,7 +93,7 @@ func (c *content) chain(of uint8) []uint8 {
 	return chain
 }
 
-// extends reports whether the lineage of is the lineage from or descends from it.
+// extends reports whether a lineage equals another lineage or descends from it.
 func (c *content) extends(of, from uint8) bool {
 	for ; of != from; of = c.lineages.all[of].Parent {
 		if of == 0 {

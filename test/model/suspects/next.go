@@ -47,7 +47,7 @@ func (m *Model) isSuspect(c *counts) bool {
 	return m.config.Suspect && (c.Deaths >= m.config.SuspectAfter || c.Alone != [members]uint8{})
 }
 
-// lease leases a group that is not held to a worker. Suspects go to the first worker, unless it is silent.
+// lease leases a group to a worker if no worker holds the group. Suspects go to the first worker, unless it is silent.
 func (m *Model) lease(x *successors, w int) {
 	s := x.From
 	own := &s.Workers[w]
