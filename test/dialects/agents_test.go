@@ -33,7 +33,7 @@ import (
 const agentTurns = 20
 
 // TestAgentsOfOfficialClients plays agents of two versions of the official clients at a gateway, synchronously and
-// asynchronously, with bodies and with streams. The tokens that were sampled are kept in every turn.
+// asynchronously, with bodies and with streams. It checks that every turn keeps the sampled tokens.
 func TestAgentsOfOfficialClients(t *testing.T) {
 	tokens := qwen3(t)
 	for _, requirements := range []string{"dialects", "dialects-oldest"} {

@@ -16,7 +16,7 @@ import (
 )
 
 // TestEvaluationsOfOthers evaluates the simulator's base model with lm-eval and inspect-ai, and the samples of
-// config/evaluations: text that is generated, likelihoods of choices, and conversations.
+// config/evaluations: generated text, likelihoods of choices, and conversations.
 func TestEvaluationsOfOthers(t *testing.T) {
 	server := serveSums(t)
 	out, err := exec.CommandContext(t.Context(), "../conformance/venv", "evaluations").Output()

@@ -300,7 +300,7 @@ func TestFrameworksRepeatRequests(t *testing.T) {
 }
 
 // TestFrameworksEndAtLimits runs agents into limits of the run: the turns of a conversation, and the tokens of a
-// prompt. Each agent ends with the exception that it has for the services' errors.
+// prompt. It checks that each agent ends with the exception that its framework has for such an error of a service.
 func TestFrameworksEndAtLimits(t *testing.T) {
 	const turns, promptTokens = 3, 3000
 	tokens := qwen3(t)

@@ -103,9 +103,9 @@ func TestMiniSWEAgentRepositories(t *testing.T) {
 	}
 }
 
-// TestMiniSWEAgentRepairsInTheSandbox plays the sample by kubectl tinker try. The answer of the first row, as the
-// policy's command, finds neither the tests of the row nor the token of the episode, and reaches no port but the
-// gateway's; then it repairs the repository, whose tests pass in the end.
+// TestMiniSWEAgentRepairsInTheSandbox plays the sample by kubectl tinker try. It checks that the answer of the first
+// row, as the policy's command, finds neither the tests of the row nor the token of the episode, reaches no port but
+// the gateway's, and then repairs the repository, so that its tests pass.
 func TestMiniSWEAgentRepairsInTheSandbox(t *testing.T) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

@@ -25,8 +25,8 @@ import (
 // started, minutes with Kubernetes' own defaults.
 const nodeLoss = 8 * time.Minute
 
-// TestResumeAfterNodeLoss kills the kubelet of the learner's node. The containers of the node continue to run. The next
-// attempt starts on the other node, and the old learner is fenced.
+// TestResumeAfterNodeLoss kills the kubelet of the learner's node, whose containers continue to run. It checks that the
+// next attempt starts on the other node, and that the old learner ends.
 func TestResumeAfterNodeLoss(t *testing.T) {
 	want := baseline(t)
 	run := start(t, "node-loss", nil)
@@ -47,8 +47,8 @@ func TestResumeAfterNodeLoss(t *testing.T) {
 	wantEnded(t, pids)
 }
 
-// TestSupersededLearnerIsFenced stops the learner with SIGSTOP, lets a second attempt begin, and continues the
-// first, which commits nothing and exits.
+// TestSupersededLearnerIsFenced stops the learner with SIGSTOP, lets a second attempt begin, and continues the first
+// learner. It checks that this learner commits nothing and exits.
 func TestSupersededLearnerIsFenced(t *testing.T) {
 	want := baseline(t)
 	run := start(t, "two-learners", nil)

@@ -20,9 +20,9 @@ import (
 // deletedNamespace is a namespace that a test deletes.
 const deletedNamespace = "e2e-deleted"
 
-// TestDeleteNamespaceOfARun deletes a namespace in which a run trains. Learner and workers drain, and the namespace is
-// gone, without another attempt. It takes 16 seconds on an idle machine: the namespace controller looks again after
-// half of the Pods' grace period.
+// TestDeleteNamespaceOfARun deletes a namespace in which a run trains, and checks that the namespace disappears without
+// another attempt. This takes 16 seconds on an idle machine: learner and workers drain, and the namespace controller
+// looks again after half of the Pods' grace period.
 func TestDeleteNamespaceOfARun(t *testing.T) {
 	run := startIn(t, deletedNamespace, "trains", func(spec *v1alpha1.TrainingRunSpec) {
 		spec.Algorithm.Steps, spec.Artifacts = 100000, nil

@@ -107,7 +107,7 @@ func startPrometheus(t *testing.T) string {
 	return "http://" + address
 }
 
-// queries returns the queries of the dashboard for all namespaces and runs, and those that its variables list.
+// queries returns the queries of the dashboard's panels, for all namespaces and runs, and the series of its variables.
 func queries(t *testing.T) []string {
 	t.Helper()
 	data, err := os.ReadFile(filepath.Join(root, "charts/tinker-operator/files/dashboard.json"))

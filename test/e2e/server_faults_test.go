@@ -119,7 +119,7 @@ func startServed(t *testing.T, name string, shared bool, variables map[string]st
 }
 
 // TestEnvironmentServerFaults crashes environment servers again and again beside a worker, and moves a shared server to
-// another pod. The episodes that this ends are counted, the workers live, and the runs complete.
+// another pod. It checks that the faults are counted, that the workers live on, and that the runs complete.
 func TestEnvironmentServerFaults(t *testing.T) {
 	prepare(t, namespace)
 	if buildEnvironment(t, "sums"); t.Failed() {

@@ -41,7 +41,7 @@ func TestSkyRL(t *testing.T) {
 	t.Run("a rising reward", testSkyRLRisingReward)
 }
 
-// TestSkyRLNext starts the next version and trains at it.
+// TestSkyRLNext starts the next version of SkyRL and trains at it.
 func TestSkyRLNext(t *testing.T) {
 	server := skyrl.Start(t, root, skyrl.Next, skyRLAddress)
 	prepare(t, namespace)

@@ -22,8 +22,8 @@ const previousImage = "tinker-operator:e2e-previous"
 
 // TestUpgradeAndRollback begins a run with the build that hack/previous-version names, upgrades the chart in the middle
 // of the run, and rolls back. After each change, it kills learner and workers, so that learner and workers of the other
-// build replace them. The weights equal an undisturbed run's. A field of the spec that the earlier CRD lacks survives
-// the rollback.
+// build replace them. It checks that the weights equal the weights of an undisturbed run, and that a field of the spec
+// that the earlier CRD lacks survives the rollback.
 func TestUpgradeAndRollback(t *testing.T) {
 	// The run is longer than others: a short one ends between the manager's start and the kill.
 	long := func(spec *v1alpha1.TrainingRunSpec) { spec.Algorithm.Steps = 96 }

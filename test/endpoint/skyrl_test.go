@@ -19,7 +19,7 @@ func TestSkyRL(t *testing.T) {
 	compareWithSkyRL(t, url, skyrl.Pinned.Version)
 }
 
-// TestSkyRLNext checks late samples and every feature at the next version of SkyRL, at which no run is trained.
+// TestSkyRLNext checks late samples and every feature at the next version of SkyRL.
 func TestSkyRLNext(t *testing.T) {
 	url := skyrl.Start(t, filepath.Join("..", ".."), skyrl.Next, "127.0.0.1:18302").URL
 	checkLateSamples(t, url, false)

@@ -53,7 +53,7 @@ func (w *env) awaitReconciles() {
 	Eventually(activeReconciles, "1m", "1ms").Should(BeZero())
 }
 
-// activeReconciles is how many runs are being reconciled.
+// activeReconciles returns the number of runs that are being reconciled.
 func activeReconciles() float64 {
 	GinkgoHelper()
 	families, err := metrics.Registry.Gather()
@@ -199,7 +199,7 @@ func behind(cached, listed []client.Object, at uint64) []string {
 	return names
 }
 
-// version is a resource version as a number, which grows with each write to the API server.
+// version returns a resource version as a number, which grows with each write to the API server.
 func version(s string) uint64 {
 	GinkgoHelper()
 	n, err := strconv.ParseUint(s, 10, 64)

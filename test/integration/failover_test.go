@@ -42,7 +42,7 @@ func (w *env) trainingRun(step int64) (*v1alpha1.TrainingRun, learnerPod) {
 	return run, first
 }
 
-// reaches reports a step as the learner, and waits until the status has it and its version is recorded.
+// reaches reports a step as the learner, and waits until the status has the step and this status is recorded.
 func (w *env) reaches(run *v1alpha1.TrainingRun, ip string, step int64) {
 	GinkgoHelper()
 	w.learners.answer(ip, heartbeatAt(step))

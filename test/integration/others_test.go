@@ -139,7 +139,7 @@ var _ = Describe("Pods of a suspended run", func() {
 				client.MatchingLabels{v1alpha1.LabelRole: v1alpha1.RoleRollout})).To(Succeed())
 			g.Expect(workers.Items).To(HaveLen(2))
 		}).Should(Succeed())
-		// A pod that is bound to a node is there until its kubelet has ended it.
+		// A pod that is bound to a node exists until its kubelet has ended it.
 		w.kubelet.set(func(k *kubelet) { k.holdDeleted = true })
 		DeferCleanup(func() { w.kubelet.set(func(k *kubelet) { k.holdDeleted = false }) })
 		for i := range workers.Items {

@@ -19,7 +19,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/contract"
 )
 
-// generatedRole is the role that is generated from the markers of the controllers.
+// generatedRole returns the role that is generated from the markers of the controllers.
 func generatedRole() *rbacv1.ClusterRole {
 	GinkgoHelper()
 	data, err := os.ReadFile(filepath.Join("..", "..", "config", "rbac", "role.yaml"))

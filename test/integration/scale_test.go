@@ -89,9 +89,9 @@ var _ = Describe("Many runs under one manager", func() {
 	})
 })
 
-// measure reports how much the manager needs in a minute once the learners are no longer new, and how long it takes
-// another manager to take over from one that is killed. Times depend on the machine and are only printed; every other
-// figure fails the spec if it misses its goal.
+// measure reports how much the manager needs in a minute once the learners are no longer new, and how long another
+// manager takes to replace a killed manager. Times depend on the machine and are only printed; every other figure fails
+// the spec if it misses its goal.
 func (f *fleet) measure(manager program, count int, started time.Duration) {
 	GinkgoHelper()
 	standby := f.startManager()

@@ -158,7 +158,7 @@ func continuity(was, run *v1alpha1.TrainingRun) []string {
 	return found
 }
 
-// transitions lists where the conditions, the state or the attempts of a run are not as in the first of these versions.
+// transitions lists the versions whose conditions, state or attempts differ from the first version.
 func transitions(versions []*v1alpha1.TrainingRun) []string {
 	var found []string
 	for _, run := range versions {

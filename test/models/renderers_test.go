@@ -15,8 +15,8 @@ import (
 )
 
 // TestRecordedRenderers checks that the records of the newest renderers, which the unit tests of
-// internal/renderer/families compare with, are what tinker-cookbook makes of the same conversations today. With
-// -update, it writes them.
+// internal/renderer/families read, equal the output of tinker-cookbook for the same conversations today. With -update,
+// it writes the records.
 func TestRecordedRenderers(t *testing.T) {
 	const testdata = "../../internal/renderer/families/testdata"
 	venv := exec.CommandContext(t.Context(), "../conformance/venv", "capture")

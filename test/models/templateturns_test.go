@@ -234,7 +234,7 @@ func (u *turn) opensReasoning(traits templated.Traits) bool {
 		strings.Count(replied, traits.Reasoning[1]) == strings.Count(opened, traits.Reasoning[1])
 }
 
-// say describes what becomes of a turn. broken is the reason why that contradicts jinja2's text; "" if nothing does.
+// say describes the outcome of a turn. broken says why the outcome contradicts jinja2's text; it is empty if not.
 func (u *turn) say(r *templated.Renderer, tokens tokenizer.Tokenizer) (said, broken string) {
 	traits := r.Traits()
 	switch {
@@ -267,7 +267,7 @@ func (u *turn) say(r *templated.Renderer, tokens tokenizer.Tokenizer) (said, bro
 }
 
 // TestTurnsOfTemplates plays a reply of each kind by the template of each model. The next prompt must continue the
-// sampled tokens exactly where jinja2 writes the reply as before, and the record says which templates do.
+// sampled tokens if and only if jinja2 writes the reply as before. The record says after which replies it does.
 func TestTurnsOfTemplates(t *testing.T) {
 	all := templates(t)
 	made, unusable := map[string]*templated.Renderer{}, map[string]string{}

@@ -44,7 +44,7 @@ func hostileStep() transcript.Step {
 	}}}
 }
 
-// server serves the page of a step, and notes what else is asked for.
+// server serves the page of a step, and notes the paths of all other requests.
 type server struct {
 	mu     sync.Mutex
 	others []string
@@ -61,8 +61,8 @@ func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	http.NotFound(w, r)
 }
 
-// TestTranscriptPageInChromium opens the page of a step in a browser. Texts that look like markup are shown as text,
-// and nothing but the page is loaded. The screenshot is kept with -artifacts.
+// TestTranscriptPageInChromium opens the page of a step in a browser, and checks that texts that look like markup are
+// shown as text, and that nothing but the page is loaded. With -artifacts, it keeps the screenshot.
 func TestTranscriptPageInChromium(t *testing.T) {
 	handler := new(server)
 	served := httptest.NewServer(handler)

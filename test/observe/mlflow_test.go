@@ -244,7 +244,8 @@ func loseAnswers(t *testing.T, address string, lose bool) http.Handler {
 	})
 }
 
-// TestMLflowRefusesAPassword opens a real server with basic authentication with a right and with a wrong password.
+// TestMLflowRefusesAPassword opens a run at a real server with basic authentication, with the right password and with a
+// wrong one.
 func TestMLflowRefusesAPassword(t *testing.T) {
 	address := startMLflow(t, "--app-name", "basic-auth")
 	for password, refused := range map[string]bool{"a long password": false, "wrong": true} {

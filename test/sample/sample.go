@@ -113,7 +113,7 @@ func (s Sample) WriteConfigMaps(t testing.TB, root string) {
 	}
 }
 
-// Pins builds the environments and returns what their probes would pin.
+// Pins builds the environments and returns the pins that their probes would give.
 func (s Sample) Pins(t testing.TB, builder registry.Builder) desired.Pins {
 	t.Helper()
 	return s.PinsOf(t, builder, func(*contract.Definition) {})

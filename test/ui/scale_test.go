@@ -28,7 +28,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/transcript/delivery"
 )
 
-// mostHeap is how many bytes a page may take in the browser.
+// mostHeap is the largest heap in bytes that a page may have in the browser.
 const mostHeap = 300 << 20
 
 // running returns a function that reads the transcripts of another function like the transcripts of a pod that runs: as

@@ -91,7 +91,7 @@ func served(t *testing.T, pages *site.Site) (address, host string) {
 	return keeper.Address(), "http://" + listener.Addr().String()
 }
 
-// tab is a tab of a browser, and what went wrong in it.
+// tab is a tab of a browser, with the problems and the requests of its pages.
 type tab struct {
 	ctx  context.Context
 	host string

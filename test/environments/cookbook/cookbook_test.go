@@ -101,7 +101,7 @@ func TestRewardsAreThoseOfTheCookbook(t *testing.T) {
 	}
 }
 
-// TestSampleIsTried trains the sample with the local python3.
+// TestSampleIsTried trains the sample with the local python3, and checks that the reward rises.
 func TestSampleIsTried(t *testing.T) {
 	python, nextVersion := interpreter(t)
 	plugin := filepath.Join(t.TempDir(), "kubectl-tinker")

@@ -106,7 +106,7 @@ type Config struct {
 	Steps, BatchSize, Lag, Workers, Slots, Attempts int
 	// Capacity limits the groups that a worker can store; 0 means no limit.
 	Capacity int
-	// MakeRoom lets a full worker release its highest slot for a lower one that is missing.
+	// MakeRoom lets a full worker release its highest slot for a lower slot that is missing.
 	MakeRoom bool
 
 	// How many faults of each kind there are. SecondLearners are attempts that start while the previous one still runs.

@@ -115,7 +115,7 @@ func (p *loop) train(x *successors, n int) {
 	})
 }
 
-// trainAhead submits the step after the one whose save has no reply yet.
+// trainAhead submits the next step while the save of the current step has no reply.
 func (p *loop) trainAhead(x *successors, n int) {
 	l := &x.From.Learners[n]
 	if !p.config.TrainAhead || l.Ahead != (trained{}) || l.Announced == 0 || l.ModelState != modelAlive || int(l.Step)+
@@ -159,7 +159,7 @@ func (p *loop) submit(x *successors, l *Learner, n int, then func(*State, traine
 	if s.Failures == 0 {
 		return
 	}
-	submit(corrupt, repliesUnclean).Failures-- // One chunk failed, so that a partial gradient was applied.
+	submit(corrupt, repliesUnclean).Failures-- // One chunk failed, so a partial gradient was applied.
 	x.Fault(stepSubmitted, uint8(n), exact, chunkFailed)
 	submit(weights, repliesUnclean).Failures-- // All was applied, and a reply was lost.
 	what := replyLost

@@ -23,8 +23,8 @@ type Config struct {
 	// SuspectAfter is the number of deaths that make a group a suspect, and FaultAfter the number of deaths with a member
 	// alone in play that make the member a fault.
 	SuspectAfter, FaultAfter uint8
-	// Permits lets a worker begin a member of a suspect only once the learner knows that the one before is done. Otherwise
-	// the learner blames the member that the worker was known to play last.
+	// Permits lets a worker begin a member of a suspect only once the learner knows that the previous member is done.
+	// Otherwise the learner blames the member that the worker was known to play last.
 	Permits bool
 	// Beside lets a worker play other groups beside a suspect.
 	Beside bool

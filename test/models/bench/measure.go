@@ -20,10 +20,10 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/tokenizer"
 )
 
-// speed in 10^6 bytes of text a second.
+// speed is a speed in 10^6 bytes of text a second.
 type speed struct {
 	Encode, Decode float64
-	// allocations for each token that is encoded.
+	// allocations is the number of allocations for each encoded token.
 	allocations float64
 }
 
