@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// workerStore is a table that changes all the time, and a store that fails at first.
+// workerStore is both a table that changes all the time and a store that fails at first.
 type workerStore struct {
 	failures int
 	written  [][]string

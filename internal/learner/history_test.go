@@ -23,8 +23,9 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/rl"
 )
 
-// TestResumeReportsWhatTheManagerMissed resumes a run that the manager has no record of: the history has all steps that
-// it keeps, with their times and evaluations. A second model of the same learner reports only the newest ones.
+// TestResumeReportsWhatTheManagerMissed resumes a run of which the manager has no record, and checks that the manager
+// receives all steps that its history keeps, with their times and evaluations. A second model of the same learner
+// reports only the newest steps.
 func TestResumeReportsWhatTheManagerMissed(t *testing.T) {
 	const steps = 2*history.MaxRows + 76
 	dir := t.TempDir()
@@ -84,7 +85,7 @@ func TestResumeReportsWhatTheManagerMissed(t *testing.T) {
 	}
 }
 
-// writeQuickly writes a row, and does not wait for the disk as the store does.
+// writeQuickly writes a row. Unlike the store, it does not wait for the disk.
 func writeQuickly(t *testing.T, name string, row artifacts.Row) {
 	t.Helper()
 	data, err := json.Marshal(row)

@@ -21,10 +21,10 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/tinker/client"
 )
 
-// BenchmarkLargeBatch trains on a batch of 100 million tokens in 2,000 groups: it decodes the groups as a worker sends
-// them, gives them to the lease table, makes the training data, posts them to an endpoint that answers without
-// computing, and measures the step. The garbage collector has the limit of a learner's pod. MiB is the most that the
-// process ever had, against the goal of 1 GiB.
+// BenchmarkLargeBatch trains on a batch of 100 million tokens in 2,000 groups: it decodes the groups as workers send
+// them, submits them to the lease table, makes the training data, posts them to an endpoint that answers without
+// computing, and measures the step. The garbage collector has the limit of a learner's pod. MiB is the largest memory
+// of the process, whose goal is 1 GiB.
 func BenchmarkLargeBatch(b *testing.B) {
 	const (
 		groups, size, tokens = 2000, 8, 6250

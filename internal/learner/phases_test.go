@@ -95,7 +95,7 @@ func TestPerformWithoutFault(t *testing.T) {
 
 func TestFaultPoints(t *testing.T) {
 	got := FaultPoints()
-	// Tests and scripts outside this package name these.
+	// Tests and scripts outside this package use these names.
 	order := []string{
 		"open.claimed", "open.probed", "open.listed", "open.loaded", "open.saved", "step.submitted", "replies.clean",
 		"sampler.announced", "row.written", "save.submitted", "save.done-unanswered", "save.answered", "claim.looked",

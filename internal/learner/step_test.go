@@ -101,11 +101,11 @@ func TestWait(t *testing.T) {
 	}
 }
 
-// fakeExpirer answers by path.
+// fakeExpirer is an API whose answers depend on the path.
 type fakeExpirer struct {
 	errs map[string]error
 	set  map[string]int64
-	// recorded are the paths that were recorded as retired.
+	// recorded has the paths that were recorded as retired.
 	recorded []string
 }
 
@@ -117,7 +117,7 @@ func (f *fakeExpirer) SetTTL(_ context.Context, path string, seconds *int64) err
 	return nil
 }
 
-// retiring returns a retirer whose book has one version after the other, up to step 5.
+// retiring returns a retirer whose book has a state of each step from 0 to 5.
 func retiring(t *testing.T, api *fakeExpirer) *retirer {
 	t.Helper()
 	book := checkpoints.NewBook(checkpoints.Config{Attempt: 1, Retention: checkpoints.Retention{RollingTTLSeconds: 60}})
@@ -190,7 +190,7 @@ func TestRetireOneRoundAtATime(t *testing.T) {
 	}
 	ended, end := context.WithCancel(t.Context())
 	end()
-	r.finish(ended, 5) // must not wait for the round that is in progress
+	r.finish(ended, 5) // does not wait for the round that is in progress
 }
 
 func TestEncodePlay(t *testing.T) {
@@ -218,8 +218,8 @@ func TestEncodePlay(t *testing.T) {
 	}
 }
 
-// TestEncodePlayPinsTheTokenizer checks that workers, which read the model from Play alone, never fetch a tokenizer
-// without the digest that is known of it.
+// TestEncodePlayPinsTheTokenizer checks that Play has the known digest of the tokenizer: workers read the model only
+// from Play, and must not fetch a tokenizer without that digest.
 func TestEncodePlayPinsTheTokenizer(t *testing.T) {
 	for name, tc := range map[string]struct{ spec, earlier, found, want string }{
 		"nothing is known":          {},

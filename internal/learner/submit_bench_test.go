@@ -20,7 +20,7 @@ import (
 
 // BenchmarkSubmit does the learner's work between the last group of a batch and the optimizer step, for 2 million
 // tokens: it computes advantages, makes the data, encodes and posts them, and posts the step. The endpoint answers at
-// once and reads bodies without looking at them. cpu-ms is the goal's: 60 at most.
+// once and does not look at the bodies that it reads. The goal is at most 60 cpu-ms.
 func BenchmarkSubmit(b *testing.B) {
 	const groups, size, tokens = 64, 8, 4096
 	batch := batchOf(groups, size, tokens)
@@ -44,7 +44,7 @@ func BenchmarkSubmit(b *testing.B) {
 	b.ReportMetric(float64(sink.bytes.Load())/1e6/float64(b.N), "MB/op")
 }
 
-// batchOf is a decided batch, whose groups are known with their digests.
+// batchOf returns a decided batch with its groups.
 func batchOf(groups, size, tokens int) leases.Batch {
 	batch := leases.Batch{Slots: rl.Batch{Next: int64(groups), Certain: true}}
 	for slot := range groups {

@@ -15,7 +15,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/learner/bucket/buckettest"
 )
 
-// stores opens the folders of runs in one place, on a volume or at a URL.
+// stores returns functions that open the folders of runs in the same place: a volume or a URL.
 func stores(t *testing.T) map[string]func(t *testing.T, uid string) *Store {
 	dir, url := t.TempDir(), buckettest.Start(t, nil).URL("prefix")
 	return map[string]func(t *testing.T, uid string) *Store{
@@ -105,7 +105,7 @@ func TestAdoptSpending(t *testing.T) {
 	}
 }
 
-// TestAdoptAfterTornClaim adopts a run whose claim was created and not written.
+// TestAdoptAfterTornClaim adopts a run after an adoption that died between creating its claim and writing it.
 func TestAdoptAfterTornClaim(t *testing.T) {
 	dir := t.TempDir()
 	former, err := OpenStore(dir, "former")
@@ -133,7 +133,7 @@ func TestRegister(t *testing.T) {
 			must(t, first.WriteSpec(3, []byte("spec")), first.WriteRow(row("a1", "a0")), first.WriteRow(row("a12", "a11")))
 			earlier := &Namesake{UID: "first", Step: 12, Spec: []byte("spec")}
 			register(barren, "run", 20, earlier)
-			register(first, "run", 30, nil) // Its own rows are no earlier run's.
+			register(first, "run", 30, nil) // A run is not an earlier run of itself.
 			register(last, "run", 40, earlier)
 			register(last, "run", 50, earlier)
 			register(last, "another", 50, nil)

@@ -90,7 +90,7 @@ func (o *countedObjects) List(_ context.Context, prefix string) ([]string, error
 
 func (o *countedObjects) Check(context.Context, string) error { return nil }
 
-// figures are 60 metrics, as many as a run with one environment has.
+// figures returns 60 metrics, as many as a run with one environment has.
 func figures(step int) map[string]float64 {
 	values := map[string]float64{}
 	for m := range 60 {
@@ -99,7 +99,7 @@ func figures(step int) map[string]float64 {
 	return values
 }
 
-// appendSteps appends steps after one, and an evaluation of each tenth.
+// appendSteps appends count steps that follow the step after, and an evaluation of every tenth step.
 func appendSteps(t testing.TB, s *Store, after, count int) {
 	t.Helper()
 	for step := after + 1; step <= after+count; step++ {
@@ -117,7 +117,8 @@ func appendSteps(t testing.TB, s *Store, after, count int) {
 	}
 }
 
-// TestAppendsCostTheSame makes sure that steps and evaluations cost as many bytes late in a run as early.
+// TestAppendsCostTheSame checks that a step or an evaluation late in a run reads and writes as few bytes as an early
+// one.
 func TestAppendsCostTheSame(t *testing.T) {
 	s := openStore(t, t.TempDir())
 	must(t, s.Rebuild(rowAt("a0"), noParent))
@@ -136,8 +137,8 @@ func TestAppendsCostTheSame(t *testing.T) {
 	}
 }
 
-// TestRebuildReadsTheEnd makes sure that a process that continues the files reads their ends, and one that has written
-// them nothing.
+// TestRebuildReadsTheEnd checks that a process that continues the files of another one reads only their ends, and that
+// the process that has written them reads almost nothing.
 func TestRebuildReadsTheEnd(t *testing.T) {
 	const steps = 400
 	dir := t.TempDir()
@@ -155,14 +156,14 @@ func TestRebuildReadsTheEnd(t *testing.T) {
 	if got := cost(s); got > 10_000 {
 		t.Errorf("the process that wrote the files reads %d bytes", got)
 	}
-	// The kernel copies the files, and counts that. Beside it blocks at the ends of the files are read.
+	// The kernel copies the files, which counts as reading. Besides that, only blocks at the ends of the files are read.
 	if got := cost(openStore(t, dir)) - size; got > 4*backwardBlock {
 		t.Errorf("another process reads %d bytes beside copying %d", got, size)
 	}
 }
 
-// TestUploadsAreBounded makes sure that an upload after a few steps has few bytes, however many steps there were, that
-// the objects together are the file, and that a later attempt continues them.
+// TestUploadsAreBounded checks that an upload after a few steps is small, however many steps precede them, that the
+// objects of a file add up to the file, and that a later attempt continues them.
 func TestUploadsAreBounded(t *testing.T) {
 	const steps = 600
 	objects := &countedObjects{objects: map[string][]byte{}}
@@ -180,7 +181,7 @@ func TestUploadsAreBounded(t *testing.T) {
 	}
 	checkObjects(t, objects, s)
 
-	// Another attempt returns to an earlier version, whose lines end in the middle of an object, or with one.
+	// Another attempt returns to an earlier version, whose last line is within an object or at the end of one.
 	for i, step := range []int{500, 3 * chunkLines} {
 		next, err := OpenBucketStore(objects, t.TempDir(), "uid")
 		must(t, err, next.Claim(int32(i+2), "b"))
@@ -202,7 +203,7 @@ func content(t *testing.T, s *Store, name string) string {
 	return read(t, filepath.Dir(s.files.dir), name)
 }
 
-// checkObjects demands that the objects of each file together are the file.
+// checkObjects checks that the objects of each file add up to the file.
 func checkObjects(t *testing.T, objects *countedObjects, s *Store) {
 	t.Helper()
 	for _, file := range s.lines.all() {
@@ -219,8 +220,8 @@ func checkObjects(t *testing.T, objects *countedObjects, s *Store) {
 	}
 }
 
-// BenchmarkBytes counts the bytes of 10,000 steps with 100 evaluations, beside the rows themselves: in a folder, and at
-// a URL to which additions are uploaded after each step.
+// BenchmarkBytes counts the bytes of 10,000 steps with 100 evaluations, without the files of single rows: in a folder,
+// and at a URL to which additions are uploaded after each step.
 func BenchmarkBytes(b *testing.B) {
 	const steps, every = 10000, 100
 	for name, remote := range map[string]bool{"folder": false, "url": true} {

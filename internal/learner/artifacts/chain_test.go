@@ -47,7 +47,7 @@ func chainDir(t *testing.T) func(t *testing.T) (dir string) {
 	}
 }
 
-// removeRows removes the own files of the oldest rows.
+// removeRows removes the oldest rows' own files.
 func removeRows(t *testing.T, dir string, count int) {
 	t.Helper()
 	names, err := filepath.Glob(filepath.Join(dir, "uid", rowsDir, "*.json"))
@@ -101,7 +101,8 @@ func TestChainNeedsOneFileForOldRows(t *testing.T) {
 	}
 }
 
-// damageOfRows are damages of rows.jsonl, and whether they are at its end, where they are repaired.
+// damageOfRows lists kinds of damage to rows.jsonl. repaired is set if the damage is at the end of the file, where it
+// is repaired.
 var damageOfRows = map[string]struct {
 	change   func(data []byte) []byte
 	repaired bool
@@ -124,7 +125,7 @@ var damageOfRows = map[string]struct {
 	}, false},
 }
 
-// TestDamagedRowsFile makes sure that a line of rows.jsonl that is lost is replaced by the row itself.
+// TestDamagedRowsFile checks that the row's own file replaces a line of rows.jsonl that is lost.
 func TestDamagedRowsFile(t *testing.T) {
 	chain := chainDir(t)
 	for name, tc := range damageOfRows {
@@ -158,8 +159,7 @@ func TestDamagedRowsFile(t *testing.T) {
 	}
 }
 
-// TestDamagedMetrics makes sure that an incomplete end of metrics.jsonl is repaired after a crash, in a process that
-// begins and in one that has written the file.
+// TestDamagedMetrics checks that the next process repairs damage at the end of metrics.jsonl.
 func TestDamagedMetrics(t *testing.T) {
 	chain := chainDir(t)
 	lines := func(data []byte) [][]byte { return bytes.SplitAfter(data, []byte("\n")) }
@@ -223,8 +223,8 @@ func TestReturnToAnEarlierVersion(t *testing.T) {
 	}
 }
 
-// TestEvaluationLineThatIsMissing checks that a result gets its line if a crash has cut or prevented it, and that a
-// result of a version without descendants does not.
+// TestEvaluationLineThatIsMissing checks that a result gets its line in evaluations.jsonl if a crash has cut or
+// prevented the line, and that a result of a version without descendants gets none.
 func TestEvaluationLineThatIsMissing(t *testing.T) {
 	chain := chainDir(t)
 	for name, change := range map[string]func(data string) string{
@@ -263,7 +263,8 @@ func TestSupersededAttemptAddsNoRows(t *testing.T) {
 	}
 }
 
-// TestBranchInRowsFile makes sure that a row of rows.jsonl counts when the lineage of a step must be the only one.
+// TestBranchInRowsFile checks that a row that only rows.jsonl has keeps another lineage from counting as the only one
+// of its step.
 func TestBranchInRowsFile(t *testing.T) {
 	dir := t.TempDir()
 	s := openStore(t, dir)
@@ -289,8 +290,8 @@ func withoutLine(text, part string) string {
 	return strings.Join(kept, "")
 }
 
-// TestRefreshCopiesFewRows makes sure that a learner does not fetch the rows that rows.jsonl has, and reads each of
-// them when it is asked for.
+// TestRefreshCopiesFewRows checks that a learner does not fetch rows that rows.jsonl has, and still reads each row on
+// request.
 func TestRefreshCopiesFewRows(t *testing.T) {
 	var gets atomic.Int64
 	url := buckettest.Start(t, func(next http.Handler) http.Handler {

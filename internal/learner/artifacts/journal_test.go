@@ -20,7 +20,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/rl"
 )
 
-// textOf returns the text of an error, or "" for none.
+// textOf returns the text of an error, or "" if there is none.
 func textOf(err error) string {
 	if err == nil {
 		return ""
@@ -43,14 +43,14 @@ func openJournal(t *testing.T, dir string, attempt int32) (*Journal, *[]string) 
 	return j, &problems
 }
 
-// giveUp ends the waiting of a journal.
+// giveUp makes a journal wait no longer for its store.
 func giveUp(j *Journal) {
 	given := make(chan struct{})
 	close(given)
 	j.config.GiveUp = given
 }
 
-// makeUnusable makes a folder of the run unusable until it is called.
+// makeUnusable makes a folder of the run unusable until back is called.
 func makeUnusable(t *testing.T, dir, folder string) (back func()) {
 	t.Helper()
 	path := filepath.Join(dir, "uid", folder)
@@ -350,7 +350,8 @@ func TestWithoutStore(t *testing.T) {
 	}
 }
 
-// TestSlowStore makes a call of the store that takes 30 s: it is reported while it lasts, and counts.
+// TestSlowStore makes a call of the store that takes 30 s, and checks that the call is reported as slow while it
+// lasts, and still counts as successful.
 func TestSlowStore(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var problems []string
@@ -409,8 +410,8 @@ func TestCallThatSucceedsCounts(t *testing.T) {
 	})
 }
 
-// TestRowOfAVersionThatIsMadeAgain makes a version again after its save failed: its row then names no state, which a
-// resume would rank among the best.
+// TestRowOfAVersionThatIsMadeAgain makes a version again after its save failed, and checks that its row no longer
+// names the lost state, which a resume would rank among the best.
 func TestRowOfAVersionThatIsMadeAgain(t *testing.T) {
 	j, _ := openJournal(t, t.TempDir(), 1)
 	j.Add(Row{Version: versionAt(1)}, nil)

@@ -43,8 +43,8 @@ func TestClaimOfObjects(t *testing.T) {
 	}
 }
 
-// TestRefresh makes sure that a learner knows the files of the learner before it, before and after its own claim, and
-// also the values that completed a row.
+// TestRefresh checks that a learner knows the files of its predecessor, whether they were written before or after its
+// own claim, and also the state that completed a row.
 func TestRefresh(t *testing.T) {
 	url := buckettest.Start(t, nil).URL("")
 	first, _ := openObjects(t, url)
@@ -70,7 +70,7 @@ func TestRefresh(t *testing.T) {
 	}
 }
 
-// TestRowsAreWrittenBeforeTheyAreKnown makes sure that a row that the server did not take is not read either.
+// TestRowsAreWrittenBeforeTheyAreKnown checks that a row that the server has refused is not known to the store.
 func TestRowsAreWrittenBeforeTheyAreKnown(t *testing.T) {
 	var down atomic.Bool
 	s, _ := openObjects(t, buckettest.Start(t, func(next http.Handler) http.Handler {
@@ -92,7 +92,7 @@ func TestRowsAreWrittenBeforeTheyAreKnown(t *testing.T) {
 	}
 }
 
-// TestUploadOfMetrics makes sure that a learner that a later one has replaced does not replace its metrics.
+// TestUploadOfMetrics checks that a learner does not overwrite the metrics of a later one that has replaced it.
 func TestUploadOfMetrics(t *testing.T) {
 	url := buckettest.Start(t, nil).URL("")
 	first, objects := openObjects(t, url)

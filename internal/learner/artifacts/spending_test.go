@@ -50,7 +50,7 @@ func TestSpendingWhileTheStoreHangs(t *testing.T) {
 	}
 }
 
-// TestLateSpending ends a write that nobody waits for any longer after a newer one.
+// TestLateSpending finishes an old write, which its caller no longer waits for, after a newer one.
 func TestLateSpending(t *testing.T) {
 	j, _ := openJournal(t, t.TempDir(), 1)
 	late := j.writeSpending(spent(1))
@@ -65,8 +65,8 @@ func TestLateSpending(t *testing.T) {
 	}
 }
 
-// TestSpendingOfAnEarlierVersionIsPriced reads a record without a cost: its tokens cost the prices in the run file of
-// its attempt, also for the run that continues a deleted one.
+// TestSpendingOfAnEarlierVersionIsPriced reads a record without a cost, as earlier versions of the operator wrote it.
+// Its tokens are priced by the run file of its attempt, also in a run that continues a deleted one.
 func TestSpendingOfAnEarlierVersionIsPriced(t *testing.T) {
 	const file = `{"prices": {"policy": {"prompt": 1, "sampled": 2, "trained": 3}}, "fixed": {}}`
 	used := spending.Usage{TrainedTokens: 2e6, UnconfirmedTokens: 7}

@@ -93,7 +93,7 @@ func fileLines(t *testing.T, dir string) []string {
 	return strings.Split(strings.TrimSpace(string(data)), "\n")
 }
 
-// rowAt returns a version by a name, which ends with its step.
+// rowAt returns the version with a name such as a12: a letter for the branch, and the step.
 func rowAt(name string) rl.Version {
 	step, err := strconv.ParseInt(name[1:], 10, 64)
 	if err != nil {
@@ -108,7 +108,7 @@ func row(name, parent string) Row {
 		Metrics: map[string]float64{"progress/batch": float64(v.Step - 1)}}
 }
 
-// noParent knows nothing that rows do not know.
+// noParent knows no parent beyond the ones in rows.
 func noParent(rl.Version) (rl.Lineage, bool) { return rl.Lineage{}, false }
 
 func TestRebuildFollowsTheParents(t *testing.T) {
@@ -116,7 +116,7 @@ func TestRebuildFollowsTheParents(t *testing.T) {
 	s := openStore(t, dir)
 	must(t,
 		s.WriteRow(row("a1", "a0")), s.WriteRow(row("a2", "a1")), s.WriteRow(row("a3", "a2")),
-		// Rows of a branch that nobody followed.
+		// Rows of an abandoned branch.
 		s.WriteRow(row("b2", "a1")), s.WriteRow(row("b3", "b2")), s.WriteRow(row("b4", "b3")),
 		s.WriteEvaluation(Evaluation{Version: rowAt("a0"), Digest: "p", Metrics: map[string]float64{"test/x": 1}}),
 		s.WriteEvaluation(Evaluation{Version: rowAt("a3"), Digest: "p", Metrics: map[string]float64{"test/x": 2}}),

@@ -150,7 +150,8 @@ func TestErrorsNameTheRepair(t *testing.T) {
 	}
 }
 
-// TestAuthorityThatIsNotTrusted checks that the error of a store with a private authority tells its code.
+// TestAuthorityThatIsNotTrusted checks that the error of a store with a certificate of a private authority has the
+// code for that.
 func TestAuthorityThatIsNotTrusted(t *testing.T) {
 	server := transporttest.PrivateServer(t)
 	plain := buckettest.Start(t, nil).URL("p")

@@ -23,7 +23,7 @@ func TestObjectsAtGoogle(t *testing.T) {
 	}
 }
 
-// TestErrorsOfGoogle checks refusals, which Google's driver takes for missing objects.
+// TestErrorsOfGoogle checks that refusals are reported as such. Google's driver takes them for missing objects.
 func TestErrorsOfGoogle(t *testing.T) {
 	refusing := func(status int) func(http.Handler) http.Handler {
 		return func(http.Handler) http.Handler {
@@ -57,7 +57,7 @@ func TestErrorsOfGoogle(t *testing.T) {
 				t.Errorf("Check = %v, want %q", err, tc.want)
 			}
 			if tc.change == nil {
-				return // Google's client reports the bucket's absence to writers and listings alone.
+				return // Google's client reports a missing bucket only when it writes or lists.
 			}
 			if _, err := b.Get(t.Context(), "x"); err == nil || errors.Is(err, fs.ErrNotExist) {
 				t.Errorf("Get = %v, which hides the cause", err)

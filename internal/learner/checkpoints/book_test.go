@@ -15,7 +15,8 @@ import (
 
 var noon = time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC)
 
-// bookOf returns a book with the states and sampler weights of the steps, whose chain leads to the last of them.
+// bookOf returns a book with a state and sampler weights of each step from 0 to steps, whose chain ends at the last
+// step.
 func bookOf(t *testing.T, config Config, steps int64) *Book {
 	t.Helper()
 	book := NewBook(config)

@@ -12,7 +12,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/rl"
 )
 
-// state makes the entry of a state; lineages are the step's by default.
+// state returns the entry of a state. The name has the default lineages of the step and of the step before it.
 func state(attempt int32, model int, step int64) Entry {
 	name := rl.CheckpointName{
 		Run: "1f3a9c2b", Step: step, Cursor: 4 * step, Attempt: attempt, Model: model,

@@ -25,7 +25,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/rl/measure"
 )
 
-// fake is all that an evaluator needs: groups are known once their sampler weights exist.
+// fake implements everything that an evaluator needs. A group is known as soon as its sampler weights exist.
 type fake struct {
 	mu       sync.Mutex
 	chain    map[int64]rl.Lineage
@@ -173,7 +173,7 @@ func (f *fake) Score(v rl.Version, value float64) {
 	f.scores[v.Step] = value
 }
 
-// start returns an evaluator of the chain 0 to 10 that has started.
+// start returns an evaluator that has started, with a chain of the steps 0 to 10.
 func start(t *testing.T, file contract.RunFile, change func(*fake)) (*Evaluator, *fake) {
 	t.Helper()
 	f := &fake{
@@ -253,7 +253,7 @@ func TestEvaluator(t *testing.T) {
 	}
 }
 
-// TestRetryOfFailedEvaluation loses sampler weights, and fails twice to make them again.
+// TestRetryOfFailedEvaluation loses sampler weights, which can be made again only at the third try.
 func TestRetryOfFailedEvaluation(t *testing.T) {
 	outage := errors.New("the weight store is full")
 	e, f := start(t, evaluating(nil), func(f *fake) {

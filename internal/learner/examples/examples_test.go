@@ -95,7 +95,8 @@ func outcomesOf(b leases.Batch) (outcomes []string) {
 	return outcomes
 }
 
-// TestBatchAfterRejection rejects a row of a batch: it keeps its place, and the batch ends where it did.
+// TestBatchAfterRejection rejects a row of a batch, and checks that the row keeps its slot and that the batch ends at
+// the same position as before.
 func TestBatchAfterRejection(t *testing.T) {
 	s := newSource(t, newConfig(t, sums(30), nil))
 	before, err := s.Batch(t.Context())
@@ -126,7 +127,8 @@ func TestBatchAfterRejection(t *testing.T) {
 	}
 }
 
-// TestBatchesFollow advances over two epochs, and begins again at the position of each batch.
+// TestBatchesFollow advances over two epochs, and checks that a new source that begins at the position of a batch
+// makes the same batch.
 func TestBatchesFollow(t *testing.T) {
 	config := newConfig(t, sums(12), nil)
 	s := newSource(t, config)
@@ -148,7 +150,7 @@ func TestBatchesFollow(t *testing.T) {
 	}
 }
 
-// TestHeldOut measures rows with known log-probabilities, whatever the normalization of training is.
+// TestHeldOut measures rows with known log-probabilities. The result does not depend on the normalization of training.
 func TestHeldOut(t *testing.T) {
 	r, err := Open(t.Context(), newConfig(t, sums(600), nil), "", 0)
 	if err != nil {

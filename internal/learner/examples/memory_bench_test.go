@@ -11,15 +11,15 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/rl"
 )
 
-// memory returns the bytes that the process has from the system and has not given back.
+// memory returns the bytes that the process has obtained from the system and not given back.
 func memory() uint64 {
 	samples := []metrics.Sample{{Name: "/memory/classes/total:bytes"}, {Name: "/memory/classes/heap/released:bytes"}}
 	metrics.Read(samples)
 	return samples[0].Value.Uint64() - samples[1].Value.Uint64()
 }
 
-// BenchmarkMillionRowsOfFile reads a file of a million rows, copies it to the disk and gives the batches of an epoch,
-// and measures all the memory that the process has against the goal of 256 MiB.
+// BenchmarkMillionRowsOfFile reads a million rows, copies them to the disk, and makes the batches of an epoch. It
+// measures all memory of the process against the goal of 256 MiB.
 func BenchmarkMillionRowsOfFile(b *testing.B) {
 	const (
 		n    = 1_000_000

@@ -10,7 +10,8 @@ import (
 	"time"
 )
 
-// TestServeEndsWhenNobodyAsks keeps a request in progress while another one ends: the server waits for both.
+// TestServeEndsWhenNobodyAsks keeps a request in progress while shorter ones end, and checks that the server ends only
+// after the long one.
 func TestServeEndsWhenNobodyAsks(t *testing.T) {
 	const after = 300 * time.Millisecond
 	listener, err := net.Listen("tcp", "127.0.0.1:0")

@@ -31,8 +31,8 @@ func benchStream(envs int) []rl.Source {
 // groupEvery is the time between two groups, which come one by one.
 const groupEvery = 4 * time.Millisecond
 
-// BenchmarkBatch does the learner's work for one batch, while workers wait for leases. cpu-ms is the processor time of
-// this work; the time of waiting for groups is measured as waiting-ms.
+// BenchmarkBatch does the learner's work for one batch while workers wait for leases. cpu-ms is the processor time of
+// this work. The processor time of waiting for groups is measured apart, as waiting-ms.
 func BenchmarkBatch(b *testing.B) {
 	for _, g := range []int{64, 512, 1024} {
 		for _, workers := range []int{2, 32} {

@@ -98,8 +98,8 @@ func TestWithOwnSlotsTheNextBatchIsLeasedAtOnce(t *testing.T) {
 	expect(t, "its first slot", int64(16), granted[0].Key.Slot)
 }
 
-// TestTaskOfALease compares the task of each slot with the task of its lease, in a run whose steps have slots of their
-// own and whose later slots play tasks with other numbers.
+// TestTaskOfALease checks that Task and the lease of a slot name the same task. The steps have slots of their own, so
+// the later slots play tasks with other numbers.
 func TestTaskOfALease(t *testing.T) {
 	f, _ := open(t, 0)
 	tr := trainBy(t, f, rl.Rules{TasksPerStep: 2, Refill: true, OwnSlots: true, Lag: 1, Steps: 5})

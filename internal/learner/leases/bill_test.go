@@ -26,8 +26,8 @@ const (
 )
 
 // TestUsageAgreesWithTheBillInAnyOrder takes random walks through the possible actions of workers, learners and the
-// network, with the table and the ledger of the program and a model of workers and of an endpoint. At the end of each
-// walk, which is anywhere, the usage is at most the bill, and with the unconfirmed tokens at least the bill.
+// network. The table and the ledger are real; the workers and the endpoint are models. A walk may end anywhere. The
+// usage is never more than the bill; at the end, the usage with the unconfirmed tokens is not less than the bill.
 func TestUsageAgreesWithTheBillInAnyOrder(t *testing.T) {
 	t.Parallel()
 	const walks, length = 500, 80
@@ -45,7 +45,7 @@ func TestUsageAgreesWithTheBillInAnyOrder(t *testing.T) {
 	}
 }
 
-// walk is one run.
+// walk is the state of one random walk through a run.
 type walk struct {
 	t      *testing.T
 	random *rand.Rand
@@ -56,8 +56,8 @@ type walk struct {
 	bill      int64
 	requests  map[string]bool
 	remembers bool
-	// table and ledger are the learner's of the attempt, and record is its last record, after which it has granted some
-	// leases.
+	// table and ledger belong to the learner of the current attempt, record is its last record, and granted is the number
+	// of leases that it has granted since that record.
 	table    *fixture
 	ledger   *ledger.Ledger
 	attempt  int
@@ -134,14 +134,14 @@ func (w *walk) demand() {
 // join starts a worker.
 func (w *walk) join() {
 	w.names++
-	name := fmt.Sprint("w", w.names%3) // another process of a name, at times
+	name := fmt.Sprint("w", w.names%3) // may be another process of an earlier name
 	if slices.ContainsFunc(w.workers, func(p *player) bool { return p.name == name }) {
 		return
 	}
 	w.workers = append(w.workers, newPlayer(w, name, fmt.Sprint("p", w.names)))
 }
 
-// act does one thing.
+// act performs one random action.
 func (w *walk) act() {
 	if n := w.random.IntN(24); n < 6 || len(w.workers) == 0 {
 		w.actAsLearner(n)
@@ -150,7 +150,7 @@ func (w *walk) act() {
 	w.workers[w.random.IntN(len(w.workers))].act()
 }
 
-// actAsLearner does one thing that a worker does not do.
+// actAsLearner performs one action of the learner, or starts a worker.
 func (w *walk) actAsLearner(n int) {
 	switch {
 	case n == 0:
@@ -200,7 +200,7 @@ func (w *walk) write() {
 	}
 }
 
-// end ends the run once the barrier is over.
+// end ends the run after the barrier.
 func (w *walk) end() {
 	w.note("the run ends")
 	w.now = w.now.Add(2 * time.Minute)
@@ -222,7 +222,8 @@ func (w *walk) check(ended bool) {
 	}
 }
 
-// execute executes a request, unless the endpoint has its samples. It forgets no request of a process that lives.
+// execute executes a request unless the endpoint already has its samples. The endpoint forgets no request of a process
+// that is alive.
 func (w *walk) execute(request, process string) {
 	if !w.requests[request+process] && (!w.requests[request] || !w.remembers) {
 		w.bill += requestTokens

@@ -13,22 +13,22 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/rl"
 )
 
-// player is a process of a worker.
+// player is one process of a worker.
 type player struct {
 	*walk
 	name, process string
 	sequence      int64
 	used          int64
-	// open are the requests without an answer, and counted the answered requests, which count once.
+	// open has the requests without an answer, and counted the answered requests, each of which counts once.
 	open    map[string]*play
 	counted map[string]bool
-	// playing are the groups in progress, and stored the finished groups. accounts has the usage of each group that no
-	// state covers, as far as the process knows.
+	// playing has the groups in progress, and stored the finished groups. accounts has the usage of each group that, as
+	// far as the process knows, no state covers.
 	playing  map[rl.Key]*play
 	stored   map[rl.Key]bool
 	accounts map[rl.Key]int64
-	// connected is set once the worker has said Hello. received, renewals, directives and others are on their way, in the
-	// order in which they were sent; others may overtake each other.
+	// connected is set once the worker has said Hello. received, renewals, directives and others are messages on their
+	// way. The first three arrive in the order in which they were sent; others may overtake each other.
 	connected  bool
 	received   []exchange.Lease
 	crossed    bool // set if the worker has said Hello since it asked for the received leases
@@ -68,7 +68,7 @@ func (p *player) spent() (exchange.Spent, []exchange.GroupSpent) {
 	return spent, groups
 }
 
-// act does one thing.
+// act performs one random action.
 func (p *player) act() {
 	if !p.connected {
 		switch p.random.IntN(4) {
@@ -105,7 +105,7 @@ func (p *player) act() {
 	}
 }
 
-// hello says Hello. Requests are made between the message and its arrival.
+// hello says Hello. The process may make further requests between sending the message and its arrival.
 func (p *player) hello() {
 	request := exchange.HelloRequest{Playing: slices.SortedFunc(maps.Keys(p.playing), rl.Key.Compare)}
 	for _, key := range slices.SortedFunc(maps.Keys(p.stored), rl.Key.Compare) {
@@ -148,14 +148,14 @@ func slotNumbers(keys []rl.Key) []int64 {
 	return slots
 }
 
-// disconnect breaks the connection. The learner may be gone.
+// disconnect breaks the connection, possibly because the learner has died.
 func (p *player) disconnect(learnerDied bool) {
 	if !p.connected {
 		return
 	}
 	p.connected, p.renewals, p.directives, p.others = false, nil, nil, nil
 	if learnerDied || p.random.IntN(3) == 0 {
-		return // nobody hears of it
+		return // the learner does not notice
 	}
 	p.note("is disconnected")
 	p.table.Disconnected(p.name)
@@ -221,7 +221,7 @@ func (p *player) ask() {
 	p.open[request] = group
 }
 
-// answer receives an answer, for a group that may have been stopped.
+// answer receives an answer to an open request. The worker may have stopped the group.
 func (p *player) answer() {
 	if len(p.open) == 0 {
 		return
@@ -250,7 +250,7 @@ func (p *player) finish() {
 	p.submit(done.lease.Key)
 }
 
-// submit sends a group. It stays in progress until it has arrived.
+// submit sends a group. The group stays in progress until the message has arrived.
 func (p *player) submit(slot rl.Key) {
 	spent, _ := p.spent()
 	p.note("submits %d with %d used", slot.Slot, p.used)

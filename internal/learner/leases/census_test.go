@@ -13,7 +13,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/rl"
 )
 
-// crowd is a table with many workers. Each plays a group while there is one.
+// crowd is a table with many workers. Each worker plays one group if there is room for it.
 type crowd struct {
 	*Table
 	now    time.Time

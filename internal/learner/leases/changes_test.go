@@ -10,8 +10,8 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/rl"
 )
 
-// TestWaitingWorkersAreWokenForLeases wakes workers that wait for leases when there may be one, and not when a group is
-// submitted while all others are leased.
+// TestWaitingWorkersAreWokenForLeases checks that workers that wait for leases are woken when there may be one, and
+// not when a group is submitted while all others are leased.
 func TestWaitingWorkersAreWokenForLeases(t *testing.T) {
 	f, _ := open(t, 0)
 	hello(t, f, "w0", exchange.HelloRequest{})

@@ -14,7 +14,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/problem"
 )
 
-// dataWorkers are workers that all wait for a download.
+// dataWorkers returns n workers, all of which wait for a download.
 func dataWorkers(n int, now time.Time) *workers {
 	ws := newWorkers(time.Minute)
 	for i := range n {
@@ -51,7 +51,7 @@ func TestDownloadsAreBounded(t *testing.T) {
 	}
 }
 
-// TestDownloadsOfAnEarlierLearner checks that workers which download already count for a learner that starts.
+// TestDownloadsOfAnEarlierLearner checks that a new learner counts the workers that are already downloading.
 func TestDownloadsOfAnEarlierLearner(t *testing.T) {
 	now := time.Unix(1, 0)
 	ws := dataWorkers(5, now)

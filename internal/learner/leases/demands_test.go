@@ -14,7 +14,7 @@ import (
 // epoch is the time at which the tests of this package begin.
 var epoch = time.Unix(1000, 0)
 
-// demandsOf has one consumer, whose groups are not known.
+// demandsOf returns demands of one consumer, whose groups are not known.
 func demandsOf(slots ...int64) demands {
 	d := newDemands()
 	d.set("train", leases(slots...))

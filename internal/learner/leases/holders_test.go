@@ -12,10 +12,11 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/rl"
 )
 
-// beginModel begins a model, as a source does before it demands the groups of a new model.
+// beginModel begins a model, as a source does before it demands groups of that model.
 func beginModel(f *fixture) { f.BeginModel() }
 
-// TestCheckNotSampled leases slot 0 to w0 and then has slot 0 known, by way of w1 if w0 does not submit it.
+// TestCheckNotSampled leases slot 0 to w0, lets w0 go on in several ways, and checks whether CheckNotSampled still
+// reports that the slot may have been sampled.
 func TestCheckNotSampled(t *testing.T) {
 	release := func(reason string) func(f *fixture, c *clock) {
 		return func(f *fixture, _ *clock) { f.Release("w0", []rl.Key{key(0)}, reason) }

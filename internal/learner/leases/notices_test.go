@@ -73,8 +73,8 @@ func TestCredits(t *testing.T) {
 	expect(t, "a share of 3 workers", 5, newLoadPointer(16).share(3))
 }
 
-// TestFewRefusalsDoNotReduceCredits reports the refusals of several workers: credits are cut once they are a sixteenth
-// of the limit within the time in which it is cut once.
+// TestFewRefusalsDoNotReduceCredits adds up the refusals that several workers report: credits are cut when, within the
+// period in which they are cut at most once, the refusals reach a sixteenth of the limit.
 func TestFewRefusalsDoNotReduceCredits(t *testing.T) {
 	l := newLoadPointer(256)
 	for i, step := range []struct {

@@ -36,7 +36,7 @@ func openWithEnvironments(t *testing.T) (*fixture, *clock) {
 	return f, c
 }
 
-// slots lists the slots of leases that a worker is granted now.
+// slots returns the slots of the leases that a worker is granted now.
 func (f *fixture) slots(worker string) []int64 {
 	var slots []int64
 	for _, l := range f.grant(worker, 64) {
@@ -107,7 +107,7 @@ func TestOutageOfAllWorkers(t *testing.T) {
 	}
 }
 
-// TestCodeOfAnOutage passes the code of an environment on that a worker reports.
+// TestCodeOfAnOutage checks that the code that a worker reports for an unavailable environment is passed on.
 func TestCodeOfAnOutage(t *testing.T) {
 	f, _ := openWithEnvironments(t)
 	hello(t, f, "w0", exchange.HelloRequest{})

@@ -25,7 +25,7 @@ func evaluationLeases(count, size int) []exchange.Lease {
 	return list
 }
 
-// sharedTable makes an open table with a worker, w0, and more room than is demanded.
+// sharedTable returns an open table with one worker, w0.
 func sharedTable(t *testing.T, share float64, concurrency int) *fixture {
 	t.Helper()
 	f := newFixture(Config{
@@ -79,8 +79,7 @@ func TestEvaluationShare(t *testing.T) {
 	}
 }
 
-// TestEvaluationShareOfSingleGroups leases one group at a time, since there is room for no more, to workers that take
-// turns.
+// TestEvaluationShareOfSingleGroups leases one group at a time, since there is no room for a second one.
 func TestEvaluationShareOfSingleGroups(t *testing.T) {
 	f := sharedTable(t, 0.2, 4)
 	f.Demand("train", leases(0, 1, 2, 3, 4, 5))
@@ -96,12 +95,13 @@ func TestEvaluationShareOfSingleGroups(t *testing.T) {
 		g.Key = granted[0].Key
 		expect(t, "reply", exchange.Accepted, submit(f, "w0", g).Status)
 	}
-	// The first group of four is due after the first group of training, and the next one when there were four more.
+	// The first evaluation group of four episodes is due after the first group of training, and the next one after four
+	// more. Training has no groups left before the last two.
 	expect(t, "order", "tettttetee", got)
 }
 
-// TestEvaluationShareIsNotSaved leases training alone while no evaluation waits; one that comes later only has its
-// share from then on.
+// TestEvaluationShareIsNotSaved leases only training while no evaluation waits. An evaluation that comes later has its
+// share only from then on.
 func TestEvaluationShareIsNotSaved(t *testing.T) {
 	f := sharedTable(t, 0.2, 1024)
 	f.Demand("train", leases(0, 1, 2, 3, 4, 5))

@@ -74,7 +74,7 @@ func spent(sampled int64) exchange.Spent {
 	return exchange.Spent{Process: "p", Used: spending.Usage{SampledTokens: sampled}}
 }
 
-// TestSpendingOfWorkers expects the calls that follow from the messages of workers.
+// TestSpendingOfWorkers checks which calls of Spending follow from the messages of workers.
 func TestSpendingOfWorkers(t *testing.T) {
 	f, c := open(t, 0)
 	r := &recorded{}
@@ -121,7 +121,7 @@ func TestSpendingOfWorkers(t *testing.T) {
 	expect(t, "what is covered", []string{"evaluation e is covered", "slots below 1 are covered"}, r.take())
 }
 
-// TestSpendingOfGroupsThatAreAdopted says Hello for a worker that plays a group which nobody demands yet.
+// TestSpendingOfGroupsThatAreAdopted says Hello for a worker that plays a group before the group is demanded.
 func TestSpendingOfGroupsThatAreAdopted(t *testing.T) {
 	f, _ := open(t, 0)
 	r := &recorded{}

@@ -11,8 +11,8 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/rl"
 )
 
-// TestLearnerThatWasStopped stops the learner's process for a minute, while two workers play and store groups. Whatever
-// happens first after that, none of these groups is leased to the other worker.
+// TestLearnerThatWasStopped stops the learner's process for a minute while two workers play and store groups. Whatever
+// the learner handles first after that, it leases none of these groups to the other worker.
 func TestLearnerThatWasStopped(t *testing.T) {
 	const barrier = 10 * time.Second
 	for name, first := range map[string]func(t *testing.T, f *fixture){
@@ -63,8 +63,8 @@ func TestLearnerThatWasStopped(t *testing.T) {
 	}
 }
 
-// TestWorkerThatIsSilentWhileTheLearnerRuns checks that ticks which are far apart, but not further than a worker may be
-// silent, give nobody more time.
+// TestWorkerThatIsSilentWhileTheLearnerRuns checks that workers get no additional time if the ticks are far apart, but
+// not further than a worker may be silent.
 func TestWorkerThatIsSilentWhileTheLearnerRuns(t *testing.T) {
 	f, c := open(t, 0)
 	f.Demand("train", leases(0))

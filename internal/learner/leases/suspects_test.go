@@ -14,7 +14,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/rl"
 )
 
-// joins says Hello for a worker, as a process of its own.
+// joins says Hello for the first process of a worker.
 func joins(t *testing.T, f *fixture, worker string, playing ...rl.Key) exchange.HelloReply {
 	t.Helper()
 	spent := exchange.Spent{Process: worker + "'s first"}
@@ -44,7 +44,7 @@ func slotsOf(list []exchange.Lease) (slots, alone []int64) {
 	return slots, alone
 }
 
-// wantLeases fails unless the worker is leased the slots, each alone or none.
+// wantLeases fails unless the worker is leased exactly the slots: all of them alone, or none of them.
 func wantLeases(t *testing.T, got []exchange.Lease, alone bool, want ...int64) {
 	t.Helper()
 	slots, alones := slotsOf(got)
@@ -76,7 +76,7 @@ func TestOneDeathMakesNoSuspect(t *testing.T) {
 	wantLeases(t, acquire(t, f, "b"), false, 0, 1)
 }
 
-// suspected makes a suspect of slots 0 and 1, and returns the table with the worker c.
+// suspected returns a table with the worker c, and the suspects slot 0 and slot 1.
 func suspected(t *testing.T) (*fixture, *clock) {
 	t.Helper()
 	f, c := open(t, 0)
@@ -139,7 +139,8 @@ func TestHostEndsWhatItPlaysFirst(t *testing.T) {
 	wantLeases(t, acquire(t, f, "z"), true, 1)
 }
 
-// TestSecondDeathAloneIsAFault checks that the member in play at two deaths is a fault, and no other.
+// TestSecondDeathAloneIsAFault checks that the member that was in play at both of two deaths, and no other member, is
+// a fault.
 func TestSecondDeathAloneIsAFault(t *testing.T) {
 	f, c := suspected(t)
 	for i, worker := range []string{"c", "d"} {
@@ -168,7 +169,8 @@ func TestSecondDeathAloneIsAFault(t *testing.T) {
 	}
 }
 
-// TestDeathsAloneOfDifferentMembersAreNoFault checks that deaths which have nothing to do with the group make no fault.
+// TestDeathsAloneOfDifferentMembersAreNoFault checks that deaths that have nothing to do with the group cause no
+// fault.
 func TestDeathsAloneOfDifferentMembersAreNoFault(t *testing.T) {
 	f, c := suspected(t)
 	for done, worker := range []string{"c", "d", "e", "f"} {
@@ -195,8 +197,8 @@ func TestSilenceMakesNoSuspects(t *testing.T) {
 	}
 }
 
-// TestWorkersThatWereCutOffAreNotDead checks that a worker which is heard of again takes back the conclusions from its
-// death.
+// TestWorkersThatWereCutOffAreNotDead checks that the conclusions from a worker's death are taken back when the
+// learner hears from the worker again.
 func TestWorkersThatWereCutOffAreNotDead(t *testing.T) {
 	f, c := open(t, 0)
 	f.Demand("train", leases(0))
@@ -229,7 +231,7 @@ func TestNextProcessOfAName(t *testing.T) {
 		hello(t, f, "a", exchange.HelloRequest{Spent: exchange.Spent{Process: process}})
 		wantLeases(t, acquire(t, f, "a"), i == 2, 0)
 	}
-	// The same process that says Hello again, as to a connection that broke, has not died.
+	// A process that says Hello again, as it does after its connection broke, has not died.
 	hello(t, f, "a", exchange.HelloRequest{Spent: exchange.Spent{Process: "3"}, Playing: []rl.Key{key(0)}})
 	hello(t, f, "a", exchange.HelloRequest{Spent: exchange.Spent{Process: "4"}})
 	if got := acquire(t, f, "a"); len(got) != 1 || len(got[0].Faulty) > 0 {
@@ -237,7 +239,8 @@ func TestNextProcessOfAName(t *testing.T) {
 	}
 }
 
-// TestSuspectsOfAnEarlierLearner checks that a group in play is continued by a learner that knows of no deaths.
+// TestSuspectsOfAnEarlierLearner checks that a worker keeps the group that it plays, and needs no permits, if the
+// learner knows of no deaths.
 func TestSuspectsOfAnEarlierLearner(t *testing.T) {
 	f, _ := open(t, 0)
 	f.Demand("train", leases(0))
@@ -248,8 +251,8 @@ func TestSuspectsOfAnEarlierLearner(t *testing.T) {
 	}
 }
 
-// TestSuspectAtAWorkerThatWasSilent checks that a worker which was taken for dead while it played a suspect continues
-// to get permits, and all of them if its own death made the group a suspect.
+// TestSuspectAtAWorkerThatWasSilent checks that a worker that was taken for dead while it played a suspect still gets
+// permits, and gets all of them once the group is no longer a suspect.
 func TestSuspectAtAWorkerThatWasSilent(t *testing.T) {
 	f, c := suspected(t)
 	wantLeases(t, acquire(t, f, "c"), true, 0)
@@ -265,8 +268,8 @@ func TestSuspectAtAWorkerThatWasSilent(t *testing.T) {
 	}
 }
 
-// TestWorkersWithoutAProcessPlayNoSuspects checks that no suspect is leased to a worker with a Hello that names no
-// process while there is another worker, and that suspects are leased like any other group if there is none.
+// TestWorkersWithoutAProcessPlayNoSuspects checks that a worker whose Hello names no process is leased no suspect
+// while there is another worker, and that suspects are leased like other groups if there is none.
 func TestWorkersWithoutAProcessPlayNoSuspects(t *testing.T) {
 	f, c := suspected(t)
 	hello(t, f, "a-first", exchange.HelloRequest{})

@@ -36,7 +36,7 @@ func leases(slots ...int64) []exchange.Lease {
 	return list
 }
 
-// group returns a usable group with the given number of members.
+// group returns a usable group of so many members.
 func group(slot int64, members int) rl.Group {
 	g := rl.Group{Key: key(slot), Environment: "e", SampledTokens: 10}
 	for i := range members {
@@ -46,7 +46,7 @@ func group(slot int64, members int) rl.Group {
 	return g
 }
 
-// fixture is a table seen from both sides.
+// fixture is a table with its handler: the side of the learner, and the side of the workers.
 type fixture struct {
 	*Table
 	*Handler
@@ -78,7 +78,7 @@ func hello(t *testing.T, f *fixture, worker string, request exchange.HelloReques
 	return reply
 }
 
-// silence passes time without a message.
+// silence lets the time pass without messages.
 func silence(f *fixture, c *clock, period time.Duration) {
 	for ; period > 0; period -= 10 * time.Second {
 		c.now = c.now.Add(10 * time.Second)
@@ -90,7 +90,7 @@ func submit(f *fixture, worker string, group rl.Group) *exchange.SubmitReply {
 	return f.Submit(worker, group, group.Digest())
 }
 
-// slots that are granted at once to a worker that asks.
+// slots returns the slots of the leases that a worker is granted at once when it asks.
 func slots(f *fixture, worker string, free int) []int64 {
 	f.hear(worker)
 	granted := f.grant(worker, free)
@@ -167,8 +167,8 @@ func TestBarrierEndsWhenAllWorkersHaveSaidHello(t *testing.T) {
 	expect(t, "when all have said Hello", []int64{0}, slots(f, "w0", 64))
 }
 
-// TestExpectedWorkersAfterTwoLearnerDeaths kills a learner before a worker of the one before has said Hello: the next
-// learner waits for that worker all the same.
+// TestExpectedWorkersAfterTwoLearnerDeaths kills a learner before a worker of its predecessor has said Hello, and
+// checks that the next learner expects that worker too.
 func TestExpectedWorkersAfterTwoLearnerDeaths(t *testing.T) {
 	f, c := open(t, 10*time.Second)
 	f.Expect([]string{"w0", "w1"})
@@ -194,8 +194,8 @@ func TestLeasesOfASilentWorkerGoToOthers(t *testing.T) {
 	expect(t, "the other's is a duplicate", exchange.Duplicate, submit(f, "w1", group(0, 4)).Status)
 }
 
-// TestWorkerThatHangsWhileItWaitsForLeases hangs a process with a lease and room for another: its call is answered, by
-// its connection, as long as it waits, and is no sign of life.
+// TestWorkerThatHangsWhileItWaitsForLeases hangs a process that has a lease and asks for another one. Its call for
+// leases stays open, and is no sign of life.
 func TestWorkerThatHangsWhileItWaitsForLeases(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFixture(Config{
@@ -388,7 +388,8 @@ func TestHelloWaitsForTheModel(t *testing.T) {
 	}
 }
 
-// A worker that has lost a group which it reported to store releases it: the group is leased to another at once.
+// TestReleaseOfAStoredGroup releases a group that a worker reported as stored and has lost since: the group is leased
+// to another worker at once.
 func TestReleaseOfAStoredGroup(t *testing.T) {
 	f, _ := open(t, 0)
 	f.Demand("train", leases(0))
@@ -403,7 +404,8 @@ func TestReleaseOfAStoredGroup(t *testing.T) {
 	}
 }
 
-// A group from which nothing can be learned becomes a tombstone in the table, and stays as it is with the worker.
+// TestConstantGroupsAreDropped checks that a group from which nothing can be learned becomes a tombstone in the table.
+// The worker keeps the group as it is.
 func TestConstantGroupsAreDropped(t *testing.T) {
 	f, _ := open(t, 0)
 	f.config.DropConstant = func(g rl.Group) bool { return g.IsConstant("") }

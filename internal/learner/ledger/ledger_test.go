@@ -16,7 +16,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/rl"
 )
 
-// fixture is a ledger of a learner. A test sets the learner's usage and reads its records.
+// fixture is a ledger with the learner's own usage, which tests set, and the records that were written.
 type fixture struct {
 	*Ledger
 	own     spending.Usage
@@ -45,7 +45,7 @@ func start(t *testing.T, from *fixture) *fixture {
 
 func sampled(n int64) spending.Usage { return spending.Usage{SampledTokens: n} }
 
-// report is a report of a process: answered and open tokens.
+// report returns a report of a process with its answered and its open tokens.
 func report(process string, answered, open int64) exchange.Spent {
 	return exchange.Spent{Process: process, Used: spending.Usage{SampledTokens: answered, UnconfirmedTokens: open}}
 }
@@ -74,7 +74,7 @@ func (f *fixture) hello(name string, spent exchange.Spent, used map[int64]int64)
 
 func key(slot int64) rl.Key { return rl.Key{Slot: slot} }
 
-// expect compares the sampled and the unconfirmed tokens.
+// expect compares the sampled tokens and the unconfirmed tokens.
 func (f *fixture) expect(t *testing.T, what string, answered, unconfirmed int64) {
 	t.Helper()
 	used := f.Spent().Usage
@@ -146,8 +146,8 @@ func TestGroupOfTwoProcesses(t *testing.T) {
 	f.expect(t, "a group that its own process is given again", 119, 7)
 }
 
-// TestWorkerThatDiesBeforeItListsItsGroups counts the tokens of a group once: the worker reported its requests, and
-// died before it named their group. Another worker was given the group, which was then covered.
+// TestWorkerThatDiesBeforeItListsItsGroups checks that the tokens of a group count once. A worker reports its requests
+// and dies before it names their group. Another worker is given the group, which is then covered.
 func TestWorkerThatDiesBeforeItListsItsGroups(t *testing.T) {
 	f := start(t, nil)
 	f.hello("w0", report("p0", 0, 0), nil)
@@ -162,7 +162,8 @@ func TestWorkerThatDiesBeforeItListsItsGroups(t *testing.T) {
 	f.expect(t, "the group is covered", 9, 9)
 }
 
-// TestProcessThatReturns loses a worker whose groups go to nobody else, and a worker whose groups go to others.
+// TestProcessThatReturns loses two workers, gives their groups to other workers or to none, and checks the usage when
+// a lost process returns.
 func TestProcessThatReturns(t *testing.T) {
 	first := start(t, nil)
 	for i, process := range []string{"p0", "p1"} {
@@ -285,7 +286,7 @@ func TestNextAttempt(t *testing.T) {
 	}
 }
 
-// TestWorkerLostBefore gives a worker up once, however many attempts begin after that.
+// TestWorkerLostBefore checks that a worker is given up only once, however many attempts begin after that.
 func TestWorkerLostBefore(t *testing.T) {
 	f := start(t, nil)
 	f.renew("w0", report("p0", 20, 0), leased{1, 4, 50})
@@ -306,7 +307,8 @@ func TestWorkerLostBefore(t *testing.T) {
 	f.expect(t, "it comes back and knows all", 29, 3)
 }
 
-// TestEndedRun continues a run that had completed, whose workers are gone: nothing was leased to them after its record.
+// TestEndedRun continues a run that was complete, and whose workers are gone: no leases were granted after its last
+// record.
 func TestEndedRun(t *testing.T) {
 	for ended, want := range map[bool]int64{false: 500, true: 0} {
 		first := start(t, nil)
@@ -325,12 +327,13 @@ func TestEndedRun(t *testing.T) {
 	}
 }
 
-// TestCoveredAfterTheLastReport continues a run whose worker reported a group before a state covered it, and is gone.
+// TestCoveredAfterTheLastReport continues a run whose worker reported a group before a state covered the group, and is
+// gone.
 func TestCoveredAfterTheLastReport(t *testing.T) {
 	for name, tt := range map[string]struct {
 		// covered is the first slot that no state covers, and ended is set if the report came with the last group. held and
-		// next are the tokens of the worker's groups that stay unconfirmed: the tokens of groups that another may have been
-		// given, and the tokens that it may have asked for.
+		// next are the tokens of the worker's groups that stay unconfirmed: held of groups that other workers may have been
+		// given, and next of requests that the worker may have made.
 		covered    int64
 		ended      bool
 		held, next int64
@@ -369,8 +372,8 @@ func TestCoveredAfterTheLastReport(t *testing.T) {
 	}
 }
 
-// TestWorkersOfOtherAttempts settles the workers of two attempts with one worker each: leases that an attempt gave
-// after its record are shared among its own workers.
+// TestWorkersOfOtherAttempts settles two attempts with one worker each: leases that an attempt granted after its
+// record are divided among its own workers.
 func TestWorkersOfOtherAttempts(t *testing.T) {
 	first := start(t, nil)
 	first.Hello("w0", report("a", 10, 0), nil, nil)

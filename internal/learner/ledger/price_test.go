@@ -10,21 +10,22 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/rl"
 )
 
-// at returns prices whose sampled tokens cost some dollars each, trained ones twice as much, and prompts half, of which
-// cached tokens cost a tenth.
+// at returns prices in dollars: a sampled token costs dollars, a trained token twice as much, a prompt token half as
+// much, and a cached prompt token a tenth of that.
 func at(dollars float64) *spending.Prices {
 	million := dollars * 1e6
 	return &spending.Prices{Policy: spending.Price{Prompt: million / 2, CachedPrompt: million / 20, Sampled: million,
 		Trained: 2 * million}}
 }
 
-// pay has the ledger pay some prices; nil if one is not known.
+// pay sets the prices that the ledger uses; nil if a price is not known.
 func (f *fixture) pay(prices *spending.Prices) *fixture {
 	f.config.Prices = prices
 	return f
 }
 
-// cost compares what the answered tokens and the unconfirmed ones cost; negative if that is to be unknown.
+// cost compares the cost of the answered tokens and of the unconfirmed tokens. A negative cost is expected to be
+// unknown.
 func (f *fixture) cost(t *testing.T, what string, answered, unconfirmed float64) {
 	t.Helper()
 	switch got := f.Spent().Cost; {
@@ -79,7 +80,7 @@ func TestTokensKeepTheirPrice(t *testing.T) {
 	}
 }
 
-// TestCachedTokensKeepTheirPrice has an endpoint report cached tokens of prompts later than the prompts.
+// TestCachedTokensKeepTheirPrice reports the cached tokens of prompts later than the prompts.
 func TestCachedTokensKeepTheirPrice(t *testing.T) {
 	f := start(t, nil).pay(at(1))
 	f.own = spending.Usage{PromptTokens: 100, CachedPromptTokens: 80}
@@ -95,8 +96,8 @@ func TestCachedTokensKeepTheirPrice(t *testing.T) {
 	f.cost(t, "and they count", 14+900+60, 0) // 180 tokens at 5 dollars, and 120 at half a dollar
 }
 
-// TestUsageOfARowKeepsItsPrice restores the usage of a row, as if records of spending were lost. Workers report again
-// what they sampled.
+// TestUsageOfARowKeepsItsPrice restores the usage of a row, as after the loss of the records of spending. The worker
+// then reports the sampled tokens again.
 func TestUsageOfARowKeepsItsPrice(t *testing.T) {
 	f := start(t, nil).pay(at(5))
 	priced := &spending.Priced{Usage: spending.Usage{SampledTokens: 10, TrainedTokens: 4}, USD: 18}

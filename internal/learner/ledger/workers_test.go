@@ -16,7 +16,7 @@ func numbered(sequence int64, spent exchange.Spent) exchange.Spent {
 	return spent
 }
 
-// TestReportsThatOvertake takes over the newest report, whatever the order in which reports with the same answered
+// TestReportsThatOvertake checks that the newest report counts, in whatever order reports with the same answered
 // tokens arrive.
 func TestReportsThatOvertake(t *testing.T) {
 	f := start(t, nil)
@@ -32,10 +32,10 @@ func TestReportsThatOvertake(t *testing.T) {
 	f.expect(t, "a renewal from before the other lease", 10, 60)
 }
 
-// TestOpenLeases counts the possible requests of live workers once the run is complete.
+// TestOpenLeases checks that the possible requests of live workers are unconfirmed when the run is complete.
 func TestOpenLeases(t *testing.T) {
 	for name, tt := range map[string]struct {
-		// do is done before the run is complete.
+		// do is called before the run is complete.
 		do   func(f *fixture)
 		want int64
 	}{
@@ -78,7 +78,7 @@ func TestOpenLeases(t *testing.T) {
 	}
 }
 
-// TestJoined checks that Joined tells of processes that the last record does not name.
+// TestJoined checks that Joined reports processes that the last record does not name.
 func TestJoined(t *testing.T) {
 	f := start(t, nil)
 	expect := func(what string, want bool) {

@@ -34,7 +34,7 @@ const (
 	other = "1f3a9c2b-ffff-4000-8000-000000000001" // begins with the same 8 digits
 )
 
-// errLost says that no state loads.
+// errLost is the error if no state can be loaded.
 var errLost = failure.New(problem.NoUsableCheckpoint, errors.New("missing"), "loading")
 
 var noon = time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC)
@@ -54,7 +54,7 @@ type fake struct {
 	runLists    []string      // of checkpoints of one model
 	runListErr  error
 	listings    int
-	// accountLists counts listings of all checkpoints, and looked the models that were looked at.
+	// accountLists counts the listings of all checkpoints, and looked counts the models that were looked at.
 	accountLists, looked int
 	rows                 []string
 	origin               rl.Lineage // that the rows lead to
@@ -183,7 +183,7 @@ func (f *fake) Origin(rl.Version) (rl.Lineage, bool) { return f.origin, !f.origi
 
 func (f *fake) RecentStates() []string { return f.rows }
 
-// lineage returns one for each step.
+// lineage returns the lineage of a step.
 func lineage(step int64) rl.Lineage { return rl.Genesis(string(rune('a' + step))) }
 
 // path returns the path under which the model of an attempt saved a step.
@@ -296,7 +296,8 @@ func TestListUnloadsEarlierModels(t *testing.T) {
 	}
 }
 
-// TestUnloadOnce opens a run after 200 attempts that have left a model each: all are unloaded once, several at a time.
+// TestUnloadOnce opens a run whose attempts have left a model each, and checks that each model is unloaded once, and
+// several at a time.
 func TestUnloadOnce(t *testing.T) {
 	f := &fake{meet: make(chan struct{})}
 	for attempt := range int32(200) {
@@ -407,7 +408,7 @@ func TestLoad(t *testing.T) {
 	}
 }
 
-// TestLostVersionsCountOnce opens a window again from which a version was lost.
+// TestLostVersionsCountOnce opens a window that lacks a version twice, and checks that the loss counts once.
 func TestLostVersionsCountOnce(t *testing.T) {
 	o := open(&fake{checkpoints: []tinker.Checkpoint{saved(1, 4, tinker.KindState), saved(1, 5, tinker.KindState)}}, nil)
 	if err := o.List(t.Context()); err != nil {

@@ -31,7 +31,7 @@ func foreign(n int) *fake {
 	return f
 }
 
-// ofModel is a checkpoint that a model has.
+// ofModel returns a checkpoint that a model saved.
 func ofModel(model string, attempt int32, step int64, kind tinker.Kind) tinker.Checkpoint {
 	c := saved(attempt, step, kind)
 	path, _ := tinker.ParsePath(c.TinkerPath)
@@ -90,7 +90,8 @@ func TestOpeningsOfALargeAccount(t *testing.T) {
 	}
 }
 
-// TestLateSavesAreListed lets the last attempt but one save after the last attempt has listed.
+// TestLateSavesAreListed makes the model of attempt 1 save after attempt 2 has listed, and checks that attempt 3 lists
+// the checkpoint.
 func TestLateSavesAreListed(t *testing.T) {
 	f := foreign(0)
 	for attempt := int32(1); attempt <= 2; attempt++ {
@@ -110,8 +111,8 @@ func TestLateSavesAreListed(t *testing.T) {
 	}
 }
 
-// TestOpeningThatFails lists again in the same process: the checkpoints that earlier attempts knew, the ones retired
-// since, and the ones of its own models.
+// TestOpeningThatFails lists again in the same process, and checks which checkpoints are known: the checkpoints that
+// earlier attempts knew, without the ones retired since, and the checkpoints of its own models.
 func TestOpeningThatFails(t *testing.T) {
 	f := foreign(0)
 	old, kept := ofModel("gone", 1, 1, tinker.KindState), ofModel("gone", 1, 2, tinker.KindState)
@@ -140,7 +141,7 @@ func TestOpeningThatFails(t *testing.T) {
 	}
 }
 
-// TestAccountsAreListed names the cases in which the whole account is listed.
+// TestAccountsAreListed checks in which cases the whole account is listed.
 func TestAccountsAreListed(t *testing.T) {
 	state := ofModel("m", 1, 1, tinker.KindState)
 	recorded := map[int32]artifacts.Models{1: {Made: []string{"m"}}}

@@ -19,7 +19,7 @@ import (
 
 const formerUID = "5a5a5a5a-0000-4000-8000-000000000005"
 
-// savedBy returns the state that a model of a run's attempt saved of a step.
+// savedBy returns the state of a step that an attempt of a run has saved.
 func savedBy(runUID string, attempt int32, step int64) tinker.Checkpoint {
 	at := checkpoints.Position{Version: rl.Version{Step: step, Lineage: lineage(step)}, Cursor: 4 * step,
 		Parent: lineage(step - 1)}
@@ -105,7 +105,7 @@ func TestListUnloadsModelsOfFormerRun(t *testing.T) {
 	}
 }
 
-// TestNamesake finds the earlier run of the name that is worth most.
+// TestNamesake checks which earlier run of the same name is found: the one that is worth most.
 func TestNamesake(t *testing.T) {
 	const third = "6b6b6b6b-0000-4000-8000-000000000006"
 	of := func(id, run, name, spec string) tinker.TrainingRun {

@@ -17,7 +17,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/tinker/client"
 )
 
-// fakeAPI makes sessions s1, s2 and so on, and keeps each alive until it is expired.
+// fakeAPI makes the sessions s1, s2 and so on. A session is alive until a test expires it.
 type fakeAPI struct {
 	mu      sync.Mutex
 	made    int
@@ -67,7 +67,7 @@ func (f *fakeAPI) expire(t *testing.T, session string) {
 	t.Fatalf("session %s is not kept alive", session)
 }
 
-// keep returns a keeper, and the sessions that it reports.
+// keep returns a keeper, and a function that returns the sessions that the keeper has reported.
 func keep(t *testing.T, f *fakeAPI) (*SessionKeeper, func() []string) {
 	t.Helper()
 	ctx, end := context.WithCancel(context.Background())

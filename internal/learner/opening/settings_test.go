@@ -13,8 +13,8 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/tinker"
 )
 
-// TestLoadAfterChangedSettings begins anew while no step is committed, continues a run whose former settings are
-// restored, and refuses to train if a step was committed with others.
+// TestLoadAfterChangedSettings checks that a run begins anew as long as no step is committed, continues if its former
+// settings are restored, and refuses to train if a step was committed with other settings.
 func TestLoadAfterChangedSettings(t *testing.T) {
 	state := func(attempt int32, step int64, lineage, parent rl.Lineage) tinker.Checkpoint {
 		at := checkpoints.Position{Version: rl.Version{Step: step, Lineage: lineage}, Parent: parent}
@@ -86,8 +86,8 @@ func TestLoadAfterChangedSettings(t *testing.T) {
 	}
 }
 
-// TestLoadAwaitsAnswer fails, to be tried again, while the endpoint does not say whether a step was committed with
-// other settings.
+// TestLoadAwaitsAnswer checks that Load fails, and may be tried again, while the endpoint does not say whether a step
+// was committed with other settings.
 func TestLoadAwaitsAnswer(t *testing.T) {
 	outage := errors.New("the endpoint is unreachable")
 	o := open(&fake{rows: []string{path(1, 2, tinker.KindState)}, existsErr: outage}, func(f *contract.RunFile) {

@@ -17,8 +17,9 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/tinker/client"
 )
 
-// TestCheckOfBroker asks the broker for the findings that the run file lacks, and checks only the features that the
-// broker could not decide, that another version of the client found, or that the run would be refused for.
+// TestCheckOfBroker checks that the broker is asked only for findings that the run file lacks, and that the learner
+// itself checks only features that the broker could not decide, that another version of the client has checked, or for
+// which the run would be refused.
 func TestCheckOfBroker(t *testing.T) {
 	at := time.Date(2026, 11, 23, 12, 0, 0, 0, time.UTC)
 	all := featuresOf(plain(nil), needsOf(plain(nil)))
@@ -48,7 +49,7 @@ func TestCheckOfBroker(t *testing.T) {
 		shared *contract.Capabilities
 		broker tinker.CheckResponse
 		server map[capability.Feature]capability.Support
-		// asked are the features that the broker is asked for, and checked the features that the learner checks itself.
+		// asked are the features for which the broker is asked, and checked the features that the learner itself checks.
 		asked, checked []string
 		ignored        []string
 		from           *contract.SharedCheck

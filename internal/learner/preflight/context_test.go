@@ -25,9 +25,9 @@ func TestContextLength(t *testing.T) {
 	}
 	cases := map[string]struct {
 		change func(*contract.RunFile)
-		// unknown says that the endpoint does not announce the context.
+		// unknown means that the endpoint does not announce the context.
 		unknown bool
-		// says are parts of the message; without them, the run is accepted.
+		// says are parts of the message. If it is empty, the run is accepted.
 		says []string
 	}{
 		"a reply that leaves room for a prompt": {change: training(999, playing.Limits{})},
@@ -96,7 +96,7 @@ func TestContextOfTeachers(t *testing.T) {
 		teacher algorithm.Teacher
 		limits  playing.Limits
 		known   []string
-		// says are parts of the message; without them, the run is accepted.
+		// says are parts of the message. If it is empty, the run is accepted.
 		says []string
 	}{
 		"a trajectory that fits": {teacher: algorithm.Teacher{Model: "short"}, limits: playing.Limits{TrajectoryTokens: 499}},

@@ -13,8 +13,8 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/tinker/capability"
 )
 
-// TestUnknownGradients refuses an endpoint that reads JSON only and whose gradients could not be measured, and accepts
-// one that reads protobuf.
+// TestUnknownGradients checks that an endpoint whose gradients could not be measured is refused if it reads only JSON,
+// and accepted if it reads protobuf.
 func TestUnknownGradients(t *testing.T) {
 	const unsupported, unknown = capability.Unsupported, capability.Unknown
 	cases := map[string]struct {
@@ -40,8 +40,8 @@ func TestUnknownGradients(t *testing.T) {
 	}
 }
 
-// TestAssumed does not rely on unchecked features of an endpoint that only reads JSON or averages gradients, and
-// publishes them as unknown.
+// TestAssumed checks that unchecked features of an endpoint that reads only JSON, or averages gradients, are not
+// relied on, and are published as unknown.
 func TestAssumed(t *testing.T) {
 	features := []capability.Feature{capability.Repeats, capability.SamplerSnapshot}
 	for endpoint, tc := range map[string]struct {

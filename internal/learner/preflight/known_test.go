@@ -14,8 +14,8 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/tinker/capability"
 )
 
-// TestSharedCheck asks the endpoint only about features that another run has not found there, and publishes the run
-// that checked the rest.
+// TestSharedCheck checks that the endpoint is asked only about features that another run has not found there, and that
+// the other run is published together with the result.
 func TestSharedCheck(t *testing.T) {
 	at := time.Date(2026, 11, 23, 12, 0, 0, 0, time.UTC)
 	all := featuresOf(plain(nil), needsOf(plain(nil)))
@@ -112,7 +112,8 @@ func TestSharedCheck(t *testing.T) {
 	}
 }
 
-// TestSharedCheckOfJSON does not conclude from another run's check that the endpoint reads protobuf.
+// TestSharedCheckOfJSON checks that a check by another run does not make the learner assume that the endpoint reads
+// protobuf.
 func TestSharedCheckOfJSON(t *testing.T) {
 	c := check(&fake{}, func(file *contract.RunFile) {
 		file.SharedCapabilities = &contract.Capabilities{BaseURL: "http://u", Model: "m",

@@ -17,7 +17,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/tinker/capability"
 )
 
-// plain trains everything by importance_sampling, with the defaults.
+// plain returns the run file of a run that trains all parts of the model by importance_sampling, with the defaults.
 func plain(change func(*contract.RunFile)) contract.RunFile {
 	drawn := playing.Sampling{Temperature: new(1.0), TopP: 1}
 	file := contract.RunFile{
@@ -152,7 +152,7 @@ func TestEveryNeedCanBeChecked(t *testing.T) {
 			}
 		}
 	}
-	// The manager reads these two out of the lists.
+	// The manager looks for these two in the lists.
 	if contract.CapabilityOptimizerRestore != string(capability.OptimizerRestore) ||
 		contract.CapabilitySeed != string(capability.Seed) {
 		t.Errorf("the manager reads %q and %q, want %q and %q of the capability check", contract.CapabilityOptimizerRestore,

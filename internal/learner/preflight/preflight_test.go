@@ -25,7 +25,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/tokenizer/fetch"
 )
 
-// fake is an endpoint and a hub that answer after some failures.
+// fake is both an endpoint and a hub, which answer after some failures.
 type fake struct {
 	server    tinker.ServerCapabilities
 	serverErr error
@@ -33,13 +33,13 @@ type fake struct {
 	failure   error
 	found     map[capability.Feature]capability.Support
 	asked     [][]capability.Feature
-	// broker is the broker's answer, and askedBroker has the features that it was asked for.
+	// broker is the broker's answer, and askedBroker has the features for which it was asked.
 	broker      tinker.CheckResponse
 	askedBroker [][]capability.Feature
 	digest      string
 	paused      []int
 	blocked     []string
-	// bases are the models of checkpoints.
+	// bases are the base models of checkpoints.
 	bases map[string]string
 }
 
@@ -175,7 +175,7 @@ func TestCheckFeatures(t *testing.T) {
 		fake  fake
 		known *contract.Capabilities
 		asked int
-		// features are the features that are checked; nil checks none.
+		// features are the features that are checked. They are not compared if it is nil.
 		features []capability.Feature
 		paused   []int
 		reason   problem.Code

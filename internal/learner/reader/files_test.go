@@ -126,8 +126,8 @@ func TestFilesOfABucket(t *testing.T) {
 	checkFiles(t, reader.Request{URL: address})
 }
 
-// TestFilesLeaveTheFolderByNoLink reads a folder with links as another pod that mounts the claim could make them, and
-// with a file that is not finished.
+// TestFilesLeaveTheFolderByNoLink reads a folder with a file that is not finished, and with links that another pod
+// that mounts the claim could make.
 func TestFilesLeaveTheFolderByNoLink(t *testing.T) {
 	dir, secret := folderOf(t), filepath.Join(t.TempDir(), "token")
 	run := filepath.Join(dir, "uid")

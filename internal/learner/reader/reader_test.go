@@ -21,7 +21,7 @@ import (
 
 func lineage(name string) rl.Lineage { return rl.Genesis(name) }
 
-// fill writes steps 1 to 3, steps 2 and 3 twice, and commits the lineages a, b and c.
+// fill writes steps 1 to 3, step 2 twice, and commits steps 1 and 2 with the lineages a and b.
 func fill(t *testing.T, s *artifacts.Store) {
 	t.Helper()
 	if err := s.Claim(1, "me"); err != nil {
@@ -123,8 +123,8 @@ func TestReadReportsWhatAPersonCanRepair(t *testing.T) {
 	}
 }
 
-// TestEvaluationsAreChosen makes sure that steps and evaluations are told apart, that the committed version of a step
-// is chosen, and that version 0, which has no row, has its evaluation.
+// TestEvaluationsAreChosen checks that steps and evaluations are told apart, that the committed version of a step is
+// chosen, and that version 0 has its evaluation although it has no row.
 func TestEvaluationsAreChosen(t *testing.T) {
 	dir := t.TempDir()
 	s, err := artifacts.OpenStore(dir, "uid")

@@ -83,7 +83,8 @@ func TestServeAnswersQuestions(t *testing.T) {
 	}
 }
 
-// TestServeEndsWhereNobodyAsks checks that the server ends, so that a pod ends after its person is gone.
+// TestServeEndsWhereNobodyAsks checks that the server ends without requests, so that its pod ends after the person who
+// asked has left.
 func TestServeEndsWhereNobodyAsks(t *testing.T) {
 	if err := serve(t.Context(), recorded(t), listen(t), 10*time.Millisecond); err != nil {
 		t.Errorf("the server ends with %v", err)

@@ -48,8 +48,8 @@ func TestRecordsAreRepeatedUntilTheyAreKnown(t *testing.T) {
 	}
 }
 
-// TestRecordsOfALongSilence adds more records than are kept before a manager asks: its history is the one that it would
-// have if it had received all of them.
+// TestRecordsOfALongSilence adds more records than are kept before a manager asks, and checks that the manager's
+// history equals the history of a manager that has received all records.
 func TestRecordsOfALongSilence(t *testing.T) {
 	s := NewStatus("uid", 1, time.Now)
 	var want history.History
@@ -116,7 +116,7 @@ func TestAwaitRecords(t *testing.T) {
 	}
 }
 
-// environmentNames returns n names of 63 bytes, the longest that a label has.
+// environmentNames returns n names of 63 bytes, the longest names that a label may have.
 func environmentNames(n int) []string {
 	var names []string
 	for i := range n {
@@ -126,7 +126,7 @@ func environmentNames(n int) []string {
 }
 
 // TestReplyOfManyEnvironmentsIsRead sends the records of a resumed run with 32 environments to the manager's client,
-// until it has all of them: no reply is longer than an earlier manager reads.
+// until the client has all of them, and checks that no reply is longer than the limit of an earlier manager.
 func TestReplyOfManyEnvironmentsIsRead(t *testing.T) {
 	const steps, earlierLimit = 200, 256 << 10
 	s := NewStatus("uid", 1, time.Now)
@@ -177,7 +177,8 @@ func TestReplyOfManyEnvironmentsIsRead(t *testing.T) {
 	}
 }
 
-// TestPageHasTheBoundOfRecords checks how many records docs/observing.md says wait before they are thinned.
+// TestPageHasTheBoundOfRecords checks that docs/observing.md has the number of records that wait before they are
+// thinned.
 func TestPageHasTheBoundOfRecords(t *testing.T) {
 	page, err := os.ReadFile("../../../docs/observing.md")
 	if err != nil {

@@ -14,8 +14,8 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/tinker/client"
 )
 
-// TestProblemOfWorkers reports the problem of a worker, in one line of bounded length, while the learner itself has no
-// other problem.
+// TestProblemOfWorkers checks that the problem of a worker is reported, in one line of bounded length, while the
+// learner itself has no problem.
 func TestProblemOfWorkers(t *testing.T) {
 	now := time.Unix(0, 0)
 	s := NewStatus("uid", 1, func() time.Time { return now })
@@ -50,8 +50,8 @@ func TestProblemOfWorkers(t *testing.T) {
 	}
 }
 
-// TestEvidenceOfConcurrentFailures fails several operations at the same time: the reported evidence changes only when
-// the endpoint fails in another way.
+// TestEvidenceOfConcurrentFailures fails several operations at the same time, and checks that the reported evidence
+// changes only when the endpoint fails in another way.
 func TestEvidenceOfConcurrentFailures(t *testing.T) {
 	now := time.Unix(0, 0)
 	s := NewStatus("uid", 1, func() time.Time { return now })

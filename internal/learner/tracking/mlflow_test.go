@@ -38,8 +38,8 @@ func newTestMLflow(t *testing.T, address string) *mlflow {
 	)
 }
 
-// TestMLflowSendsWhatThePackageSends makes the calls that testdata/mlflow.txt records of the official package: two
-// attempts.
+// TestMLflowSendsWhatThePackageSends runs two attempts, and compares their calls with the calls of the official
+// package, which testdata/mlflow.txt records.
 func TestMLflowSendsWhatThePackageSends(t *testing.T) {
 	server := mlflowtest.New()
 	defer server.Close()
@@ -71,7 +71,7 @@ func TestMLflowSendsWhatThePackageSends(t *testing.T) {
 	}
 }
 
-// checkMLflow demands that the server has one run, with the metrics of lines, each once and in order.
+// checkMLflow checks that the server has one run, which has each metric of the lines once and in order.
 func checkMLflow(t *testing.T, server *mlflowtest.Server, lines []Line) mlflowtest.Run {
 	t.Helper()
 	runs := server.Runs()
@@ -97,8 +97,8 @@ func checkMLflow(t *testing.T, server *mlflowtest.Server, lines []Line) mlflowte
 	return runs[0]
 }
 
-// TestMLflowContinuesBehindALostAnswer loses the answer to a request that was done wholly or by half: nothing is added
-// twice, and nothing is missing.
+// TestMLflowContinuesBehindALostAnswer checks that nothing is missing and nothing is added twice after a request that
+// failed and was executed completely, by half, or not at all.
 func TestMLflowContinuesBehindALostAnswer(t *testing.T) {
 	for name, fault := range map[string]trackertest.Fault{"all": trackertest.LoseAnswer, "half": trackertest.LosePart,
 		"nothing": trackertest.Refuse} {
@@ -131,7 +131,7 @@ func TestMLflowContinuesBehindALostAnswer(t *testing.T) {
 	}
 }
 
-// TestMLflowFindsARunWhoseCreationWasNotAnswered also loses the answer to its parameters.
+// TestMLflowFindsARunWhoseCreationWasNotAnswered loses the answers to the creation of the run and to its parameters.
 func TestMLflowFindsARunWhoseCreationWasNotAnswered(t *testing.T) {
 	server := mlflowtest.New()
 	defer server.Close()
@@ -161,7 +161,7 @@ func TestMLflowFindsARunWhoseCreationWasNotAnswered(t *testing.T) {
 	}
 }
 
-// TestMLflowOfChangedConfig resumes with another config: MLflow keeps the parameters that it has, and takes new ones.
+// TestMLflowOfChangedConfig resumes with another config. MLflow keeps the parameters that it has, and adds new ones.
 func TestMLflowOfChangedConfig(t *testing.T) {
 	server := mlflowtest.New()
 	defer server.Close()

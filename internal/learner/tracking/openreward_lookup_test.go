@@ -13,7 +13,8 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/learner/tracking/openreward"
 )
 
-// TestLookUpOfWhatIsNotThere asks for an environment that the service does not host: not for each rollout.
+// TestLookUpOfWhatIsNotThere looks up an environment that the service does not host, and checks that the service is
+// not asked again for each rollout.
 func TestLookUpOfWhatIsNotThere(t *testing.T) {
 	var asked atomic.Int32
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -57,7 +57,7 @@ func writeAll(t *testing.T, sink *tensorBoard, lines []Line) {
 	}
 }
 
-// checkEvents returns the steps of each event file, and demands that the files have the given lines.
+// checkEvents checks that the event files have the lines, and returns the steps of each file.
 func checkEvents(t *testing.T, s *artifacts.Store, lines []Line) map[string][]int64 {
 	t.Helper()
 	files := s.EventFiles(1)
@@ -89,7 +89,7 @@ func checkEvents(t *testing.T, s *artifacts.Store, lines []Line) map[string][]in
 	return steps
 }
 
-// fileAt is the name of the event file that begins with a step.
+// fileAt returns the name of the event file that begins with a step.
 func fileAt(step, attempt string) string { return tfevents.Prefix + step + ".attempt-" + attempt }
 
 // TestTensorBoardFilesOfAttempts writes the files of two attempts, with more lines than a file takes.
@@ -112,7 +112,8 @@ func TestTensorBoardFilesOfAttempts(t *testing.T) {
 	}
 }
 
-// TestTensorBoardRepairsFiles changes the files of an attempt: the next one makes the files have the run's lines again.
+// TestTensorBoardRepairsFiles damages the files of an attempt or changes the run's lines, and checks that the next
+// attempt makes the files have the lines again.
 func TestTensorBoardRepairsFiles(t *testing.T) {
 	const last = "0000000256"
 	path := func(dir, step string) string {
@@ -173,7 +174,7 @@ func TestTensorBoardRepairsFiles(t *testing.T) {
 	}
 }
 
-// TestTensorBoardKeepsFilesOfARunWithoutLines ends a learner before it knows which lines the run has.
+// TestTensorBoardKeepsFilesOfARunWithoutLines ends a learner before it knows the run's lines.
 func TestTensorBoardKeepsFilesOfARunWithoutLines(t *testing.T) {
 	s := openStore(t)
 	writeAll(t, openEvents(t, s, 1), linesOf(0, 10))
@@ -187,8 +188,8 @@ func TestTensorBoardKeepsFilesOfARunWithoutLines(t *testing.T) {
 	checkEvents(t, s, linesOf(0, 10))
 }
 
-// TestTensorBoardIgnoresAReplacedLearner writes lines of a learner after the next attempt has taken the run over. In
-// one case the learner has looked for higher claims before that.
+// TestTensorBoardIgnoresAReplacedLearner lets a learner write lines after the next attempt has taken over the run. In
+// one case, the learner has looked for higher claims before that, and found none.
 func TestTensorBoardIgnoresAReplacedLearner(t *testing.T) {
 	for name, attempt := range map[string]int32{"that looks for claims": 1, "that has looked for claims": 9} {
 		t.Run(name, func(t *testing.T) {
@@ -208,8 +209,8 @@ func TestTensorBoardIgnoresAReplacedLearner(t *testing.T) {
 	}
 }
 
-// TestTensorBoardOfAReplacedLearnerBeginsNoFile writes lines of a learner with a full file after the next attempt has
-// begun.
+// TestTensorBoardOfAReplacedLearnerBeginsNoFile lets a learner whose file is full write lines after the next attempt
+// has begun.
 func TestTensorBoardOfAReplacedLearnerBeginsNoFile(t *testing.T) {
 	s := openStore(t)
 	first := openEvents(t, s, 1)
@@ -221,8 +222,8 @@ func TestTensorBoardOfAReplacedLearnerBeginsNoFile(t *testing.T) {
 	checkEvents(t, s, linesOf(0, maxFileLines+4))
 }
 
-// interrupted are the event files of a learner. Another attempt takes the run over during the first write, after this
-// one has looked for claims.
+// interrupted has the event files of a learner. During the first write, after the learner has looked for claims,
+// another attempt takes over the run.
 type interrupted struct {
 	eventFiles
 	looked   eventFiles
@@ -238,8 +239,8 @@ func (f *interrupted) Grow(name string, content []byte, former int) error {
 	return f.looked.Grow(name, content, former)
 }
 
-// TestTensorBoardOfALearnerThatIsReplacedWhileItBeginsAFile lists the files for the next attempt before the file of a
-// learner that has found no later claim exists.
+// TestTensorBoardOfALearnerThatIsReplacedWhileItBeginsAFile checks that a file does no harm if a learner that has
+// found no later claim creates it only after the next attempt has listed the files.
 func TestTensorBoardOfALearnerThatIsReplacedWhileItBeginsAFile(t *testing.T) {
 	s := openStore(t)
 	first := openEvents(t, s, 1)
@@ -252,7 +253,8 @@ func TestTensorBoardOfALearnerThatIsReplacedWhileItBeginsAFile(t *testing.T) {
 	checkEvents(t, s, linesOf(0, 3))
 }
 
-// TestTensorBoardAtURL refuses requests for a while: the sink names the repair, and then writes the missed lines.
+// TestTensorBoardAtURL refuses requests for a while, and checks that the sink names the repair and then writes the
+// missed lines.
 func TestTensorBoardAtURL(t *testing.T) {
 	var down atomic.Bool
 	server := buckettest.Start(t, func(next http.Handler) http.Handler {

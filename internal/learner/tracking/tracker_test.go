@@ -21,7 +21,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/rl"
 )
 
-// fakeRows are rows of a store; nil for a run without one.
+// fakeRows has the rows of a store; nil if the run has no store.
 type fakeRows map[rl.Version]artifacts.Row
 
 func (r fakeRows) HasStore() bool { return r != nil }
@@ -41,7 +41,7 @@ func rowOf(step int64) artifacts.Row {
 	}
 }
 
-// chainOf returns the rows up to a step, the newest first, and a store with them.
+// chainOf returns the rows up to a step, the newest first, and a store with these rows.
 func chainOf(step int64) ([]artifacts.Row, fakeRows) {
 	var chain []artifacts.Row
 	kept := fakeRows{}
@@ -60,7 +60,7 @@ func evaluationOf(step int64) artifacts.Evaluation {
 	return artifacts.Evaluation{Version: at(step), Metrics: map[string]float64{"test/x": float64(step)}}
 }
 
-// want returns the metrics of lines: of a batch from trained on, and of an evaluation of the steps that are given.
+// want returns the metrics of lines, by step: batches from first to before last, and evaluations of the given steps.
 func want(first, last int64, evaluated ...int64) map[int64]map[string]float64 {
 	lines := map[int64]map[string]float64{}
 	for step := first; step < last; step++ {
@@ -198,13 +198,13 @@ func TestSeriesIsBoundedInMemory(t *testing.T) {
 	}
 }
 
-// fakeSink is a service that keeps steps, and fails as often as it is asked to.
+// fakeSink is a service that keeps steps. It fails as often as a test demands.
 type fakeSink struct {
 	name string
 
 	mu    sync.Mutex
 	steps []int64
-	// refusals counts failures of Open, and losses lost answers to Write.
+	// refusals is the number of calls of Open that fail, and losses the number of calls of Write whose answer is lost.
 	refusals, losses int
 	outcome          *Outcome
 }
@@ -244,7 +244,8 @@ func (s *fakeSink) Close(_ context.Context, outcome Outcome) error {
 	return nil
 }
 
-// TestTrackerSendsEachStepOnce sends to a service that refuses the run, one that loses an answer, and one that works.
+// TestTrackerSendsEachStepOnce sends steps to a service that refuses the run at first, a service that loses an answer,
+// and a service that works.
 func TestTrackerSendsEachStepOnce(t *testing.T) {
 	sinks := []*fakeSink{{name: "a", refusals: 3}, {name: "b", losses: 1}, {name: "c"}}
 	var mu sync.Mutex

@@ -28,7 +28,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/transcript"
 )
 
-// uploadAttempt is an attempt of a run whose rollouts are sent.
+// uploadAttempt is an attempt of a run that sends its rollouts.
 type uploadAttempt struct {
 	*Tracker
 	uploads *Uploads
@@ -39,7 +39,7 @@ type uploadAttempt struct {
 	problems atomic.Pointer[[]contracttracking.Problem]
 }
 
-// startUploads starts an attempt with artifacts in a folder; without them if it is empty.
+// startUploads starts an attempt whose artifacts are in dir; an empty dir means that it has no artifact storage.
 func startUploads(t *testing.T, server *openrewardtest.Server, dir string, attempt int32,
 	pause ...time.Duration) *uploadAttempt {
 	t.Helper()
@@ -102,7 +102,7 @@ func (a *uploadAttempt) end() {
 	<-a.done
 }
 
-// make makes a step with rollouts of one message each, which is not committed.
+// make makes a step with rollouts of two messages each, and does not commit it.
 func (a *uploadAttempt) make(step int64, rollouts int) {
 	batch := openreward.Batch{Version: at(step), Time: time.Unix(1000+step, 0)}
 	group := openreward.TaskGroup{Group: transcript.Group{Slot: step, Environment: "sums"}, Split: "train", Task: step}
@@ -124,8 +124,8 @@ func (a *uploadAttempt) commit(step int64, rollouts int) {
 	a.Commit(rowOf(step))
 }
 
-// checkUploads demands that the server has these numbers of rollouts of steps, each with its messages in order, and
-// that nothing came twice.
+// checkUploads checks that the server has so many rollouts of each step, each with its messages in order, and that
+// nothing came twice.
 func checkUploads(t *testing.T, server *openrewardtest.Server, want map[int64]int) {
 	t.Helper()
 	var names []string
@@ -159,8 +159,8 @@ func newRolloutServer(t *testing.T) *openrewardtest.Server {
 	return server
 }
 
-// TestOpenRewardSendsWhatThePackageSends sends the rollouts that testdata/openreward.txt records of the official
-// package.
+// TestOpenRewardSendsWhatThePackageSends compares the requests for rollouts with the requests of the official package,
+// which testdata/openreward.txt records.
 func TestOpenRewardSendsWhatThePackageSends(t *testing.T) {
 	server := newRolloutServer(t)
 	a := startUploads(t, server, "", 1)
@@ -175,7 +175,7 @@ func TestOpenRewardSendsWhatThePackageSends(t *testing.T) {
 			}}},
 		}}}},
 		{Split: "train", Task: 3, Group: transcript.Group{Environment: "sums", Episodes: []transcript.Episode{
-			{Index: 0, Outcome: "EnvironmentFault"}, // It has no conversation, and is not sent.
+			{Index: 0, Outcome: "EnvironmentFault"}, // An episode without a conversation is not sent.
 			{Index: 1, Outcome: "Usable", StopReason: "stop",
 				Conversations: []transcript.Conversation{{Reward: new(0.0), Messages: []transcript.Message{
 					{Role: "user", Text: "1+1"}, {Role: "assistant", Text: "3", Reward: new(0.0), Finished: true},
@@ -197,8 +197,8 @@ func TestOpenRewardSendsWhatThePackageSends(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := strings.Split(strings.TrimSpace(string(recorded)), "\n")
-	// The package sends the first events of both rollouts before its first messages, which it collects for a second. Names
-	// of events follow from their order, so the two rollouts are compared one by one.
+	// The package sends the first events of both rollouts before their first messages, which it collects for a second.
+	// The ids of events depend on the order of events, so the two rollouts are compared one by one.
 	if diff := cmp.Diff(byRollout(want), byRollout(got)); diff != "" {
 		t.Errorf("requests (-package +ours):\n%s", diff)
 	}
@@ -227,8 +227,8 @@ func byRollout(events []string) []string {
 	return append(first, second...)
 }
 
-// TestUploadsOfCommittedSteps sends nothing of a step before it is committed, and nothing of steps that the run has
-// returned from.
+// TestUploadsOfCommittedSteps checks that the rollouts of a step are not sent before the step is committed, and never
+// sent if the run has gone back to an earlier version.
 func TestUploadsOfCommittedSteps(t *testing.T) {
 	for name, dir := range map[string]string{"with artifacts": t.TempDir(), "without": ""} {
 		t.Run(name, func(t *testing.T) {
@@ -250,8 +250,8 @@ func TestUploadsOfCommittedSteps(t *testing.T) {
 	}
 }
 
-// TestUploadsAfterTheSameStepIsMadeAgain returns to a version before a step that was sent: made again, it is not sent
-// again.
+// TestUploadsAfterTheSameStepIsMadeAgain returns to the version before a step whose rollouts were sent, makes the step
+// again, and checks that they are not sent again.
 func TestUploadsAfterTheSameStepIsMadeAgain(t *testing.T) {
 	dir, server := t.TempDir(), newRolloutServer(t)
 	a := startUploads(t, server, dir, 1)
@@ -267,7 +267,8 @@ func TestUploadsAfterTheSameStepIsMadeAgain(t *testing.T) {
 	checkUploads(t, server, map[int64]int{1: 2, 2: 2, 3: 2})
 }
 
-// TestUploadsOfADeadLearner kills an attempt whose service does not answer: a later attempt sends all of it.
+// TestUploadsOfADeadLearner kills an attempt while the service does not answer, and checks that a later attempt sends
+// all rollouts.
 func TestUploadsOfADeadLearner(t *testing.T) {
 	dir, server := t.TempDir(), newRolloutServer(t)
 	server.SetFault(func([]openrewardtest.Event) trackertest.Fault { return trackertest.Refuse })
@@ -287,8 +288,8 @@ func TestUploadsOfADeadLearner(t *testing.T) {
 	}
 }
 
-// TestUploadsWithLostAnswers loses answers and kills the attempt: the one after it sends nothing that the service may
-// have, and all else.
+// TestUploadsWithLostAnswers loses an answer and kills the attempt, and checks that the next attempt sends all events
+// except those that the service may have.
 func TestUploadsWithLostAnswers(t *testing.T) {
 	for name, lost := range map[string]func(openrewardtest.Event) bool{
 		"of a beginning": func(e openrewardtest.Event) bool { return e.Name == "sums-train-1-step0-r7" },
@@ -331,8 +332,8 @@ func TestUploadsWithLostAnswers(t *testing.T) {
 	}
 }
 
-// TestUploadsAreRepeatedWithTheSameIDs loses an answer in a process that continues: the events come again with their
-// ids.
+// TestUploadsAreRepeatedWithTheSameIDs loses answers in a process that continues, and checks that the events are sent
+// again with the same ids.
 func TestUploadsAreRepeatedWithTheSameIDs(t *testing.T) {
 	server := newRolloutServer(t)
 	var requests int
@@ -351,7 +352,8 @@ func TestUploadsAreRepeatedWithTheSameIDs(t *testing.T) {
 	}
 }
 
-// TestUploadsOfASupersededLearner lets a later attempt claim the run: the earlier one sends nothing more.
+// TestUploadsOfASupersededLearner lets a later attempt claim the run, and checks that the earlier one sends nothing
+// more.
 func TestUploadsOfASupersededLearner(t *testing.T) {
 	dir, server := t.TempDir(), newRolloutServer(t)
 	a := startUploads(t, server, dir, 1)
@@ -367,7 +369,8 @@ func TestUploadsOfASupersededLearner(t *testing.T) {
 	}
 }
 
-// TestUploadsLeaveOutWhatIsRefused refuses the content of a rollout: the others are sent, and the run says so.
+// TestUploadsLeaveOutWhatIsRefused refuses the content of one rollout, and checks that the others are sent and that
+// the problem is reported.
 func TestUploadsLeaveOutWhatIsRefused(t *testing.T) {
 	server := newRolloutServer(t)
 	server.SetFault(func(events []openrewardtest.Event) trackertest.Fault {
@@ -389,7 +392,8 @@ func TestUploadsLeaveOutWhatIsRefused(t *testing.T) {
 	}
 }
 
-// TestUploadsWithAKeyThatIsRefused reports the repair, and sends everything once the key is right.
+// TestUploadsWithAKeyThatIsRefused checks that a refused key is reported, and that everything is sent once the key is
+// right.
 func TestUploadsWithAKeyThatIsRefused(t *testing.T) {
 	server := newRolloutServer(t)
 	server.Key = "another"
@@ -406,8 +410,8 @@ func TestUploadsWithAKeyThatIsRefused(t *testing.T) {
 	}
 }
 
-// TestUploadsAreBounded commits more than there is room for while the service is away: the oldest steps are dropped,
-// and counted.
+// TestUploadsAreBounded commits more steps than there is room for while the service is away, and checks that the
+// oldest steps are dropped and counted.
 func TestUploadsAreBounded(t *testing.T) {
 	server := newRolloutServer(t)
 	u := NewUploads(&contracttracking.Settings{OpenReward: &contracttracking.OpenReward{BaseURL: server.URL}}, Run{},
@@ -428,8 +432,8 @@ func TestUploadsAreBounded(t *testing.T) {
 	}
 }
 
-// TestUncommittedUploadsAreBounded makes steps while the artifact store takes no rollouts, before their state is saved:
-// the rollouts have the same room as rollouts that wait for the service.
+// TestUncommittedUploadsAreBounded makes steps before their state is saved, while the artifact store takes no
+// rollouts. The rollouts have as much room as rollouts that wait for the service.
 func TestUncommittedUploadsAreBounded(t *testing.T) {
 	server := newRolloutServer(t)
 	dir := t.TempDir()

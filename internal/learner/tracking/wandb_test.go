@@ -50,8 +50,8 @@ func linesOf(first, last int64) []Line {
 	return lines
 }
 
-// TestWandBSendsWhatThePackageSends makes the calls that testdata/wandb.txt records of the official package: two
-// attempts.
+// TestWandBSendsWhatThePackageSends runs two attempts, and compares their calls with the calls of the official
+// package, which testdata/wandb.txt records.
 func TestWandBSendsWhatThePackageSends(t *testing.T) {
 	server := wandbtest.New()
 	defer server.Close()
@@ -83,7 +83,7 @@ func TestWandBSendsWhatThePackageSends(t *testing.T) {
 	}
 }
 
-// TestWandBContinuesBehindALostAnswer checks that lines are not sent again after their answer was lost.
+// TestWandBContinuesBehindALostAnswer checks that lines whose answer was lost are not sent again.
 func TestWandBContinuesBehindALostAnswer(t *testing.T) {
 	server := wandbtest.New()
 	defer server.Close()

@@ -21,7 +21,7 @@ var (
 	narrow   = algorithm.Loss{Name: algorithm.LossPPO, ClipLow: new(0.9), ClipHigh: new(1.1)}
 )
 
-// ofRoles is an algorithm with a loss and with losses of roles.
+// ofRoles returns an algorithm with a loss, and with other losses of roles.
 func ofRoles(loss algorithm.Loss, roles ...algorithm.Role) algorithm.Algorithm {
 	return algorithm.Algorithm{Loss: loss, Roles: roles}
 }
@@ -90,11 +90,11 @@ func trainRoles(t *testing.T, alg algorithm.Algorithm) Replies {
 	return replies
 }
 
-// Two passes over parts of the data return the same as one pass over all of them: log-probs in the data's order, and a
-// loss that adds up.
+// TestPassesOfTwoLosses checks that two passes over parts of the data return the same as one pass over all data:
+// log-probabilities in the data's order, and a loss that adds up.
 func TestPassesOfTwoLosses(t *testing.T) {
 	one := trainRoles(t, ofRoles(sampling))
-	// The ratio is not clipped within these thresholds, so that the losses are equal.
+	// The ratio is not clipped between these thresholds, so the losses are equal.
 	wide := algorithm.Loss{Name: algorithm.LossPPO, ClipLow: new(0.0), ClipHigh: new(1e9)}
 	two := trainRoles(t, ofRoles(sampling, algorithm.Role{Name: "judge", Loss: &wide}))
 	if diff := cmp.Diff(one.Logprobs, two.Logprobs); diff != "" {
@@ -105,8 +105,8 @@ func TestPassesOfTwoLosses(t *testing.T) {
 	}
 }
 
-// TestGSPOTakesTheRatioOfSampledTokens compares a step with a step of cross_entropy. Its weights are the slopes of the
-// published formula for samples of an older policy, as with a lag.
+// TestGSPOTakesTheRatioOfSampledTokens compares a GSPO step with a cross_entropy step whose weights are the slopes of
+// the published formula, for samples of an older policy, as with a lag.
 func TestGSPOTakesTheRatioOfSampledTokens(t *testing.T) {
 	data := func(before [][]float32) (datums []rl.Datum) {
 		for i, shift := range []float32{-0.4, 0.1, 0.5} {
@@ -142,7 +142,7 @@ func TestGSPOTakesTheRatioOfSampledTokens(t *testing.T) {
 	before := after(gspo, data(nil), 0)
 	weighted := data(before)
 	for i, d := range weighted {
-		// Both sampled tokens count in the ratio, and the prompt's do not.
+		// Both sampled tokens count in the ratio; the prompt does not.
 		ratio := math.Exp((float64(before[i][2]-d.Logprobs[2]) + float64(before[i][3]-d.Logprobs[3])) / 2)
 		weighted[i].Weights = make([]float32, 4)
 		for j, advantage := range d.Advantages {

@@ -14,7 +14,7 @@ import (
 
 const version = "tinker://m/sampler_weights/v"
 
-// sampler answers for a version and for the base model by how often it was asked.
+// sampler answers requests to a version and to the base model. The answers depend on how often it was asked before.
 type sampler struct {
 	version, base func(n int) (tinker.SampleResult, error)
 	asked         map[string]int

@@ -16,7 +16,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/rl"
 )
 
-// rejectingModel rejects data in which a token occurs.
+// rejectingModel rejects data that contain a token.
 type rejectingModel struct {
 	token int32
 	err   error
@@ -35,7 +35,7 @@ func (m *rejectingModel) Accepts(_ context.Context, datums []rl.Datum, _ Losses)
 	return true, m.err
 }
 
-// groupWith returns a usable group of two members whose replies are a token.
+// groupWith returns a usable group of two members, both of which sampled the token as their reply.
 func groupWith(slot int64, token int32) rl.Group {
 	g := rl.Group{Key: rl.Key{Kind: rl.Train, Slot: slot}}
 	for i := range 2 {
@@ -67,7 +67,7 @@ func TestBisect(t *testing.T) {
 		err      error
 		want     []int64
 		rejected bool // the batch as a whole
-		whole    int  // batches rejected whole before
+		whole    int  // number of batches that were rejected as a whole before
 		wantErr  error
 	}{
 		"all are accepted": {groups: []rl.Group{groupWith(0, 2), groupWith(1, 3)}},

@@ -26,7 +26,7 @@ import (
 
 const key = "tml-weights"
 
-// opener is one of an attempt against a simulator of its own.
+// opener returns a factory of an attempt, and its own simulator.
 func opener(t *testing.T) (*Factory, *tinkersim.Server) {
 	t.Helper()
 	sim, url := simulatortest.Serve(t, tinkersim.Options{APIKey: key})
@@ -57,7 +57,7 @@ func script(t *testing.T, sim *tinkersim.Server, rules ...fault.Rule) {
 	}
 }
 
-// datum is a sequence whose last token was sampled.
+// datum returns a sequence whose last token was sampled.
 func datum(token int32) rl.Datum {
 	return rl.Datum{
 		Tokens: []int32{49, 43}, Targets: []int32{43, token}, Logprobs: []float32{0, -1},
@@ -90,7 +90,7 @@ func fresh(t *testing.T, o *Factory) *Model {
 	return model
 }
 
-// checkpointName is the name of the state of a step.
+// checkpointName returns the name of the state of a step.
 func checkpointName(step int64) rl.CheckpointName {
 	return rl.CheckpointName{Run: "00000001", Step: step, Attempt: 1, Model: 1}
 }
@@ -171,7 +171,8 @@ func TestAccepts(t *testing.T) {
 	}
 }
 
-// TestSaveUnderAnExistingName saves a second time under a name, as a server does that executes a late copy of a save.
+// TestSaveUnderAnExistingName saves a second time under the same name, as a server does if it executes a late copy of
+// a save.
 func TestSaveUnderAnExistingName(t *testing.T) {
 	o, _ := opener(t)
 	model := fresh(t, o)

@@ -15,7 +15,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/tinker"
 )
 
-// groupOf returns a usable group of two members whose replies are a token.
+// groupOf returns a usable group of two members, both of which sampled the token as their reply.
 func groupOf(slot int64, token int32) rl.Group {
 	g := rl.Group{Key: rl.Key{Kind: rl.Train, Slot: slot}}
 	for i := range 2 {
@@ -86,8 +86,8 @@ func TestPrepare(t *testing.T) {
 	}
 }
 
-// TestPrepareWithTeachers expects the advantages of an environment with a teacher to include the teacher's part, and
-// groups of equal rewards to be kept there.
+// TestPrepareWithTeachers checks that the advantages of an environment with a teacher include the teacher's part, and
+// that groups of equal rewards are kept in such an environment.
 func TestPrepareWithTeachers(t *testing.T) {
 	alg := algorithm.Algorithm{
 		Steps: 10, Substeps: 1, ConstantGroups: algorithm.DropConstantGroups,

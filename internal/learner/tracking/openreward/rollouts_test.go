@@ -13,7 +13,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/transcript"
 )
 
-// rolloutOf returns the rollout of a conversation with these messages.
+// rolloutOf returns the rollout of a conversation with the messages.
 func rolloutOf(messages ...transcript.Message) Rollout {
 	group := TaskGroup{Group: transcript.Group{Environment: "e", Episodes: []transcript.Episode{{
 		Conversations: []transcript.Conversation{{Messages: messages}},
@@ -22,7 +22,8 @@ func rolloutOf(messages ...transcript.Message) Rollout {
 		Groups: []TaskGroup{group}})[0]
 }
 
-// TestFirst divides messages by the limits of a request: 128 events, or a million bytes.
+// TestFirst checks how many messages a request takes: at most 128 events and a million bytes, but at least one
+// message.
 func TestFirst(t *testing.T) {
 	for name, tc := range map[string]struct {
 		text           string
@@ -44,7 +45,7 @@ func TestFirst(t *testing.T) {
 	}
 }
 
-// TestEncodeLeavesOutWhatHasNoRoom keeps the first rollouts whole.
+// TestEncodeLeavesOutWhatHasNoRoom checks that the first rollouts are kept whole, and others are left out.
 func TestEncodeLeavesOutWhatHasNoRoom(t *testing.T) {
 	rollout := rolloutOf(transcript.Message{Role: "user", Text: strings.Repeat("x", 400)})
 	encoded, omitted, messages, err := Encode([]Rollout{rollout, rollout, rollout}, 2000)
@@ -58,8 +59,8 @@ func TestEncodeLeavesOutWhatHasNoRoom(t *testing.T) {
 	}
 }
 
-// TestCallsAndResults pairs results with the calls of their reply, although a limit left one call without a result, and
-// names events by their content.
+// TestCallsAndResults checks that results are paired with the calls of their reply, although a limit left one call
+// without a result, and that events have the same ids when they are made again.
 func TestCallsAndResults(t *testing.T) {
 	call := transcript.Message{Role: "assistant",
 		Calls: []transcript.Call{{Name: "a"}, {Name: "b", Arguments: `{"x": 1}`}}}

@@ -53,8 +53,8 @@ func TestDecode(t *testing.T) {
 	}
 }
 
-// TestDecodeDamagedFile cuts the file at each place, and changes each of its bytes: whatever precedes the damaged
-// record is read.
+// TestDecodeDamagedFile cuts the file at each place and changes each of its bytes, and checks that all records before
+// the damaged one are read.
 func TestDecodeDamagedFile(t *testing.T) {
 	file, _ := written()
 	whole, _ := Decode(file)
