@@ -11,7 +11,7 @@ import (
 )
 
 // TestMembersWaitForTheirPermits checks that a member of a group that is leased alone waits for its permit, that a
-// permit is never taken back, and that a lease which is not alone permits all members.
+// permit is never taken back, and that a lease that is not alone permits all members.
 func TestMembersWaitForTheirPermits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		lease := exchange.Lease{GroupSize: 4, Alone: true}

@@ -21,7 +21,8 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/tokenizer/fetch"
 )
 
-// TestDataOfAPrivateAuthority reports data and a tokenizer at a server whose authority is not trusted.
+// TestDataOfAPrivateAuthority checks which problem is reported if the server of the data or the tokenizer has a
+// certificate of an authority that is not trusted.
 func TestDataOfAPrivateAuthority(t *testing.T) {
 	server := transporttest.PrivateServer(t)
 	rows, err := source.New(source.Config{Dir: t.TempDir(), Space: 1 << 20, Client: &download.Client{Tries: 1}}).Open(
@@ -45,8 +46,9 @@ func TestDataOfAPrivateAuthority(t *testing.T) {
 	}
 }
 
-// TestJudgeOfAPrivateAuthority reports a judge at a server whose authority is not trusted. The endpoint's server is no
-// such judge: its authority is given by other fields.
+// TestJudgeOfAPrivateAuthority checks which problem is reported if the judge's server has a certificate of an
+// authority that is not trusted. A judge at the endpoint has no such problem: other fields give the endpoint's
+// authority.
 func TestJudgeOfAPrivateAuthority(t *testing.T) {
 	server := transporttest.PrivateServer(t)
 	judge := openaijudge.New(openaijudge.Config{BaseURL: server.URL, Model: "m"})

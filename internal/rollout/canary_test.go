@@ -38,8 +38,8 @@ func (e *endpoint) counters() (counters []int64, questions int) {
 	return counters, questions
 }
 
-// TestRefusedRequests refuses a request alone, which is invalid then, once the sampler has accepted another one each
-// time.
+// TestRefusedRequests refuses only one request, and checks that it is invalid once it was refused several times and
+// the sampler has accepted the known prompt each time.
 func TestRefusedRequests(t *testing.T) {
 	for _, category := range []tinker.Category{tinker.CategoryUser, tinker.CategoryTooLarge} {
 		t.Run(string(category), func(t *testing.T) {
@@ -64,9 +64,9 @@ func TestRefusedRequests(t *testing.T) {
 	}
 }
 
-// TestRefusalsOfAnOutageAreWaitedOut refuses everything for ten minutes, before and after the endpoint has answered:
-// that is reported, and the request is sampled under its first number once the endpoint answers again, unless that has
-// failed as a result.
+// TestRefusalsOfAnOutageAreWaitedOut refuses everything for ten minutes, before or after the endpoint has answered
+// once. The refusals are reported. Once the endpoint answers again, the request is sampled under its first number, or
+// under a later one if results have failed under the first.
 func TestRefusalsOfAnOutageAreWaitedOut(t *testing.T) {
 	result := &client.Error{Category: tinker.CategoryUser, Op: "test", RequestID: "r", Status: http.StatusOK}
 	for name, tc := range map[string]struct {
@@ -126,8 +126,8 @@ func TestRefusalsOfAnOutageAreWaitedOut(t *testing.T) {
 	}
 }
 
-// TestRefusalsBetweenOutagesAreNotCounted ends outages between two refusals, so that some of the questions are
-// answered: three refusals count only in a row.
+// TestRefusalsBetweenOutagesAreNotCounted ends outages between refusals, so that only some of the questions are
+// answered, and checks that refusals count only if three occur in a row.
 func TestRefusalsBetweenOutagesAreNotCounted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		api := newEndpoint()
@@ -199,7 +199,7 @@ func TestQuestionOfAnEpisodeThatEnds(t *testing.T) {
 	})
 }
 
-// TestOwnWeightsAreMissingByA404Alone refuses a sampling session in other ways for a while, which is an outage.
+// TestOwnWeightsAreMissingByA404Alone checks that other refusals of a sampling session than a 404 are an outage.
 func TestOwnWeightsAreMissingByA404Alone(t *testing.T) {
 	for _, category := range []tinker.Category{tinker.CategoryUser, tinker.CategoryTooLarge, tinker.CategoryUnsupported,
 		tinker.CategoryProtocol} {

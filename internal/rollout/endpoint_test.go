@@ -19,11 +19,11 @@ type endpoint struct {
 	weights  map[string]bool
 	samplers map[string]bool
 	posted   []tinker.SampleRequest
-	// fail, if there is one, returns the error of the n-th post.
+	// fail returns the error of the n-th post. It may be nil.
 	fail func(n int, request tinker.SampleRequest) error
-	// hold, if there is one, is waited for before each reply.
+	// hold, if it is not nil, delays each reply until it is closed.
 	hold chan struct{}
-	// inFlight is how many are in progress, most the most there were.
+	// inFlight is the number of requests in progress, and most the largest number so far.
 	inFlight, most int
 }
 
@@ -109,7 +109,7 @@ func (e *endpoint) inProgress() int {
 	return e.inFlight
 }
 
-// mostInFlight is how many were in progress at once, at most.
+// mostInFlight returns the largest number of requests that were in progress at once.
 func (e *endpoint) mostInFlight() int {
 	e.mu.Lock()
 	defer e.mu.Unlock()

@@ -20,14 +20,14 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/wait"
 )
 
-// answering is a learner that is asked only for its attempt.
+// answering is a learner that is only asked for its attempt.
 type answering struct{ Learner }
 
 func (answering) Attempt() int32 { return 1 }
 
-// TestHelloLeavesFinishedGroupsOfKeptLeasesInTheOutbox says Hello to a learner that no longer requests finished groups
-// which waited in the outbox for too long. The learner waits for the group of the lease that it keeps, so that this
-// group must be sent; it does not need the other.
+// TestHelloLeavesFinishedGroupsOfKeptLeasesInTheOutbox says Hello to a learner that keeps the lease of one finished
+// group in the outbox and wants no other group. The group of that lease must still be sent, since the learner waits
+// for it; the other group must not.
 func TestHelloLeavesFinishedGroupsOfKeptLeasesInTheOutbox(t *testing.T) {
 	store, err := groupstore.Open(groupstore.Config{
 		Dir: t.TempDir(), Version: contract.FormatVersion, MemoryBytes: 1 << 20, DiskBytes: 1 << 20,
@@ -66,7 +66,7 @@ func TestHelloLeavesFinishedGroupsOfKeptLeasesInTheOutbox(t *testing.T) {
 	}
 }
 
-// pausing runs a function before it logs that the session has changed.
+// pausing is a log handler that runs a function for each record, such as the record of a changed session.
 type pausing struct {
 	slog.Handler
 	pause func()
@@ -79,8 +79,8 @@ func (p pausing) Handle(context.Context, slog.Record) error {
 
 func (p pausing) Enabled(context.Context, slog.Level) bool { return true }
 
-// TestCoverIsNoticed waits for the store to be empty. Everything that waits is blocked again when a directive or a
-// Hello, after its other changes, covers the last group.
+// TestCoverIsNoticed waits until the store is empty. A directive or a Hello covers the last group after its other
+// changes, when everything that those changes have woken waits again.
 func TestCoverIsNoticed(t *testing.T) {
 	for name, cover := range map[string]func(*exchangeWorker){
 		"directive": func(a *exchangeWorker) {

@@ -13,8 +13,9 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/rollout/episode"
 )
 
-// TestWhoWaitsForTheFormat checks that tools always wait, and messages wait until the format has expressed a prompt of
-// their environment, or training has begun.
+// TestWhoWaitsForTheFormat checks that episodes always wait for a format that can declare their tools. For a format
+// that can express their messages they wait until it has expressed a prompt of their environment, or training has
+// begun.
 func TestWhoWaitsForTheFormat(t *testing.T) {
 	base := "tinker://run/sampler_weights/"
 	lease := func(kind rl.Kind, sampler string) exchange.Lease {

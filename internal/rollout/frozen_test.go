@@ -65,8 +65,8 @@ func startBeside(place *learnerService, sim *simulator, worker string, definitio
 	})
 }
 
-// TestFrozenModelsAreTheSame plays the same group at two workers, with agents that also ask a base model: the replies
-// are the same, and are counted as replies of a judge.
+// TestFrozenModelsAreTheSame plays the same group at two workers, with agents that also ask a base model, and checks
+// that the replies are the same and count as replies of a judge.
 func TestFrozenModelsAreTheSame(t *testing.T) {
 	sim := newSimulator(t)
 	key := slots(1)[0]
@@ -99,7 +99,8 @@ func TestFrozenModelsAreTheSame(t *testing.T) {
 	}
 }
 
-// TestUnknownFrozenModelIsReported waits for a checkpoint that the endpoint does not have, and says why.
+// TestUnknownFrozenModelIsReported checks that a run waits for a checkpoint that the endpoint does not have, and that
+// the worker reports why.
 func TestUnknownFrozenModelIsReported(t *testing.T) {
 	sim := newSimulator(t)
 	place, b := newLearnerService(t), sim.board(slots(1)...)

@@ -55,7 +55,7 @@ func TestGate(t *testing.T) {
 		l.check(t, 1, 1)
 		l.gate.leave()
 		l.check(t, 1, 1, 2)
-		// A lower limit removes no caller, and admits none before there is room again.
+		// A lower limit removes no caller, and admits no other before there is room again.
 		l.gate.setLimit(1)
 		l.gate.leave()
 		l.check(t, 1, 1, 2)

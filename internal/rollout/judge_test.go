@@ -52,7 +52,7 @@ func digitsOf(a, b int) []any {
 	return criteria
 }
 
-// judged sets a model on Tinker as the judge of a learner's groups.
+// judged makes a model on Tinker the judge of a learner's groups.
 func judged(b *scriptedLearner, change func(*settings.Rubric)) {
 	definition := settings.Rubric{Scoring: settings.ScorePassRate, MinCoverage: new(1.0), Judge: settings.Judge{
 		Tinker: &settings.TinkerJudge{Model: tinkersim.JudgeName}, Retries: new(int32(3)),
@@ -77,7 +77,7 @@ func judged(b *scriptedLearner, change func(*settings.Rubric)) {
 	}
 }
 
-// withJudges configures judges on Tinker for a worker. wrap may change them.
+// withJudges configures a worker with judges on Tinker, each of which wrap may replace.
 func withJudges(data dataset.Dataset, wrap func(rubric.Judge) rubric.Judge) func(*Config) {
 	return func(config *Config) {
 		config.Judges = &Judges{Renderer: func(_ context.Context, model, _ string) (renderer.Renderer,
@@ -98,7 +98,7 @@ func withJudges(data dataset.Dataset, wrap func(rubric.Judge) rubric.Judge) func
 	}
 }
 
-// judgedGroups plays the keys with workers of the names.
+// judgedGroups plays the keys with workers of these names, and returns the groups.
 func (s *simulator) judgedGroups(keys []rl.Key, during func(*scriptedLearner), wrap func(rubric.Judge) rubric.Judge,
 	workers ...string) map[rl.Key]rl.Group {
 	s.t.Helper()
@@ -133,7 +133,7 @@ func digestsOf(groups map[rl.Key]rl.Group) map[rl.Key]rl.Digest {
 	return digests
 }
 
-// TestJudgedGroupsAreTheSame requires equal groups whoever plays them and whatever the endpoint does.
+// TestJudgedGroupsAreTheSame checks that the groups are equal, whoever plays them and whatever the endpoint does.
 func TestJudgedGroupsAreTheSame(t *testing.T) {
 	sim := newSimulator(t)
 	keys := append(slots(4), rl.Key{Kind: rl.Evaluate, Lineage: version0, Evaluation: "plan"})
@@ -182,7 +182,7 @@ func TestJudgedGroupsAreTheSame(t *testing.T) {
 	}
 }
 
-// faulty makes one judgement in ten invalid, chosen by its request alone, and counts these.
+// faulty makes two judgements in ten invalid, which the requests alone decide, and counts the usage.
 type faulty struct {
 	rubric.Judge
 	count *judgeCounts
@@ -216,8 +216,8 @@ func (f faulty) Complete(ctx context.Context, request rubric.Request) (string, r
 	}
 }
 
-// TestJudgeFaultsScoreNothing plays with a judge that fails often, without retries: members are left out and counted,
-// the others have the rewards that they have without faults, and every counter is exact.
+// TestJudgeFaultsScoreNothing plays with a judge that fails often, and without retries. Members without a judgement
+// are left out and counted, the others have the same rewards as without faults, and every counter is exact.
 func TestJudgeFaultsScoreNothing(t *testing.T) {
 	sim := newSimulator(t)
 	keys := slots(12)
@@ -271,7 +271,8 @@ func TestJudgeFaultsScoreNothing(t *testing.T) {
 	}
 }
 
-// TestUnknownJudgeIsReported requires that a run waits for a judge that the endpoint does not know, and says why.
+// TestUnknownJudgeIsReported checks that a run waits for a judge that the endpoint does not know, and that the worker
+// reports why.
 func TestUnknownJudgeIsReported(t *testing.T) {
 	sim := newSimulator(t)
 	place, b := newLearnerService(t), sim.board(slots(1)...)

@@ -60,8 +60,8 @@ func TestKeyWatch(t *testing.T) {
 	}
 }
 
-// TestWorkerEndsWhenItsKeyIsRefused refuses the key once a group is stored: the worker ends as it does at SIGTERM, so
-// that a pod with the key that the Secret has by then replaces its pod.
+// TestWorkerEndsWhenItsKeyIsRefused refuses the key once a group is stored, and checks that the worker ends as it does
+// at SIGTERM. Another pod, which reads the Secret again, then replaces its pod.
 func TestWorkerEndsWhenItsKeyIsRefused(t *testing.T) {
 	b, s, api := newScriptedLearner(slots(1)...), newLearnerService(t), newEndpoint()
 	s.serve(b, 1)

@@ -56,8 +56,8 @@ func TestPlayConfigChecksTheFormat(t *testing.T) {
 	}
 }
 
-// TestPlayConfigUsesTheDialectOfTheEnvironment prepares an environment with a dialect of calls for a model whose format
-// has none.
+// TestPlayConfigUsesTheDialectOfTheEnvironment prepares an environment that has a dialect of calls, for a model whose
+// format has no calls.
 func TestPlayConfigUsesTheDialectOfTheEnvironment(t *testing.T) {
 	definition := contract.Definition{
 		Dataset:     &contract.Dataset{Dataset: settings.Dataset{Arithmetic: &settings.ArithmeticData{MaxOperand: 9}}},
@@ -100,7 +100,7 @@ func TestPlayConfigUsesTheDialectOfTheEnvironment(t *testing.T) {
 	}
 }
 
-// formatOf is a format that is loaded; nil has none to load.
+// formatOf returns a format with a loaded renderer, or without one if r is nil.
 func formatOf(r *load.Renderer) *format {
 	f := &format{}
 	if r != nil {

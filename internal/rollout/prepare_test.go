@@ -58,7 +58,7 @@ func TestPermitWaitsForTheLearner(t *testing.T) {
 	})
 }
 
-// failingBuilder builds nothing before it is repaired.
+// failingBuilder fails until it is repaired.
 type failingBuilder struct {
 	builds   atomic.Int64
 	repaired atomic.Bool
@@ -115,7 +115,7 @@ func TestAnEnvironmentThatCannotBeBuiltIsReported(t *testing.T) {
 	})
 }
 
-// TestPrepareEndsBeforeDataAreRead checks that a worker which is asked to end while it cannot read its data does end.
+// TestPrepareEndsBeforeDataAreRead checks that a worker that cannot read its data still ends when it should.
 func TestPrepareEndsBeforeDataAreRead(t *testing.T) {
 	w := &Worker{config: Config{Data: &Data{}, Logger: slog.New(slog.DiscardHandler)}, active: newActiveGroups(nil)}
 	w.play.Store(&playConfig{
@@ -170,7 +170,7 @@ func TestPanicsOfPreparationAreReported(t *testing.T) {
 	}
 }
 
-// evidenceOf returns the evidence of the only problem that a worker reports; empty for none.
+// evidenceOf returns the evidence of the only problem that a worker reports, or "" if there is none.
 func evidenceOf(state *exchange.WorkerState) string {
 	if len(state.GetProblems()) != 1 {
 		return ""

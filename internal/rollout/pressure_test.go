@@ -48,7 +48,8 @@ func TestPressure(t *testing.T) {
 	}
 }
 
-// TestProblemOfSamples reports which request fails once that has lasted, and not while a retry is likely to succeed.
+// TestProblemOfSamples checks that a request that fails is reported once that has lasted for a while, and not as long
+// as a retry is likely to succeed.
 func TestProblemOfSamples(t *testing.T) {
 	failing := client.Event{
 		Op: "asample", Category: tinker.CategoryServer, Method: http.MethodPost, Path: "/api/v1/asample", Status: 500,

@@ -29,7 +29,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/tinker/client"
 )
 
-// newPolicy is a policy over the endpoint that a worker samples slot 5 with.
+// newPolicy returns the policy with which a worker samples slot 5 at the endpoint.
 func newPolicy(api Endpoint) *policy {
 	w := New(Config{Endpoint: api, Pressure: &Pressure{}, Logger: slog.New(slog.DiscardHandler)})
 	w.setCredits(4)
@@ -83,8 +83,8 @@ func TestRequestsOfSamples(t *testing.T) {
 	}
 }
 
-// TestRequestsOfSeveralMembers posts one request for four members from the second on. It is repeated with its seed, and
-// a short seed leaves room for the number of each sample.
+// TestRequestsOfSeveralMembers makes one request for four members, and checks that it is repeated with the same seed,
+// and that each member gets its own sample.
 func TestRequestsOfSeveralMembers(t *testing.T) {
 	shared := request()
 	shared.Repeat, shared.Try = 0, 0
@@ -128,7 +128,7 @@ func TestRequestsOfSeveralMembers(t *testing.T) {
 	}
 }
 
-// TestShortSeeds sends no seed of more than 31 bits, even with the number of a sample added to it.
+// TestShortSeeds checks that no seed has more than 31 bits, even after the number of a sample was added to it.
 func TestShortSeeds(t *testing.T) {
 	w := newPolicy(newEndpoint()).worker
 	const longest = 1<<31 - 1
@@ -147,8 +147,8 @@ func TestShortSeeds(t *testing.T) {
 	}
 }
 
-// Samples that fail for a transient reason are requested again with the same seed. Each case has the errors of the
-// first posts and the re-post counters that are used.
+// TestTransientFailuresOfSamples checks that samples that fail for a transient reason are requested again with the
+// same seed. Each case has the errors of the first posts, and the re-post counters that are used.
 func TestTransientFailuresOfSamples(t *testing.T) {
 	cases := map[string]struct {
 		failures []tinker.Category
@@ -208,7 +208,7 @@ func TestTransientFailuresOfSamples(t *testing.T) {
 	}
 }
 
-// wrongLogprobs is an endpoint that gives wrong log-probabilities of the first prompts.
+// wrongLogprobs is an endpoint that returns wrong log-probabilities for the first prompts.
 type wrongLogprobs struct {
 	*endpoint
 	left  int
@@ -225,8 +225,8 @@ func (e *wrongLogprobs) Sample(ctx context.Context, request tinker.SampleRequest
 	return result, err
 }
 
-// TestWrongLogprobsAreReported waits for the log-probabilities of a reference or teacher while those that the endpoint
-// gives cannot be right.
+// TestWrongLogprobsAreReported checks that a worker waits for the log-probabilities of a reference or a teacher, and
+// reports why, as long as the endpoint returns values that cannot be right.
 func TestWrongLogprobsAreReported(t *testing.T) {
 	for name, tc := range map[string]struct {
 		use   rl.Use
@@ -333,8 +333,8 @@ func TestOldSamplingSessionsAreForgotten(t *testing.T) {
 	}
 }
 
-// After the endpoint has lost a session the worker waits for the learner to make another one. The number is the same in
-// that one.
+// TestSessionIsLost checks that the worker waits for another session of the learner after the endpoint has lost one,
+// and that the request has the same number in the other session.
 func TestSessionIsLost(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		api := newEndpoint()
@@ -353,7 +353,7 @@ func TestSessionIsLost(t *testing.T) {
 		if name := p.worker.sessions.name(); name != "" {
 			t.Errorf("the session is still %q", name)
 		}
-		// The learner has not noticed yet and names the old one; then it has made another.
+		// The learner has not noticed yet, and still names the lost session. Then it makes another one.
 		p.worker.sessions.use("session-1")
 		synctest.Wait()
 		if name := p.worker.sessions.name(); name != "" {
@@ -372,8 +372,8 @@ func TestSessionIsLost(t *testing.T) {
 	})
 }
 
-// A session that was found to be lost is used again after lostPeriod if the learner still names it: the
-// endpoint may have been wrong.
+// TestLostSessionThatIsNamedAgain checks that a session that was found to be lost is used again after lostPeriod if
+// the learner still names it: the endpoint may have been wrong.
 func TestLostSessionThatIsNamedAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &sessions{endpoint: newEndpoint(), logger: slog.New(slog.DiscardHandler)}
@@ -419,8 +419,8 @@ func TestKeepAliveFollowsTheSession(t *testing.T) {
 	})
 }
 
-// A sampling session fails for its weights only once a heartbeat shows that the session exists: an endpoint that
-// throttles heartbeats says nothing about either.
+// TestAFailedHeartbeatDoesNotRejectThePolicy checks that a sampling session fails because of its weights only if a
+// heartbeat has shown that its session exists. An endpoint that throttles heartbeats says nothing about either.
 func TestAFailedHeartbeatDoesNotRejectThePolicy(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		api := newEndpoint()
@@ -434,7 +434,7 @@ func TestAFailedHeartbeatDoesNotRejectThePolicy(t *testing.T) {
 	})
 }
 
-// throttledHeartbeats is an endpoint that answers heartbeats with 429 at first, and is restored with the last of them.
+// throttledHeartbeats is an endpoint that answers the first heartbeats with 429. The last of them calls restore.
 type throttledHeartbeats struct {
 	*endpoint
 	left    int
@@ -451,8 +451,8 @@ func (e *throttledHeartbeats) Heartbeat(ctx context.Context, session string) err
 	return failureOf(tinker.CategoryThrottled)
 }
 
-// TestUnansweredSamplesAreReported fails the first post of a group. A sample that the endpoint may still draw is
-// reported before the group is submitted.
+// TestUnansweredSamplesAreReported makes the first post of a group fail, and checks that a sample that the endpoint
+// may still draw is reported before the group is submitted.
 func TestUnansweredSamplesAreReported(t *testing.T) {
 	cases := map[string]struct {
 		failure client.Error
@@ -487,8 +487,8 @@ func TestUnansweredSamplesAreReported(t *testing.T) {
 	}
 }
 
-// partsRefused is an endpoint that refuses requests for a part of the log-probabilities of a prompt, as a server does
-// that reads no field which it does not know.
+// partsRefused is an endpoint that refuses requests for a part of a prompt's log-probabilities, as a server does that
+// refuses fields that it does not know.
 type partsRefused struct {
 	*endpoint
 	asked []int
@@ -505,7 +505,8 @@ func (e *partsRefused) Sample(ctx context.Context, request tinker.SampleRequest)
 	return result, err
 }
 
-// TestPartsOfPromptsAreRefused asks for whole prompts, under other numbers, and remembers it only where that helps.
+// TestPartsOfPromptsAreRefused checks that whole prompts are then requested, under other numbers, and that this is
+// remembered only if it helps.
 func TestPartsOfPromptsAreRefused(t *testing.T) {
 	api := &partsRefused{endpoint: newEndpoint()}
 	p := newPolicy(api)

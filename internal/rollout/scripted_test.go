@@ -26,7 +26,7 @@ import (
 )
 
 const (
-	// deadline bounds everything that a test waits for.
+	// deadline bounds each wait of a test.
 	deadline = 2 * time.Minute
 	model    = "tinkersim/byte-136k"
 	runUID   = "0b5f0c0e-0000-4000-8000-000000000001"
@@ -39,7 +39,7 @@ var (
 
 func trainKey(slot int64) rl.Key { return rl.Key{Slot: slot, Lineage: version0} }
 
-// play has the settings of the scripted learner: groups of four sums.
+// play returns the settings of the scripted learner: groups of four sums.
 func play() contract.Play {
 	env := contract.Environment{
 		Name: "arithmetic",
@@ -71,7 +71,7 @@ func lease(key rl.Key) exchange.Lease {
 	return l
 }
 
-// scriptedLearner is a scripted learner: it leases the groups that a test adds, and keeps those that workers submit.
+// scriptedLearner is a learner that leases the groups that a test adds, and keeps the groups that workers submit.
 type scriptedLearner struct {
 	changes wait.Signal
 
@@ -110,7 +110,7 @@ func (b *scriptedLearner) put(keys ...rl.Key) {
 	})
 }
 
-// change changes the learner and notifies those who wait for that.
+// change changes the learner, and wakes everything that waits for a change.
 func (b *scriptedLearner) change(f func()) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -223,19 +223,19 @@ func (b *scriptedLearner) group(key rl.Key) (rl.Group, bool) {
 	return group, ok
 }
 
-// see reads from the learner.
+// see reads fields of the learner under its lock.
 func see[T any](b *scriptedLearner, look func() T) T {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return look()
 }
 
-// learnerService is the Service that workers connect to: it forwards to the learner that was started last.
+// learnerService is the Service to which workers connect. It forwards to the learner that was started last.
 type learnerService struct {
 	t           *testing.T
 	credentials contract.Credentials
 	address     atomic.Value
-	// fenced counts learners that were shown a higher attempt than theirs.
+	// fenced counts the learners that have received a higher attempt than their own.
 	fenced atomic.Int32
 }
 
@@ -250,8 +250,7 @@ func newLearnerService(t *testing.T) *learnerService {
 	return s
 }
 
-// serve starts a learner of an attempt that the Service points to from now on. It is fenced and ended by
-// end.
+// serve starts a learner of an attempt, to which the Service points from now on. end stops the learner.
 func (s *learnerService) serve(b *scriptedLearner, attempt int32) (end func()) {
 	s.t.Helper()
 	server, err := exchange.NewServer(exchange.ServerConfig{
@@ -363,7 +362,7 @@ func eventually(t *testing.T, what string, so func() bool) {
 	}
 }
 
-// arrive waits until groups were submitted to the learner.
+// arrive waits until the groups were submitted to the learner.
 func arrive(t *testing.T, b *scriptedLearner, keys ...rl.Key) {
 	t.Helper()
 	eventually(t, fmt.Sprintf("%d groups arrive", len(keys)), func() bool {
@@ -390,7 +389,7 @@ func contextOf(t *testing.T) (context.Context, context.CancelFunc) {
 	return context.WithCancel(t.Context())
 }
 
-// heartbeats is an endpoint that records which sessions are kept alive.
+// heartbeats is an endpoint that records which sessions workers keep alive.
 type heartbeats struct {
 	*endpoint
 	mu      sync.Mutex

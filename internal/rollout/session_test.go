@@ -13,7 +13,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/tinker"
 )
 
-// TestLossOfAFormerSessionChangesNothing observes late that a session is lost which the learner has replaced.
+// TestLossOfAFormerSessionChangesNothing reports the loss of a session that the learner has already replaced.
 func TestLossOfAFormerSessionChangesNothing(t *testing.T) {
 	s := &sessions{endpoint: newEndpoint(), logger: slog.New(slog.DiscardHandler)}
 	s.use("session-0")
@@ -43,8 +43,8 @@ func (e *waitingEndpoint) CreateSamplingSession(ctx context.Context, session str
 	return e.endpoint.CreateSamplingSession(ctx, session, number, path, base)
 }
 
-// TestSamplingSessionOfARevokedGroup revokes the group that makes a sampling session for which another one waits: that
-// one makes it.
+// TestSamplingSessionOfARevokedGroup revokes a group while it makes a sampling session for which another group waits,
+// and checks that the other group makes the sampling session.
 func TestSamplingSessionOfARevokedGroup(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &sessions{endpoint: &waitingEndpoint{endpoint: newEndpoint()}, logger: slog.New(slog.DiscardHandler)}
@@ -81,8 +81,8 @@ func (e *replacedEndpoint) CreateSamplingSession(ctx context.Context, session st
 	return e.endpoint.CreateSamplingSession(ctx, session, number, path, base)
 }
 
-// TestSessionIsReplacedWhileASamplingSessionIsMade does not take the failure in the former session, which the endpoint
-// still has, for one of the weights.
+// TestSessionIsReplacedWhileASamplingSessionIsMade checks that a failure in the former session, which the endpoint
+// still has, is not taken for a failure of the weights.
 func TestSessionIsReplacedWhileASamplingSessionIsMade(t *testing.T) {
 	s := &sessions{logger: slog.New(slog.DiscardHandler)}
 	api := &replacedEndpoint{endpoint: newEndpoint(), sessions: s}

@@ -17,7 +17,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/tinkersim/fault"
 )
 
-// simulator is a real tinkersim with saved sampler weights.
+// simulator is a tinkersim that serves real requests and has saved sampler weights.
 type simulator struct {
 	t       *testing.T
 	server  *tinkersim.Server
@@ -74,7 +74,7 @@ func (s *simulator) addFaults(rules ...fault.Rule) {
 	}
 }
 
-// board is a learner that leases groups of the simulator's policy.
+// board returns a learner that leases groups of the simulator's policy.
 func (s *simulator) board(keys ...rl.Key) *scriptedLearner {
 	b := newScriptedLearner(keys...)
 	b.directive.Session = s.session()
@@ -84,7 +84,7 @@ func (s *simulator) board(keys ...rl.Key) *scriptedLearner {
 	return b
 }
 
-// digests plays the keys with workers of the names and gives the groups' digests.
+// digests plays the keys with workers of these names, and returns the digests of the groups.
 func (s *simulator) digests(keys []rl.Key, during func(b *scriptedLearner), workers ...string) map[rl.Key]rl.Digest {
 	s.t.Helper()
 	place := newLearnerService(s.t)
@@ -113,7 +113,8 @@ func (s *simulator) digests(keys []rl.Key, during func(b *scriptedLearner), work
 	return out
 }
 
-// Whatever the endpoint does, however many workers play and in whatever session: the groups are the same.
+// TestGroupsOnTheSimulator checks that the groups are the same whatever the endpoint does, however many workers play,
+// and in whatever session.
 func TestGroupsOnTheSimulator(t *testing.T) {
 	sim := newSimulator(t)
 	keys := append(slots(6), rl.Key{Kind: rl.Evaluate, Lineage: version0, Evaluation: "plan"})
@@ -149,8 +150,8 @@ func TestGroupsOnTheSimulator(t *testing.T) {
 	}
 }
 
-// A server that is restarted has neither sessions nor futures. The learner makes another session, and the
-// groups in progress continue in it.
+// TestRestartOfTheSimulator restarts the server, which then has neither sessions nor futures. The learner makes
+// another session, and the groups in progress continue in it.
 func TestRestartOfTheSimulator(t *testing.T) {
 	sim := newSimulator(t)
 	want := sim.digests(slots(4), nil, "worker-0")
@@ -167,7 +168,8 @@ func TestRestartOfTheSimulator(t *testing.T) {
 	}
 }
 
-// A worker that takes over a group in the same session gets the samples that the other worker paid for.
+// TestReplacementWorkerGetsTheSameSamples checks that a worker that takes over a group in the same session gets the
+// samples for which the other worker has paid.
 func TestReplacementWorkerGetsTheSameSamples(t *testing.T) {
 	sim := newSimulator(t)
 	place, first := newLearnerService(t), sim.board(slots(3)...)
@@ -196,8 +198,8 @@ func TestReplacementWorkerGetsTheSameSamples(t *testing.T) {
 	}
 }
 
-// TestNumberThatWasUsedForAnotherPrompt sends another prompt under a number that is used, as an environment may do if
-// its behaviour is not a function of its seed.
+// TestNumberThatWasUsedForAnotherPrompt sends another prompt under a number that is already used, as happens if an
+// environment does not depend on its seed alone.
 func TestNumberThatWasUsedForAnotherPrompt(t *testing.T) {
 	sim := newSimulator(t)
 	p := newPolicy(sim.client)
@@ -215,7 +217,8 @@ func TestNumberThatWasUsedForAnotherPrompt(t *testing.T) {
 	}
 }
 
-// Waits that the endpoint asks for are not time that the policy takes.
+// TestThrottledSamplesTakeTheirOwnTimeOnly checks that waiting at the endpoint's request does not count as the
+// policy's time.
 func TestThrottledSamplesTakeTheirOwnTimeOnly(t *testing.T) {
 	sim := newSimulator(t)
 	p := newPolicy(sim.client)
@@ -233,8 +236,9 @@ func TestThrottledSamplesTakeTheirOwnTimeOnly(t *testing.T) {
 	}
 }
 
-// TestLostReplyToASampleIsNoted loses the reply to a post, which is then repeated: an endpoint that does not recognise
-// the repeat draws a sample that nobody waits for. A refused post leaves none.
+// TestLostReplyToASampleIsNoted loses the reply to a post, which is then repeated. An endpoint that does not recognise
+// the repeated request draws another sample, and nothing waits for the first one. A refused post leaves no such
+// sample.
 func TestLostReplyToASampleIsNoted(t *testing.T) {
 	for name, tc := range map[string]struct {
 		rule fault.Rule

@@ -13,8 +13,8 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/tinker/client"
 )
 
-// TestWhatIsListedOfGroups lists groups to learners: all of them with Hello, and with renewals those that used more. A
-// group that is covered is listed once more.
+// TestWhatIsListedOfGroups checks which groups are listed to learners: all groups with Hello, and the groups that have
+// used more with renewals. A group that is covered is listed once more.
 func TestWhatIsListedOfGroups(t *testing.T) {
 	meter := client.NewMeter(client.MeterConfig{})
 	s := NewSpending(meter)

@@ -109,8 +109,8 @@ func TestAWorkerWithRoomForOneGroup(t *testing.T) {
 	eventually(t, "one group is stored", func() bool { return len(r.stored()) == 1 })
 }
 
-// A learner that dies loses everything it had in memory: the next learner gets the stored groups, and groups in
-// progress continue.
+// TestLearnerRestart ends a learner, which loses everything that it had in memory. The next learner gets the stored
+// groups, and groups in progress continue.
 func TestLearnerRestart(t *testing.T) {
 	first, s, api := newScriptedLearner(slots(3)...), newLearnerService(t), newEndpoint()
 	endFirst := s.serve(first, 1)
@@ -140,7 +140,8 @@ func TestLearnerRestart(t *testing.T) {
 	}
 }
 
-// Groups that do not fit into memory are stored in files, and are submitted from there.
+// TestSpilledGroupsAreGivenToTheNextLearner checks that groups that do not fit into memory are stored in files and
+// submitted from there.
 func TestSpilledGroupsAreGivenToTheNextLearner(t *testing.T) {
 	first, s, dir := newScriptedLearner(slots(6)...), newLearnerService(t), t.TempDir()
 	store, err := groupstore.Open(groupstore.Config{Dir: dir, MemoryBytes: 1, DiskBytes: 1 << 20,
@@ -191,7 +192,7 @@ func TestLearnerThatRequestsNoGroups(t *testing.T) {
 	if n := see(second, func() int { return len(second.submits) }); n != 0 {
 		t.Errorf("%d groups were submitted unasked", n)
 	}
-	// It requests later one that is stored, and one that nobody has.
+	// Later, the learner requests a group that is stored, and a group that no worker has.
 	second.change(func() { second.directive.Wanted = []rl.Key{trainKey(1), trainKey(2)} })
 	arrive(t, second, trainKey(1))
 	eventually(t, "a wanted group that cannot be played is released", func() bool {
@@ -199,7 +200,8 @@ func TestLearnerThatRequestsNoGroups(t *testing.T) {
 	})
 }
 
-// A worker ignores a learner of an earlier attempt that the Service still points to.
+// TestSupersededLearner checks that a worker ignores a learner of an earlier attempt to which the Service still
+// points.
 func TestSupersededLearner(t *testing.T) {
 	second, s, api := newScriptedLearner(slots(2)...), newLearnerService(t), newEndpoint()
 	endSecond := s.serve(second, 2)
@@ -367,7 +369,7 @@ func TestLeasesThatCannotBePlayed(t *testing.T) {
 	}
 }
 
-// crossing is a learner to which the worker says Hello while a lease is on its way, once.
+// crossing makes the worker say Hello once while a lease is on its way to it.
 type crossing struct {
 	Learner
 	hello func()
@@ -382,8 +384,8 @@ func (c *crossing) Acquire(ctx context.Context, free int) ([]exchange.Lease, err
 	return leases, err
 }
 
-// TestLeaseThatCrossesAHello says Hello after a lease was sent to the worker and before it begins to play: a group that
-// the Hello does not list is not played.
+// TestLeaseThatCrossesAHello says Hello after a lease was sent to the worker and before the worker begins to play it.
+// A group that the Hello does not list is not played.
 func TestLeaseThatCrossesAHello(t *testing.T) {
 	b, s := newScriptedLearner(trainKey(0)), newLearnerService(t)
 	var worker atomic.Pointer[Worker]

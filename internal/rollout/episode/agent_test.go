@@ -24,7 +24,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/wait"
 )
 
-// agentOf is an environment whose episodes are an agent.
+// agentOf returns an environment whose episodes are played by an agent.
 func agentOf(run func(ctx context.Context, policy environment.AgentPolicy) (environment.Turn, error)) program {
 	return func(ctx context.Context, policy environment.Policy) (environment.Turn, error) {
 		return run(ctx, policy.(environment.AgentPolicy))
@@ -34,14 +34,14 @@ func agentOf(run func(ctx context.Context, policy environment.AgentPolicy) (envi
 // user is a user's message.
 func user(text string) chat.Message { return chat.Message{Role: chat.RoleUser, Content: text} }
 
-// say asks for the reply to messages, and returns these with the reply.
+// say asks for the reply to messages, and returns the messages with the reply.
 func say(ctx context.Context, policy environment.AgentPolicy, role string,
 	messages ...chat.Message) ([]chat.Message, error) {
 	out, err := policy.Complete(ctx, environment.Completion{Role: role, Messages: messages})
 	return append(messages[:len(messages):len(messages)], out.Message), err
 }
 
-// changed returns messages as an agent sends them back that takes a reply apart and writes it anew.
+// changed returns messages as they come back from an agent that takes replies apart and writes them anew.
 func changed(messages []chat.Message) []chat.Message {
 	var list []chat.Message
 	for _, m := range messages {
@@ -81,8 +81,8 @@ func TestAgentContinuesItsConversation(t *testing.T) {
 	}
 }
 
-// team plays three sub-agents at once, two with the same first prompt, forks a conversation, and ends with another one
-// that has a summary of the first.
+// team plays three sub-agents at once, two of them with the same first prompt, then forks a conversation, and ends
+// with another conversation that has a summary of the first.
 func team(ctx context.Context, p environment.AgentPolicy) (environment.Turn, error) {
 	together, working := errgroup.WithContext(ctx)
 	for _, first := range []string{"a", "b", "b"} {
@@ -171,7 +171,8 @@ func TestAgentTrainsOnTheLastBranch(t *testing.T) {
 	}
 }
 
-// TestAgentsLastReply checks which reply is the last, and that there is none where the order would decide.
+// TestAgentsLastReply checks which reply is the last, and that Last fails if another request was open at the same
+// time.
 func TestAgentsLastReply(t *testing.T) {
 	var said string
 	play(t, agentOf(func(ctx context.Context, p environment.AgentPolicy) (environment.Turn, error) {
@@ -214,7 +215,7 @@ func TestAgentsLastReply(t *testing.T) {
 	}
 }
 
-// atOnce answers once so many requests are open.
+// atOnce returns a policy that answers only when count requests are open.
 func atOnce(count int, policy Policy) policyFunc {
 	arrived, all := make(chan struct{}, count), make(chan struct{})
 	go func() {
@@ -282,8 +283,8 @@ func TestLimitsOfAgents(t *testing.T) {
 	}
 }
 
-// TestAgentAsksForLess makes requests with stops and a number of tokens: the reply is cut there, and the tokens up to
-// there are trained on.
+// TestAgentAsksForLess requests a reply with stop texts and a number of tokens. The reply is cut there, and its tokens
+// up to the cut are trained on.
 func TestAgentAsksForLess(t *testing.T) {
 	group := play(t, agentOf(func(ctx context.Context, p environment.AgentPolicy) (environment.Turn, error) {
 		out, err := p.Complete(ctx, environment.Completion{Messages: []chat.Message{user("q")}, Stop: []string{"x", "lo w"},
@@ -371,8 +372,8 @@ func playScript(t *testing.T, env environment.Environment, policy *script) rl.Gr
 	return group
 }
 
-// TestAgentsCallsAreTheSampledOnes plays an agent that writes the arguments of calls anew, and gives calls other IDs:
-// the conversation continues with the tokens that were sampled.
+// TestAgentsCallsAreTheSampledOnes plays an agent that rewrites the arguments of calls and gives the calls other IDs.
+// The conversation continues with the tokens that were sampled.
 func TestAgentsCallsAreTheSampledOnes(t *testing.T) {
 	const call = "<think>\nI had better ask.\n</think>\n\n<tool_call>\n{\"name\":\"add\",\"arguments\":{\"b\":2.0, " +
 		" \"a\":1}}" +
@@ -410,7 +411,7 @@ func TestAgentsCallsAreTheSampledOnes(t *testing.T) {
 	}
 }
 
-// TestAgentThatLeavesARequestOpen ends while a request is open.
+// TestAgentThatLeavesARequestOpen plays an agent that ends while a request is open.
 func TestAgentThatLeavesARequestOpen(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		group := play(t, agentOf(func(ctx context.Context, p environment.AgentPolicy) (environment.Turn, error) {
@@ -427,8 +428,8 @@ func TestAgentThatLeavesARequestOpen(t *testing.T) {
 	})
 }
 
-// TestInterruptedAgentsAreTheSameTry plays an episode again that an outage has interrupted: its requests are the same,
-// and are answered with the same samples.
+// TestInterruptedAgentsAreTheSameTry plays an episode that outages interrupt, and checks that each play makes the same
+// requests, which are answered with the same samples.
 func TestInterruptedAgentsAreTheSameTry(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		times, policy := 0, &seeded{}
@@ -460,7 +461,7 @@ func TestInterruptedAgentsAreTheSameTry(t *testing.T) {
 	})
 }
 
-// TestAgentThatIsInterruptedForEver is a fault in the end.
+// TestAgentThatIsInterruptedForEver checks that an agent that is always interrupted is a fault in the end.
 func TestAgentThatIsInterruptedForEver(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		group := play(t, agentOf(func(context.Context, environment.AgentPolicy) (environment.Turn, error) {

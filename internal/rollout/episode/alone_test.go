@@ -13,8 +13,8 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/rl"
 )
 
-// TestMembersInTurn checks that members which are played in turn are never in play together, that those known as faults
-// are not played, and that the group is otherwise the one that is played at once.
+// TestMembersInTurn checks that members that are played in turn are never in play together, that members known as
+// faults are not played, and that the group otherwise equals a group whose members are played at once.
 func TestMembersInTurn(t *testing.T) {
 	var inPlay, most atomic.Int64
 	env := &scripted{step: func(int, []environment.Reply) (environment.Turn, error) {
@@ -57,7 +57,8 @@ func TestMembersInTurn(t *testing.T) {
 	}
 }
 
-// TestTranscriptOfAFaultyMember tells why a member is not played that ends its workers.
+// TestTranscriptOfAFaultyMember checks that the transcript of a member that was not played, because workers died when
+// they played it, says so.
 func TestTranscriptOfAFaultyMember(t *testing.T) {
 	spec := game(func(g *Spec) { g.GroupSize, g.MinMembers, g.Faulty, g.Transcript = 2, 1, []int{1}, true })
 	p := newPlayer(t, &scripted{step: func(int, []environment.Reply) (environment.Turn, error) { return done(1), nil }},
@@ -72,8 +73,8 @@ func TestTranscriptOfAFaultyMember(t *testing.T) {
 	}
 }
 
-// TestReasonOfAGroupIsAFault names the member that is a fault, and not one before it that a limit has ended: a run
-// shows the reason as the newest fault of its environment.
+// TestReasonOfAGroupIsAFault checks that the reason of a group names the member that is a fault, and not an earlier
+// member that a limit has ended: a run shows the reason as the newest fault of its environment.
 func TestReasonOfAGroupIsAFault(t *testing.T) {
 	members := []rl.Member{{Index: 0}, {Index: 1, Outcome: rl.Deadline}, {Index: 2, Outcome: rl.EnvironmentFault},
 		{Index: 3, Outcome: rl.JudgeFault}}

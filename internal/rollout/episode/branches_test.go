@@ -34,8 +34,8 @@ func causesOf(m rl.Member) map[string]float64 {
 	return causes
 }
 
-// TestTranscriptsHaveTheCausesOfBranches plays an agent with branches: each one has its cause in the transcript, and
-// together they are those that the metrics count.
+// TestTranscriptsHaveTheCausesOfBranches plays an agent with branches, and checks that each branch has its cause in
+// the transcript, and that the metrics count the same causes.
 func TestTranscriptsHaveTheCausesOfBranches(t *testing.T) {
 	spec := singleMember(nil)
 	spec.Transcript = true
@@ -52,8 +52,8 @@ func TestTranscriptsHaveTheCausesOfBranches(t *testing.T) {
 	}
 }
 
-// TestTranscriptsHaveTheCausesOfReplies plays an agent that changes its tools, with a format that drops the reasoning
-// of replies before a message of the user. Each reply with tokens that begin anew has the causes.
+// TestTranscriptsHaveTheCausesOfReplies plays an agent that changes its tools, in a format that drops the reasoning of
+// replies before a message of the user. Each reply whose prompt does not extend the tokens before it has its causes.
 func TestTranscriptsHaveTheCausesOfReplies(t *testing.T) {
 	tokens := qwen3(t)
 	policy := &script{tokens: tokens, replies: slices.Repeat([]string{"<think>\nWell.\n</think>\n\nYes."}, 3)}
@@ -105,8 +105,8 @@ func system(text string) chat.Message { return chat.Message{Role: chat.RoleSyste
 // dialog is a conversation.
 type dialog = []chat.Message
 
-// TestEveryCauseOfABranchIsCounted plays an agent that calls a tool and sends further requests, which do not extend its
-// conversation: it has compacted, edited or repeated it.
+// TestEveryCauseOfABranchIsCounted plays an agent that calls a tool and then makes requests that do not extend its
+// conversation: the agent has compacted, edited or repeated it.
 func TestEveryCauseOfABranchIsCounted(t *testing.T) {
 	tokens := qwen3(t)
 	add := []chat.Tool{{Name: "add", Parameters: json.RawMessage(`{"type":"object"}`)}}

@@ -20,7 +20,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/rl"
 )
 
-// faulty is an environment that does something wrong in one of its methods.
+// faulty is an environment that misbehaves in one of its methods.
 type faulty struct {
 	where string
 	wrong func()
@@ -99,8 +99,8 @@ func TestPanicsAreFaults(t *testing.T) {
 	}
 }
 
-// TestAbandonedCallsReleaseTheirPlace checks that a call which never returns ends its episode after its limit, leaves
-// the gate, and is counted.
+// TestAbandonedCallsReleaseTheirPlace checks that a call that never returns ends its episode after its time limit,
+// leaves the gate, and is counted.
 func TestAbandonedCallsReleaseTheirPlace(t *testing.T) {
 	for _, where := range []string{"Start", "Prompts", "Step", "Finish", "Close"} {
 		t.Run(where, func(t *testing.T) {

@@ -18,8 +18,8 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/wait"
 )
 
-// A pause of the endpoint's queue, here of an hour, is not the policy's time: the episode, which may take 15 minutes,
-// earns the same as without the pause.
+// TestPausesDoNotCountAsEpisodeSeconds checks that a pause of the endpoint's queue, here of an hour, does not count as
+// the policy's time: an episode that may take 15 minutes earns the same as without the pause.
 func TestPausesDoNotCountAsEpisodeSeconds(t *testing.T) {
 	tokens := qwen3(t)
 	env, r := calculatorEnvironment(t), rendererOf(t, "qwen3", tokens)
@@ -54,8 +54,8 @@ func TestPausesDoNotCountAsEpisodeSeconds(t *testing.T) {
 	})
 }
 
-// A call of an environment that never returns is a fault, which is counted, within the episode's time limit or a
-// default.
+// TestCallsOfEnvironmentsHaveDeadlines checks that a call of an environment that never returns becomes a fault within
+// the episode's time limit, or within a default if there is no limit.
 func TestCallsOfEnvironmentsHaveDeadlines(t *testing.T) {
 	cases := map[string]struct {
 		seconds int
@@ -123,5 +123,5 @@ func (e *hangingEpisode) Finish(ctx context.Context) (environment.Turn, error) {
 	return environment.Turn{Done: true}, e.hang(ctx, "Finish")
 }
 
-// Close hangs always.
+// Close always hangs.
 func (e *hangingEpisode) Close(ctx context.Context) { <-ctx.Done() }

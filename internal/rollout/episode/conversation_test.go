@@ -15,7 +15,8 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/renderer"
 )
 
-// The environment sees the answer only. The renderer needs the policy's reasoning before it, too.
+// TestRenderIncludesSampledIDsAndReasoning renders a reply of which the environment sees only the answer. The renderer
+// also needs the policy's reasoning before it.
 func TestRenderIncludesSampledIDsAndReasoning(t *testing.T) {
 	said, reply := chat.Message{Role: "assistant", Content: "4"}, chat.Message{Role: "assistant", Content: "4", Reply: 1}
 	parts := []chat.Part{{Text: "two and two", Thinking: true}, {Text: "4"}}
@@ -26,15 +27,16 @@ func TestRenderIncludesSampledIDsAndReasoning(t *testing.T) {
 		{Role: "user", Content: "2+2?"},
 		{Role: "assistant", Content: "4", Sampled: []int32{1, 2}, Parts: parts},
 		{Role: "user", Content: "Sure?"},
-		{Role: "assistant", Content: "4"}, // not the policy's: it has said so once
+		{Role: "assistant", Content: "4"}, // not a reply of the policy, which has said so only once
 	}, Rendered: &c.rendered}
 	if diff := cmp.Diff(want, c.render(prompt, &c.rendered)); diff != "" {
 		t.Errorf("render (-want +got):\n%s", diff)
 	}
 }
 
-// An example with the text of a reply stays as it is, and the reply keeps the ids that were sampled for it: the
-// next prompt contains them, and both turns train as one segment.
+// TestExamplesKeepTheirOwnTokens checks that an example with the same text as a reply stays as it is, and that the
+// reply keeps the ids that were sampled for it: the next prompt contains these ids, and both turns are trained as one
+// segment.
 func TestExamplesKeepTheirOwnTokens(t *testing.T) {
 	policy := policyFunc(func(context.Context, Request) (Sample, error) { return sampled("   yes  "), nil })
 	first := ask("example", "yes", "q")

@@ -23,8 +23,8 @@ func callOf(tool, arguments string) string {
 	return fmt.Sprintf("<tool_call>\n{\"name\": %q, \"arguments\": %s}\n</tool_call>", tool, arguments)
 }
 
-// TestEndingsOfEpisodesOnAServer plays episodes of several turns, and checks who ended each of them: the environment by
-// a tool's result (finished), the policy by a reply (stop, malformed), a limit (by its name), or a fault.
+// TestEndingsOfEpisodesOnAServer plays episodes of several turns, and checks what ended each of them: a tool's result
+// of the environment (finished), a reply of the policy (stop, malformed), a limit (its name), or a fault.
 func TestEndingsOfEpisodesOnAServer(t *testing.T) {
 	const broken = "<tool_call>\n{\"name\": \"look\", \"arguments\"\n</tool_call>"
 	look, crash, submit, nothing := callOf("look", "{}"), callOf("crash", "{}"), callOf("submit", `{"answer": "3"}`),
@@ -50,7 +50,7 @@ func TestEndingsOfEpisodesOnAServer(t *testing.T) {
 		breaks  map[int]breakAt
 		change  func(*contract.Environment)
 		want    result
-		// runs are the tools that ran, and reason is part of the group's.
+		// runs are the tools that ran, and reason is a part of the group's reason.
 		runs   []string
 		reason string
 	}{

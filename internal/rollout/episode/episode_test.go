@@ -24,8 +24,8 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/wait"
 )
 
-// multiTurn is an environment of so many turns, each worth 1; history makes the next messages of those before and the
-// reply.
+// multiTurn returns an environment with so many turns, each worth 1. history returns the messages of the next prompt,
+// given the messages before and the reply.
 func multiTurn(turns int, history func(messages []chat.Message, reply chat.Message) []chat.Message) *scripted {
 	var mu sync.Mutex
 	var messages []chat.Message
@@ -54,7 +54,7 @@ func keep(messages []chat.Message, reply chat.Message) []chat.Message {
 	return append(messages, reply)
 }
 
-// singleMember is a game of one member.
+// singleMember returns a game with one member.
 func singleMember(change func(*contract.Environment)) Spec {
 	return game(func(g *Spec) {
 		g.GroupSize, g.MinMembers = 1, 1
@@ -156,7 +156,7 @@ func TestRolesAndNumbersOfRequests(t *testing.T) {
 	}
 }
 
-// The chat takes 5 turns. Its prompts have 19, 45, 71, ... tokens, its replies 4.
+// TestLimits plays a chat of 5 turns. Its prompts have 19, 45, 71, ... tokens, and its replies have 4.
 func TestLimits(t *testing.T) {
 	cases := map[string]struct {
 		limits  playing.Limits
@@ -195,7 +195,8 @@ func TestLimits(t *testing.T) {
 	}
 }
 
-// TestRowsWhosePromptIsTooLongAreLeftOut requires that no setting has such a row scored: the policy was never asked.
+// TestRowsWhosePromptIsTooLongAreLeftOut checks that such rows are scored under no setting, since the policy was never
+// asked.
 func TestRowsWhosePromptIsTooLongAreLeftOut(t *testing.T) {
 	for _, onLimit := range []playing.LimitPolicy{playing.LimitGrade, playing.LimitZero, playing.LimitExclude} {
 		t.Run(string(onLimit), func(t *testing.T) {

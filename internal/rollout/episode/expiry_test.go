@@ -17,8 +17,8 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/wait"
 )
 
-// TestTimeOfAgents plays agents that are told that their time is over: between their requests, or by a reply that took
-// too long. One that ends by itself is scored; one that does not know of its time is ended at once.
+// TestTimeOfAgents plays agents whose time is over between their requests, or after a reply that took too long. An
+// agent that learns of it and ends by itself is scored; an agent that does not is ended at once.
 func TestTimeOfAgents(t *testing.T) {
 	cases := map[string]struct {
 		firsts       []string

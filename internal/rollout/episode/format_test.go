@@ -17,13 +17,13 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/rl"
 )
 
-// patience is a Format that has episodes wait a number of times.
+// patience is a Format that makes episodes wait a number of times.
 type patience struct {
 	mu    sync.Mutex
 	waits int
 	// each is called before a wait.
 	each func(err *FormatError)
-	// expressed counts episodes whose first prompt the format has expressed.
+	// expressed counts the episodes whose first prompt the format could express.
 	expressed int
 }
 
@@ -57,9 +57,9 @@ func (w *watch) Ended(_ bool, err error) {
 	w.errs = append(w.errs, err)
 }
 
-// TestPromptsThatTheFormatCannotExpress plays an environment that declares tools at first, or sends a message of a role
-// that the format does not have. The group equals the group of an environment that never did, and the server's health
-// is not concerned.
+// TestPromptsThatTheFormatCannotExpress plays an environment that at first declares tools, or sends a message of a
+// role that the format does not have. The group equals the group of an environment that never did so, and the failures
+// do not count against the server's health.
 func TestPromptsThatTheFormatCannotExpress(t *testing.T) {
 	for name, tc := range map[string]struct {
 		prompt environment.Prompt
@@ -85,7 +85,7 @@ func TestPromptsThatTheFormatCannotExpress(t *testing.T) {
 					if err.Tools() != tc.tools {
 						t.Errorf("Tools = %v for %v", err.Tools(), err)
 					}
-					if format.waits == 2 { // The next tries get prompts that the format has.
+					if format.waits == 2 { // The format can express the prompts of the next tries.
 						env.first = nil
 					}
 				}
@@ -120,8 +120,8 @@ func TestPromptsThatTheFormatCannotExpress(t *testing.T) {
 	}
 }
 
-// TestEpisodesThatDoNotWaitForTheFormat leaves out episodes with a prompt that the format cannot express: where nobody
-// waits, and after a reply, which another try would sample again.
+// TestEpisodesThatDoNotWaitForTheFormat checks that an episode with a prompt that the format cannot express is left
+// out if nothing waits for the format, and also after a reply, which another try would have to sample again.
 func TestEpisodesThatDoNotWaitForTheFormat(t *testing.T) {
 	tools := environment.Prompt{Messages: []chat.Message{{Role: "user", Content: "q"}}, Tools: []chat.Tool{{Name: "add"}}}
 	asks := func(int, []environment.Reply) (environment.Turn, error) {

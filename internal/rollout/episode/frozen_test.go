@@ -18,7 +18,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/rl"
 )
 
-// frozenTeacher is a model beside the policy. It says the seed.
+// frozenTeacher is a model beside the policy. Its replies contain the seed.
 type frozenTeacher struct {
 	mu    sync.Mutex
 	seeds []uint64
@@ -45,9 +45,9 @@ func askFrozen(ctx context.Context, p environment.AgentPolicy, model environment
 		Messages: []chat.Message{user(text)}})
 }
 
-// TestFrozenModelsAreNotTrained plays an agent that also asks a frozen model: nothing of that model is trained on, its
-// tokens are a judge's, the transcript has it, and the policy's requests and last reply are the same as for an agent
-// that did not ask.
+// TestFrozenModelsAreNotTrained plays an agent that also asks a frozen model. Nothing of that model is trained on, its
+// tokens count as a judge's, and its replies are in the transcript. The requests and the last reply of the policy
+// equal those of an agent that did not ask it.
 func TestFrozenModelsAreNotTrained(t *testing.T) {
 	want := &seeded{}
 	alone := play(t, agentOf(func(ctx context.Context, p environment.AgentPolicy) (environment.Turn, error) {
@@ -103,7 +103,8 @@ func TestFrozenModelsAreNotTrained(t *testing.T) {
 	}
 }
 
-// TestFrozenModelsInAnInterruptedTry asks with the same seeds in each play of a try, and pays once.
+// TestFrozenModelsInAnInterruptedTry checks that a try that is played several times asks and pays for a frozen model
+// once.
 func TestFrozenModelsInAnInterruptedTry(t *testing.T) {
 	teacher, plays := &frozenTeacher{}, 0
 	group := play(t, agentOf(func(ctx context.Context, p environment.AgentPolicy) (environment.Turn, error) {
@@ -123,7 +124,8 @@ func TestFrozenModelsInAnInterruptedTry(t *testing.T) {
 	}
 }
 
-// TestFrozenModelsThatCannotAnswer refuses the request alone, and leaves the member out after a fault.
+// TestFrozenModelsThatCannotAnswer checks that only the request fails if there is no model or the model refuses it, and
+// that the member is left out if the model has a fault.
 func TestFrozenModelsThatCannotAnswer(t *testing.T) {
 	broken := &environment.Fault{Kind: environment.JudgeFault, Permanent: true, Err: errors.New("broken")}
 	for name, tc := range map[string]struct {

@@ -50,7 +50,7 @@ func TestPlayArithmetic(t *testing.T) {
 	}
 }
 
-// The same game gives the same group in whatever order its members end.
+// TestPlayDoesNotDependOnOrder checks that the same game gives the same group in whatever order its members end.
 func TestPlayDoesNotDependOnOrder(t *testing.T) {
 	digest := func(last int) rl.Digest {
 		var digest rl.Digest

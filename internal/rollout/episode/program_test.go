@@ -42,7 +42,7 @@ func (e programEpisode) Run(ctx context.Context, policy environment.Policy) (env
 
 func (programEpisode) Close(context.Context) {}
 
-// talk asks a conversation for so many replies, each time with all that was said.
+// talk makes so many requests in a conversation, each with everything that was said before.
 func talk(ctx context.Context, policy environment.Policy, role, key string, turns int) error {
 	prompt := promptOf(role, key)
 	for range turns {
@@ -55,8 +55,8 @@ func talk(ctx context.Context, policy environment.Policy, role, key string, turn
 	return nil
 }
 
-// debate is a program of three conversations at once, which begin with the same prompt, and of a judge who asks the
-// same twice.
+// debate is a program with three conversations at once, which begin with the same prompt, and with a judge that asks
+// the same question twice.
 func debate(ctx context.Context, policy environment.Policy) (environment.Turn, error) {
 	together, solving := errgroup.WithContext(ctx)
 	for _, key := range []string{"b", "a", "c"} {
@@ -74,7 +74,7 @@ func debate(ctx context.Context, policy environment.Policy) (environment.Turn, e
 	return environment.Turn{Done: true, Rewards: rewards, Metrics: map[string]float64{"rounds": 2}}, nil
 }
 
-// slowly delays replies so that they come in another order for each number.
+// slowly returns a policy that delays replies so that they arrive in a different order for each value of order.
 func slowly(policy Policy, order int) policyFunc {
 	return func(ctx context.Context, request Request) (Sample, error) {
 		took := time.Duration((int(request.Conversation[0])*7+request.Turn*3)*order%11) * time.Second
@@ -140,7 +140,8 @@ func TestProgramThatAsksAgain(t *testing.T) {
 	}
 }
 
-// TestProgramsAtFault plays programs that break a rule: each is a fault that says so, and is not tried again.
+// TestProgramsAtFault plays programs that break a rule, and checks that each of them is a fault whose reason names the
+// rule.
 func TestProgramsAtFault(t *testing.T) {
 	twice := func(first, second string) program {
 		return func(ctx context.Context, p environment.Policy) (environment.Turn, error) {
@@ -198,7 +199,7 @@ func returns(turn environment.Turn, err error) program {
 	return func(context.Context, environment.Policy) (environment.Turn, error) { return turn, err }
 }
 
-// abandon leaves a request that nobody waits for.
+// abandon makes a request and ends without waiting for the reply.
 func abandon(ctx context.Context, p environment.Policy) (environment.Turn, error) {
 	go func() { _, _ = p.Chat(ctx, ask("q")[0]) }()
 	synctest.Wait()
@@ -270,8 +271,8 @@ func TestLimitsOfPrograms(t *testing.T) {
 	}
 }
 
-// TestTimeOfPrograms checks that the clock runs while the program works or the policy samples, and stands while all
-// requests wait. Replies that are sampled together count once.
+// TestTimeOfPrograms checks that the clock runs while the program works or the policy samples, and stops while all
+// requests are queued. The time of replies that are sampled together counts once.
 func TestTimeOfPrograms(t *testing.T) {
 	parallel := func(ctx context.Context, p environment.Policy) (environment.Turn, error) {
 		together, ctx := errgroup.WithContext(ctx)
@@ -329,7 +330,7 @@ func TestTimeOfPrograms(t *testing.T) {
 	}
 }
 
-// TestSamplesThatOverlap counts the time of replies that come one second after the other and took a while each.
+// TestSamplesThatOverlap counts the time of replies that arrive one second apart and took a while each.
 func TestSamplesThatOverlap(t *testing.T) {
 	cases := map[string]struct {
 		took []time.Duration
@@ -405,7 +406,7 @@ func TestProgramInTokens(t *testing.T) {
 	}
 }
 
-// TestRefusalsOfPrograms refuses a request of a program, which ends the member.
+// TestRefusalsOfPrograms checks that the refusal of a program's request ends the member.
 func TestRefusalsOfPrograms(t *testing.T) {
 	policy := policyFunc(func(_ context.Context, request Request) (Sample, error) {
 		if request.Conversation == "b" {

@@ -38,8 +38,8 @@ func (e *judgedEpisode) Step(ctx context.Context, replies []environment.Reply) (
 	return e.env.grade(ctx, replies[0])
 }
 
-// TestJudgeUsageOfFaultsCounts requires that the usage of a judge includes failed tries, and that judgements come from
-// the try that counts, within their bounds.
+// TestJudgeUsageOfFaultsCounts checks that the usage of a judge includes failed tries, and that only the judgements of
+// the try that counts are kept, within their limits.
 func TestJudgeUsageOfFaultsCounts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		calls := 0
@@ -72,8 +72,8 @@ func TestJudgeUsageOfFaultsCounts(t *testing.T) {
 	})
 }
 
-// TestTimeLimitPausesForAnOutage requires that a judge that is down for a day ends no episode, and that the rest of the
-// time counts.
+// TestTimeLimitPausesForAnOutage checks that a judge that is down for a day does not end an episode, and that the time
+// after the outage counts.
 func TestTimeLimitPausesForAnOutage(t *testing.T) {
 	for name, tc := range map[string]struct {
 		after time.Duration

@@ -16,11 +16,11 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/rl"
 )
 
-// keeper keeps replies as a disk does.
+// keeper keeps replies, as a disk does.
 type keeper struct {
 	mu   sync.Mutex
 	kept map[string][]byte
-	// inherited says that all of them are of an earlier process.
+	// inherited means that all replies are from an earlier process.
 	inherited bool
 }
 
@@ -39,8 +39,8 @@ func (k *keeper) KeepReply(key rl.Key, request rl.Digest, reply []byte) {
 
 var errDeath = errors.New("the worker has died")
 
-// TestAgentAfterTheDeathOfItsWorker plays a group whose worker dies after each number of replies. The next worker with
-// the same disk asks only for the missing replies, and the training data equal an undisturbed group's.
+// TestAgentAfterTheDeathOfItsWorker plays a group whose worker dies after so many replies. The next worker with the
+// same disk asks only for the missing replies, and the training data equal the data of an undisturbed group.
 func TestAgentAfterTheDeathOfItsWorker(t *testing.T) {
 	spec := singleMember(nil)
 	spec.GroupSize = 2

@@ -17,7 +17,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/rl"
 )
 
-// seeded is a policy whose replies follow from the seeds of requests, and which records these.
+// seeded is a policy whose replies depend only on the seeds of requests. It records the requests.
 type seeded struct {
 	mu       sync.Mutex
 	requests []Request
@@ -46,8 +46,8 @@ func (s *seeded) numbers() []int64 {
 	return numbers
 }
 
-// TestRequestsDoNotDependOnTheOrderOfConversations asks the conversations of an environment in another order, for the
-// same prompts: members, rewards and requests are the same.
+// TestRequestsDoNotDependOnTheOrderOfConversations lists the prompts of an environment in another order, and checks
+// that members, rewards and requests stay the same.
 func TestRequestsDoNotDependOnTheOrderOfConversations(t *testing.T) {
 	played := func(reversed bool) (rl.Group, []int64) {
 		prompts := func() []environment.Prompt {
@@ -84,8 +84,8 @@ func TestRequestsDoNotDependOnTheOrderOfConversations(t *testing.T) {
 	}
 }
 
-// TestRequestsOfFurtherTries checks that each try has requests of its own, and that a try that begins again has the
-// same.
+// TestRequestsOfFurtherTries checks that a further try has requests of its own, and that a try that begins again has
+// the same requests.
 func TestRequestsOfFurtherTries(t *testing.T) {
 	for name, tc := range map[string]struct {
 		fault environment.Fault

@@ -18,7 +18,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/rl"
 )
 
-// scorerFunc is a Scorer, which gives all tokens of a prompt their log-probabilities.
+// scorerFunc is a Scorer. The function returns the log-probabilities of all tokens of a prompt.
 type scorerFunc func(request Request) ([]float32, error)
 
 func (f scorerFunc) Logprobs(_ context.Context, request Request, last int) ([]float32, error) {
@@ -97,9 +97,9 @@ func TestFailuresOfTheReference(t *testing.T) {
 	}
 }
 
-// TestTeacherWithASystemPrompt checks that the teacher reads each conversation with another system message and the
-// replies as they were sampled. Each sampled token has the log-probability of its place there, over several turns as
-// well.
+// TestTeacherWithASystemPrompt checks that the teacher reads each conversation with another system message, and the
+// replies as they were sampled. Each sampled token has the log-probability of its place in that conversation, also
+// over several turns.
 func TestTeacherWithASystemPrompt(t *testing.T) {
 	twoTurns := &scripted{first: ask("2+2?"), step: func(turn int, replies []environment.Reply) (environment.Turn, error) {
 		if turn > 0 {
@@ -147,8 +147,8 @@ func TestTeacherWithASystemPrompt(t *testing.T) {
 	}
 }
 
-// checkPlaces expects the sampled tokens of a member to have, in their order, the places of each 1 and stop that the
-// teacher reads.
+// checkPlaces checks that the log-probabilities of a member's sampled tokens are the places of the replies in the text
+// that the teacher reads.
 func checkPlaces(t *testing.T, m rl.Member, read string) {
 	t.Helper()
 	var want, got []float32

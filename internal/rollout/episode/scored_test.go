@@ -15,7 +15,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/rl"
 )
 
-// scoring is a policy that scores prompts, and counts these requests.
+// scoring is a policy that also scores prompts. It records the numbers of these requests.
 type scoring struct {
 	*seeded
 	err    error
@@ -31,8 +31,8 @@ func (s *scoring) Logprobs(_ context.Context, request Request, last int) ([]floa
 	return logprobs, s.err
 }
 
-// TestPromptsOfAgentsAreScored plays an agent that asks for the log-probabilities of prompts, alone and with a reply:
-// nothing of the prompts is trained on, they are counted, and the same prompt is paid for once.
+// TestPromptsOfAgentsAreScored plays an agent that requests the log-probabilities of prompts, alone or with a reply.
+// The prompts are not trained on but counted, and the same prompt is paid for once.
 func TestPromptsOfAgentsAreScored(t *testing.T) {
 	policy := &scoring{seeded: &seeded{}}
 	want := environment.Completed{PromptText: "once", PromptTokens: 4, Truncated: true,
@@ -81,7 +81,8 @@ func TestPromptsOfAgentsAreScored(t *testing.T) {
 	}
 }
 
-// TestPromptsThatCannotBeScored refuses the request alone: where nobody scores, and where the endpoint does not.
+// TestPromptsThatCannotBeScored checks that only the request is refused if there is no Scorer, or if the endpoint
+// refuses it.
 func TestPromptsThatCannotBeScored(t *testing.T) {
 	for name, by := range map[string]Scorer{
 		"nobody": nil, "the endpoint": &scoring{seeded: &seeded{}, err: &RefusedError{Err: errors.New("no such field")}},
@@ -101,7 +102,7 @@ func TestPromptsThatCannotBeScored(t *testing.T) {
 	}
 }
 
-// playScored plays an agent whose prompts somebody scores.
+// playScored plays an agent with a Scorer of prompts; by is nil if there is none.
 func playScored(t *testing.T, run func(context.Context, environment.AgentPolicy) (environment.Turn, error),
 	by Scorer) rl.Group {
 	t.Helper()

@@ -23,7 +23,7 @@ import (
 
 const end = 256
 
-// scripted is an environment whose episodes the functions play.
+// scripted is an environment whose episodes are played by its functions.
 type scripted struct {
 	start  func(task environment.Task) error
 	first  []environment.Prompt
@@ -121,7 +121,7 @@ func bytesOf(text string) []int32 {
 	return ids
 }
 
-// ask is one request of the one role.
+// ask returns one prompt of the only role.
 func ask(texts ...string) []environment.Prompt {
 	prompt := environment.Prompt{}
 	for i, text := range texts {
@@ -159,7 +159,7 @@ func settings() contract.Environment {
 	}
 }
 
-// game has two members that must both be usable.
+// game returns a group of two members, both of which must be usable.
 func game(change func(*Spec)) Spec {
 	g := Spec{
 		Key:       rl.Key{Slot: 7, Lineage: rl.Genesis("spec")},

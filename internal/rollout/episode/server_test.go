@@ -61,7 +61,8 @@ func (p *pipes) dial(context.Context, string, string) (net.Conn, error) {
 // toolServer is an environment server whose tools count their runs.
 type toolServer struct {
 	orstest.Server
-	// breaks says of calls, counted from 1 in the order in which they arrive, where their connection breaks.
+	// breaks has the places at which the connections of calls break. Calls are counted from 1 in the order of their
+	// arrival.
 	breaks map[int]breakAt
 
 	mu sync.Mutex
@@ -78,8 +79,8 @@ const (
 	afterName
 )
 
-// newToolServer returns a server with the tools look, crash, which raises in the first session, and submit, which ends
-// the episode with a reward, or without one if it is called with null.
+// newToolServer returns a server with three tools: look; crash, which raises in the first session; and submit, which
+// ends the episode with a reward, or without one if it is called with null.
 func newToolServer() *toolServer {
 	s := &toolServer{}
 	s.Name, s.Splits = "sums", map[string]int64{"train": 10}

@@ -21,12 +21,11 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/wait"
 )
 
-// recordingPolicy records which requests were made, of one member and of several. The text of a reply names who asked
-// for it.
+// recordingPolicy records the requests for one member and for several members. The text of a reply names its request.
 type recordingPolicy struct {
-	// refuse, if there is one, says which requests of several members are refused.
+	// refuse reports which requests for several members are refused. It may be nil.
 	refuse func(request Request) bool
-	// slow is how long the requests of several members take, by their conversation.
+	// slow has the durations of requests for several members, by conversation.
 	slow map[string]time.Duration
 
 	mu  sync.Mutex
@@ -60,7 +59,7 @@ func (r *recordingPolicy) SampleGroup(ctx context.Context, request Request, memb
 	return samples, nil
 }
 
-// nameOf names a request by its conversation, or as 0 where that has no key.
+// nameOf names a request by its conversation, or "0" if the conversation has no key.
 func nameOf(request Request) string {
 	if request.Conversation == "" {
 		return "0"
@@ -68,14 +67,14 @@ func nameOf(request Request) string {
 	return request.Conversation
 }
 
-// made lists the requests of one member and of several, sorted.
+// made lists the requests for one member and for several members, sorted.
 func (r *recordingPolicy) made() (own, all []string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return slices.Sorted(slices.Values(r.own)), slices.Sorted(slices.Values(r.all))
 }
 
-// sharing is a group of so many members that share their first prompts.
+// sharing returns a group of so many members that share their first prompts.
 func sharing(members int) Spec {
 	return game(func(g *Spec) {
 		g.GroupSize, g.MinMembers = members, 1
@@ -127,8 +126,8 @@ func TestSharedPrompt(t *testing.T) {
 	}
 }
 
-// TestSharedPromptOfTheFirstRoundAlone plays episodes of two rounds: the prompts of the second contain the replies to
-// the first.
+// TestSharedPromptOfTheFirstRoundAlone plays episodes of two rounds. The prompts of the second round are not shared,
+// since they contain the replies of the first.
 func TestSharedPromptOfTheFirstRoundAlone(t *testing.T) {
 	policy := &recordingPolicy{}
 	env := &scripted{step: func(turn int, replies []environment.Reply) (environment.Turn, error) {
@@ -144,7 +143,7 @@ func TestSharedPromptOfTheFirstRoundAlone(t *testing.T) {
 	}
 }
 
-// solvers are two prompts of one round.
+// solvers has two prompts of one round.
 var solvers = []environment.Prompt{
 	{Role: "solver", Conversation: "solver-1", Messages: ask("q")[0].Messages},
 	{Role: "solver", Conversation: "solver-2", Messages: ask("q")[0].Messages},
@@ -166,9 +165,9 @@ func TestSharedPromptsOfOneRound(t *testing.T) {
 	}
 }
 
-// TestRefusalBesideASharedPrompt refuses one of two prompts while the first member waits for the other, which it does
-// not need any more. All members have that refusal, and none has the cancellation of the request that the first member
-// gave up.
+// TestRefusalBesideASharedPrompt refuses one of two prompts while the first member still waits for the other, which it
+// no longer needs. All members end with that refusal, and none with the cancellation of the request that the first
+// member gave up.
 func TestRefusalBesideASharedPrompt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		policy := &recordingPolicy{slow: map[string]time.Duration{"solver-2": time.Second},
@@ -189,8 +188,8 @@ func TestRefusalBesideASharedPrompt(t *testing.T) {
 	})
 }
 
-// TestMemberThatIsAskedAgain fails the environment for one member: its next try makes a request of its own. A member
-// that waits for a judge or the data is played again as the same try, with the same reply.
+// TestMemberThatIsAskedAgain makes the environment fail for one member. After a fault, the next try makes a request of
+// its own. A member for which the environment was unavailable is played again as the same try, with the same reply.
 func TestMemberThatIsAskedAgain(t *testing.T) {
 	cases := map[string]struct {
 		fault   environment.Fault
@@ -233,7 +232,7 @@ func TestMemberThatIsAskedAgain(t *testing.T) {
 	}
 }
 
-// TestRefusedSharedPrompt refuses the request of all members, which is made once.
+// TestRefusedSharedPrompt refuses the request for all members, and checks that it is made only once.
 func TestRefusedSharedPrompt(t *testing.T) {
 	policy := &recordingPolicy{refuse: func(Request) bool { return true }}
 	group := play(t, pays(), policy, sharing(3))
@@ -257,8 +256,8 @@ func (g oneAtATime) Enter(context.Context) error {
 
 func (g oneAtATime) Leave() { <-g }
 
-// TestSharedPromptWithRoomForOneMember plays the members one after the other. The first one makes the request, and none
-// waits for the others.
+// TestSharedPromptWithRoomForOneMember plays the members one after the other. The first member makes the request, and
+// does not wait for the others.
 func TestSharedPromptWithRoomForOneMember(t *testing.T) {
 	policy := &recordingPolicy{}
 	player := newPlayer(t, pays(), policy)
@@ -292,8 +291,8 @@ func TestGroupsThatShareNothing(t *testing.T) {
 	}
 }
 
-// TestPromptsThatDiffer plays an environment with a prompt of its own for each episode, which its definition does not
-// declare. No member gets the reply to the prompt of another.
+// TestPromptsThatDiffer plays an environment that, against its definition, has a different prompt in each episode. No
+// member gets the reply to another member's prompt.
 func TestPromptsThatDiffer(t *testing.T) {
 	env := &differing{scripted: pays()}
 	group := play(t, env, &recordingPolicy{}, sharing(3))
@@ -308,7 +307,7 @@ func TestPromptsThatDiffer(t *testing.T) {
 	}
 }
 
-// differing has another prompt in each episode.
+// differing has a different prompt in each episode.
 type differing struct {
 	*scripted
 	begun int
@@ -332,7 +331,7 @@ func (e *differingEpisode) Prompts(context.Context) ([]environment.Prompt, error
 	return ask(e.text), nil
 }
 
-// sharedTime has the requests of several members take a time each, as the policy measures it.
+// sharedTime is a policy whose requests for several members take a fixed time, as the policy measures it.
 type sharedTime struct {
 	*recordingPolicy
 	takes time.Duration
@@ -347,7 +346,8 @@ func (s sharedTime) SampleGroup(ctx context.Context, request Request, members in
 	return samples, err
 }
 
-// TestTimeOfASharedPrompt counts the time of the whole request against limits.episodeSeconds of each member.
+// TestTimeOfASharedPrompt checks that the time of the whole request counts against limits.episodeSeconds of each
+// member.
 func TestTimeOfASharedPrompt(t *testing.T) {
 	for takes, want := range map[time.Duration]rl.Outcome{9 * time.Second: rl.Usable, 11 * time.Second: rl.Deadline} {
 		spec := sharing(3)

@@ -18,7 +18,7 @@ import (
 // together is an environment that scores groups.
 type together struct {
 	*scripted
-	// grade scores the texts of a group, at its n-th call.
+	// grade scores the texts of a group; n counts its calls.
 	grade func(n int, texts []string) ([]environment.Turn, error)
 	calls [][]string
 }
@@ -33,7 +33,7 @@ func (e *together) GradeGroup(_ context.Context, _ environment.Task,
 	return e.grade(len(e.calls), texts)
 }
 
-// ungraded ends an episode without a reward of its own. An empty reply is a fault.
+// ungraded ends an episode without a reward of its own. The reply "broken" is a fault.
 func ungraded(_ int, replies []environment.Reply) (environment.Turn, error) {
 	if replies[0].Message.Content == "broken" {
 		return environment.Turn{}, &environment.Fault{Permanent: true, Err: errors.New("no reply to score")}
@@ -51,13 +51,13 @@ func ranks(_ int, texts []string) ([]environment.Turn, error) {
 	return turns, nil
 }
 
-// memberSays is a policy whose members each have a text.
+// memberSays returns a policy with one text for each member.
 func memberSays(texts ...string) policyFunc {
 	return func(_ context.Context, request Request) (Sample, error) { return sampled(texts[request.Member]), nil }
 }
 
-// TestGroupsAreScoredTogether expects the usable members in the order of their indexes, once all have ended, and the
-// rules of the run for rewards afterwards.
+// TestGroupsAreScoredTogether checks that the usable members are scored in the order of their indexes once all have
+// ended, and that the run's rules for rewards are applied afterwards.
 func TestGroupsAreScoredTogether(t *testing.T) {
 	failure := &environment.Fault{Permanent: true, Err: errors.New("user_code.py:2: ValueError")}
 	scores := func(rewards ...float64) []outcome {

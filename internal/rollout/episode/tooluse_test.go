@@ -48,7 +48,7 @@ func rendererOf(t *testing.T, name string, tokens tokenizer.Tokenizer) renderer.
 	return r
 }
 
-// qwen3 is Qwen3's tokenizer, as much of it as the renderers' tests have.
+// qwen3 returns the part of Qwen3's tokenizer that is in the test data of the renderers.
 func qwen3(t *testing.T) tokenizer.Tokenizer {
 	t.Helper()
 	file, err := os.Open("../../renderer/families/testdata/tokenizers/qwen3.json.gz")
@@ -82,7 +82,7 @@ func TestToolUseInAModelsOwnFormat(t *testing.T) {
 	cases := map[string]struct {
 		renderer string
 		replies  []string
-		// segments are how many replies stand in each.
+		// segments has the number of replies in each segment.
 		segments []int
 		reward   float64
 		metrics  map[string]float64
@@ -151,7 +151,7 @@ func TestToolUseInAModelsOwnFormat(t *testing.T) {
 	}
 }
 
-// TestToolUseInADialect plays a sum in formats whose own calls are written otherwise, or that have none.
+// TestToolUseInADialect plays a sum in formats that write calls in another way, or have no calls.
 func TestToolUseInADialect(t *testing.T) {
 	const (
 		inJSON = "<tool_call>\n{\"name\": \"calculator\", \"arguments\": {\"operation\": \"add\", \"operands\": [99, " +
@@ -222,7 +222,7 @@ func TestToolCallsBeyondTheLimitAreNotRun(t *testing.T) {
 	}
 }
 
-// repliesIn counts runs of actions.
+// repliesIn counts the runs of consecutive actions.
 func repliesIn(actions []bool) int {
 	runs := 0
 	for i, action := range actions {

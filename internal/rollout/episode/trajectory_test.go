@@ -19,8 +19,8 @@ func promptOf(role, conversation string) environment.Prompt {
 	return environment.Prompt{Role: role, Conversation: conversation, Messages: ask("q")[0].Messages}
 }
 
-// solveAndJudge asks two solvers, then a judge, then the first solver and the judge again. Each turn's rewards have its
-// index.
+// solveAndJudge asks two solvers, then a judge, then the first solver and the judge again. rewards has the rewards of
+// each turn.
 func solveAndJudge(rewards ...[]environment.Reward) *scripted {
 	solvers := []environment.Prompt{promptOf("solver", "solver 1"), promptOf("solver", "solver 2")}
 	next := [][]environment.Prompt{{promptOf("judge", "judge")},
@@ -102,7 +102,7 @@ func TestRewardsKeepTheirConversation(t *testing.T) {
 	}
 }
 
-// Without a comparison of steps, nothing of them is recorded.
+// TestStepsAreRecordedOnRequest checks that steps are not recorded unless they are compared.
 func TestStepsAreRecordedOnRequest(t *testing.T) {
 	m := play(t, solveAndJudge(nil, nil, []environment.Reward{reward1("", 1)}), says("yes"), singleMember(nil)).Members[0]
 	for _, trajectory := range m.Trajectories {
@@ -112,7 +112,7 @@ func TestStepsAreRecordedOnRequest(t *testing.T) {
 	}
 }
 
-// Turns of one segment are steps of their own.
+// TestStepsOfASegment checks that each turn of a segment is a step of its own.
 func TestStepsOfASegment(t *testing.T) {
 	spec := singleMember(nil)
 	spec.StepRewards = true
@@ -156,7 +156,8 @@ func TestInvalidTurnsOfEnvironmentsWithRoles(t *testing.T) {
 	}
 }
 
-// A conversation that a limit ended before its first reply is not a trajectory, unless no conversation has a reply.
+// TestConversationsWithoutAReply checks that a conversation that a limit ended before its first reply is not a
+// trajectory, unless no conversation has a reply.
 func TestConversationsWithoutAReply(t *testing.T) {
 	rewarded := solveAndJudge([]environment.Reward{reward1("", 1)}, nil, nil)
 	m := play(t, rewarded, says("yes"), singleMember(func(e *contract.Environment) { e.Limits.Requests = 2 })).Members[0]

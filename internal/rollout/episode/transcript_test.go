@@ -60,8 +60,8 @@ func TestTranscriptOfFaultHasItsReason(t *testing.T) {
 	}
 }
 
-// TestTranscriptHasResultsOfTools plays episodes on a server: results that no prompt has are recorded too, with their
-// rewards.
+// TestTranscriptHasResultsOfTools plays episodes on a server, and checks that results of tools are recorded with their
+// rewards even if no prompt contains them.
 func TestTranscriptHasResultsOfTools(t *testing.T) {
 	look, submit := callOf("look", "{}"), callOf("submit", `{"answer": "3"}`)
 	looked := transcript.Message{Role: "tool", Name: "look", Text: "They are 1 and 2."}

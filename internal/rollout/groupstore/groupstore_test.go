@@ -24,7 +24,7 @@ func evaluate(index int64) rl.Key {
 	return rl.Key{Kind: rl.Evaluate, Slot: index, Lineage: policy, Evaluation: "plan"}
 }
 
-// group has so many tokens that each takes some 1,000 bytes as a message.
+// group returns a group that takes some 1,000 bytes as a message.
 func group(key rl.Key) rl.Group {
 	segment := rl.Segment{Tokens: make([]int32, 120), Actions: make([]bool, 120), Logprobs: make([]float32, 120)}
 	segment.Actions[119] = true
@@ -45,7 +45,7 @@ func open(t *testing.T, dir string, memory, disk int64) *Store {
 	return s
 }
 
-// add adds groups that were offered to a learner already.
+// add adds groups that were already offered to a learner.
 func add(t *testing.T, s *Store, keys ...rl.Key) (dropped []rl.Key) {
 	t.Helper()
 	for _, key := range keys {
@@ -261,7 +261,8 @@ func TestDamagedFilesAreDropped(t *testing.T) {
 	}
 }
 
-// A file of another version may be of use to another build, after an upgrade or a rollback.
+// TestFilesOfAnotherVersionAreLeft checks that a file of another version is not removed: another build may be able to
+// use it, after an upgrade or a rollback.
 func TestFilesOfAnotherVersionAreLeft(t *testing.T) {
 	dir := t.TempDir()
 	first := open(t, dir, 9, 9)

@@ -16,7 +16,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/rl"
 )
 
-// repliesOf returns which of ten requests of a group have their reply.
+// repliesOf returns which of ten requests of a group have a stored reply.
 func repliesOf(t *testing.T, s *Store, key rl.Key) []int {
 	t.Helper()
 	var found []int
@@ -48,7 +48,8 @@ func repliesFiles(t *testing.T, dir string) []string {
 	return files
 }
 
-// TestRepliesOutliveTheProcess finds replies after a death at any byte of the last one, and goes on behind them.
+// TestRepliesOutliveTheProcess checks that the replies of a process are found after it died at any byte of the last
+// one, and that further replies are added behind them.
 func TestRepliesOutliveTheProcess(t *testing.T) {
 	dir := t.TempDir()
 	keepReplies(open(t, dir, 10, 100), train(1), 0, 1, 2)
@@ -83,7 +84,8 @@ func TestRepliesOutliveTheProcess(t *testing.T) {
 	}
 }
 
-// TestRepliesOfOthersAreNotFound keeps the replies of groups apart, and uses no file that is not as it was written.
+// TestRepliesOfOthersAreNotFound checks that groups do not share replies, and that a file that was changed is not
+// used.
 func TestRepliesOfOthersAreNotFound(t *testing.T) {
 	dir := t.TempDir()
 	s := open(t, dir, 10, 100)
@@ -117,7 +119,7 @@ func TestRepliesOfOthersAreNotFound(t *testing.T) {
 	}
 }
 
-// TestRepliesAreRemoved removes replies once their group is stored, and once it is covered.
+// TestRepliesAreRemoved checks that replies are removed once their group is stored or covered.
 func TestRepliesAreRemoved(t *testing.T) {
 	dir := t.TempDir()
 	s := open(t, dir, 10, 100)
@@ -138,7 +140,8 @@ func TestRepliesAreRemoved(t *testing.T) {
 	}
 }
 
-// TestRepliesHaveABound keeps no reply beyond the share of the disk, nor without a disk, and leaves the rest to groups.
+// TestRepliesHaveABound checks that replies take no more than their share of the disk, so that the rest is left to
+// groups, and that no replies are kept without a disk.
 func TestRepliesHaveABound(t *testing.T) {
 	dir := t.TempDir()
 	s := open(t, dir, 10, 8)

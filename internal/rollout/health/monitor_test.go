@@ -21,7 +21,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/tinker/transport/transporttest"
 )
 
-// served is an environment of a server that may be down.
+// served is an environment with a server that may be down.
 type served struct {
 	environment.Environment
 	down   atomic.Bool
@@ -43,7 +43,7 @@ func (s *served) Check(context.Context) error {
 	return nil
 }
 
-// local is an environment of this process.
+// local is an environment that runs in this process.
 type local struct{ environment.Environment }
 
 var (
@@ -85,8 +85,8 @@ func TestEpisodesWaitUntilTheServerIsAvailable(t *testing.T) {
 	})
 }
 
-// TestServerOfAPrivateAuthority reports the code of a server whose authority is not trusted, until the server fails in
-// another way.
+// TestServerOfAPrivateAuthority checks that the code for a server whose authority is not trusted is reported until the
+// server fails in another way.
 func TestServerOfAPrivateAuthority(t *testing.T) {
 	server := transporttest.PrivateServer(t)
 	_, refused := tls.Dial("tcp", server.Listener.Addr().String(), nil)
@@ -206,7 +206,7 @@ func fail(g *Group, times int) {
 	}
 }
 
-// TestPausesGrowUntilAnEpisodeSucceeds runs a server with successful checks and failing episodes.
+// TestPausesGrowUntilAnEpisodeSucceeds uses a server whose checks succeed and whose episodes fail.
 func TestPausesGrowUntilAnEpisodeSucceeds(t *testing.T) {
 	run(t, func(t *testing.T, m *Monitor, s *served) {
 		a, b := m.Group("e", s, 1, false), m.Group("e", s, 2, false)

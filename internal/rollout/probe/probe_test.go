@@ -61,7 +61,8 @@ func TestProbeWorkflows(t *testing.T) {
 	}
 }
 
-// TestProbeFindsTools distinguishes tools that the model's format declares from the tools of a system prompt.
+// TestProbeFindsTools checks that tools that the model's format declares are distinguished from tools that a system
+// prompt lists.
 func TestProbeFindsTools(t *testing.T) {
 	for prompt, want := range map[string]bool{"": true, "Answer briefly.": true, "The tools are:\n$(tools)": false} {
 		got, _ := Probe(t.Context(), registry.Builder{}, contract.Definition{
@@ -78,7 +79,8 @@ func TestProbeFindsTools(t *testing.T) {
 	}
 }
 
-// TestProbeOfAnExpression plays an episode without an answer, and reports the defect of an expression.
+// TestProbeOfAnExpression plays an episode for which no answer is known, and checks that a defect of the expression is
+// reported.
 func TestProbeOfAnExpression(t *testing.T) {
 	splits := []contract.ProbeSplit{{Name: "test", Tasks: 21}, {Name: "train", Tasks: 79}}
 	cases := map[string]struct {
@@ -111,7 +113,7 @@ func TestProbeOfAnExpression(t *testing.T) {
 	}
 }
 
-// judged is a data set whose rows have a criterion for a judge.
+// judged is a data set with a criterion for a judge in each row.
 type judged struct{ doubled }
 
 func (j judged) Row(ctx context.Context, split string, index int64) (dataset.Row, error) {
@@ -150,7 +152,7 @@ func TestProbeOfAPrivateAuthority(t *testing.T) {
 	}
 }
 
-// doubled is a data set whose rows have the ids of a list.
+// doubled is a data set with one row for each id of the list. Ids may occur twice.
 type doubled []string
 
 func (d doubled) Splits(context.Context) ([]environment.Split, error) {
@@ -163,7 +165,7 @@ func (d doubled) Row(_ context.Context, _ string, index int64) (dataset.Row, err
 	return row, nil
 }
 
-// TestProbeWarnsOfIDs probes an environment that can be used and has rows of the same id.
+// TestProbeWarnsOfIDs probes an environment that is usable although rows have the same id.
 func TestProbeWarnsOfIDs(t *testing.T) {
 	for warning, ids := range map[string]doubled{
 		"": {"a", "b", "c"},
@@ -200,7 +202,7 @@ type fakeEnvironment struct {
 	goesOn       bool
 	// unknown means that the answers are not known.
 	unknown bool
-	// panics is the method that panics, or empty.
+	// panics is the method that panics; it is empty if none does.
 	panics string
 	closed int
 }
@@ -336,11 +338,11 @@ func TestProbeOfPanics(t *testing.T) {
 	}
 }
 
-// tried is an environment with examples. It knows no answers.
+// tried is an environment that knows examples of replies, but no answers.
 type tried struct {
 	environment.Environment
 	replies []string
-	// earns is the reward of a reply, by its number.
+	// earns returns the reward of a reply; n is the reply's number.
 	earns func(n int, text string) (float64, error)
 }
 

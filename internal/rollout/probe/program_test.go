@@ -12,7 +12,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/environment"
 )
 
-// programs is an environment whose episodes ask until the policy says stop.
+// programs is an environment whose episodes make requests until the policy says stop.
 type programs struct{ environment.Unasked }
 
 func (programs) Splits(context.Context) ([]environment.Split, error) {
@@ -43,7 +43,7 @@ func (programs) Run(ctx context.Context, policy environment.Policy) (environment
 	}
 }
 
-// asking is an environment whose episodes are what a function does.
+// asking is an environment whose episodes are played by a function.
 type asking struct {
 	programs
 	run func(ctx context.Context, policy environment.Policy) (environment.Turn, error)
@@ -88,7 +88,8 @@ func TestProbeFindsConversationsThatAreFaults(t *testing.T) {
 	}
 }
 
-// TestProbeOfPrograms plays programs with a policy that says one text. One that asks without an end is no failure.
+// TestProbeOfPrograms plays programs with a policy that always says the same. A program that never stops making
+// requests is not a failure.
 func TestProbeOfPrograms(t *testing.T) {
 	got, _ := probe(t.Context(), &environment.Calls{}, programs{})
 	if !got.OK || got.CanaryReward == nil || *got.CanaryReward != 1 || !got.DeclaresTools ||

@@ -14,7 +14,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/contract"
 )
 
-// definitionInPods is an environment whose reward runs in pods.
+// definitionInPods returns a definition whose reward runs in pods.
 func definitionInPods(pods string) contract.Definition {
 	return contract.Definition{
 		Reward: &environment.Reward{RewardRule: environment.RewardRule{Python: &environment.Python{
@@ -24,8 +24,7 @@ func definitionInPods(pods string) contract.Definition {
 	}
 }
 
-// TestPlacementInWarmPool checks that workers trust the certificate of the pool, and show the token of the run's
-// program.
+// TestPlacementInWarmPool checks that workers trust the pool's certificate, and use the token of the run's program.
 func TestPlacementInWarmPool(t *testing.T) {
 	placement := Placement{Prefix: "run-12345", Token: "the token of the run"}
 	warm := definitionInPods(`{"replicas":2,"warmPoolRef":{"name":"python"}}`)
@@ -45,8 +44,8 @@ func TestPlacementInWarmPool(t *testing.T) {
 	}
 }
 
-// TestPlacementOfAgents checks that an agent in pods of its own is apart from the functions of its environment, and
-// that an agent of the placement Worker is beside the worker.
+// TestPlacementOfAgents checks that an agent in pods of its own does not share the pods of its environment's
+// functions, and that an agent with the placement Worker runs beside the worker.
 func TestPlacementOfAgents(t *testing.T) {
 	placement := Placement{Prefix: "run-12345", Token: "the token of the run"}
 	definition := definitionInPods(`{"replicas":2}`)
@@ -64,7 +63,7 @@ func TestPlacementOfAgents(t *testing.T) {
 	}
 }
 
-// TestWarmPoolTLS connects to a server with the certificate of a pool, and to one with another.
+// TestWarmPoolTLS connects to a server with the pool's certificate, and to a server with another certificate.
 func TestWarmPoolTLS(t *testing.T) {
 	pool, err := contract.DeriveProgramCredentials("the pool's", "0123456789abcdef")
 	if err != nil {
