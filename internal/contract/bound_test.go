@@ -14,7 +14,8 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/problem"
 )
 
-// TestBoundedReply bounds the reply of a learner of any image, within the bytes that the manager reads.
+// TestBoundedReply checks that the reply of a learner, which may have any image, is reduced to the bytes that the
+// manager reads.
 func TestBoundedReply(t *testing.T) {
 	long := strings.Repeat("x", 64<<10)
 	many := map[string]float64{MetricReward: 0.5}
@@ -68,7 +69,8 @@ func TestBoundedReply(t *testing.T) {
 	}
 }
 
-// TestRepliesHaveNoEndingsOfAttempts leaves out problems that no condition of a run can show.
+// TestRepliesHaveNoEndingsOfAttempts checks that problems that end attempts are left out: no condition of a run shows
+// them.
 func TestRepliesHaveNoEndingsOfAttempts(t *testing.T) {
 	got, excess := HeartbeatReply{Problems: []problem.Problem{{Code: problem.StopRequested}, {Code: problem.Throttled},
 		{Code: problem.Superseded}}}.Bounded()

@@ -10,7 +10,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1/environment"
 )
 
-// scored is a definition whose reward is a function.
+// scored returns a definition whose reward is a function.
 func scored(change func(*Definition, *environment.Python)) Definition {
 	function := &environment.Python{Source: environment.Source{Code: "def reward(row, reply): return 1"}, Processes: 2,
 		Concurrency:    64,

@@ -11,28 +11,28 @@ import (
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1/environment"
 )
 
-// arithmeticData is a data set of sums.
+// arithmeticData returns a data set of sums.
 func arithmeticData(maxOperand int32) *Dataset {
 	return &Dataset{Dataset: environment.Dataset{Arithmetic: &environment.ArithmeticData{MaxOperand: maxOperand}}}
 }
 
-// exactMatch is a reward of integers.
+// exactMatch returns a reward that compares integers.
 func exactMatch() *environment.Reward {
 	return &environment.Reward{RewardRule: environment.RewardRule{
 		ExactMatch: &environment.ExactMatch{Part: environment.PartLastInteger}}}
 }
 
-// schemaRule is a rule by a schema.
+// schemaRule returns a rule with a schema.
 func schemaRule(schema string) environment.RewardRule {
 	return environment.RewardRule{JSONSchema: &environment.JSONSchema{Schema: json.RawMessage(schema)}}
 }
 
-// TestSchemasAreBounded bounds the size of schemas in run files, which admission does not.
+// TestSchemasAreBounded checks that the size of schemas in run files is bounded, since admission does not bound it.
 func TestSchemasAreBounded(t *testing.T) {
 	long := schemaRule(`"` + strings.Repeat("a", 70000) + `"`)
 	cases := map[string]struct {
 		reward environment.Reward
-		// names is in the problem; it is empty for a valid reward.
+		// names is a part of the problem; it is empty if the reward is valid.
 		names string
 	}{
 		"a schema": {reward: environment.Reward{RewardRule: schemaRule("{}")}},

@@ -106,8 +106,8 @@ func digested(t *testing.T, name string, golden []byte) []byte {
 	return data
 }
 
-// TestRunFilesOfEveryVersion reads recorded run files. Runs that began with them continue to write them, to the byte:
-// their digests are part of the lineage.
+// TestRunFilesOfEveryVersion reads recorded run files, and checks that they are written again to the byte: their
+// digests are part of the lineage of runs that began with them.
 func TestRunFilesOfEveryVersion(t *testing.T) {
 	files, err := filepath.Glob("testdata/run-file*.v*.json")
 	if err != nil || len(files) < 2 {
@@ -210,7 +210,7 @@ func TestValidateNamesTheField(t *testing.T) {
 	checkFields(t, cases)
 }
 
-// checkFields changes the file and compares the errors with the fields that they are to name.
+// checkFields changes the file, and checks that the errors name the fields.
 func checkFields(t *testing.T, cases map[string]func(f *RunFile)) {
 	t.Helper()
 	for field, change := range cases {
@@ -226,7 +226,8 @@ func checkFields(t *testing.T, cases map[string]func(f *RunFile)) {
 	}
 }
 
-// The digest includes the settings that decide the weights, but neither the run nor settings that may change.
+// TestSpecDigest checks that the digest depends on the settings that decide the weights, and neither on the run nor on
+// settings that may change.
 func TestSpecDigest(t *testing.T) {
 	digest := testFile(t).SpecDigest
 	same := map[string]func(*RunFile){
@@ -257,7 +258,7 @@ func TestSpecDigest(t *testing.T) {
 			t.Errorf("%s has the same digest", name)
 		}
 	}
-	// Written down, since a learner of another build must come to the same.
+	// The digest is written down, since a learner of another build must compute the same one.
 	if want := "9ca5f686eb6ee4a449187578841d6aa9bfaaff3e489b0797fab438317ce9cba7"; digest != want {
 		t.Errorf("SpecDigest = %s, want %s", digest, want)
 	}

@@ -111,7 +111,7 @@ func FuzzDecodeVerdict(f *testing.F) {
 	})
 }
 
-// TestDecodeReasonOfAnotherBuild reads a termination message whose reason no build writes.
+// TestDecodeReasonOfAnotherBuild reads termination messages with a reason that this build does not know.
 func TestDecodeReasonOfAnotherBuild(t *testing.T) {
 	long := strings.Repeat("é", 1000)
 	v, err := DecodeVerdict(`{"cause":"Upstream","attempt":1,"reason":"` + long + `"}`)

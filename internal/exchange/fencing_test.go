@@ -70,7 +70,7 @@ func TestWorkersTrustNoOtherCertificate(t *testing.T) {
 	}
 }
 
-// dialled is a connection on which nothing was sent.
+// dialled returns a client and a connection on which nothing was sent.
 func dialled(t *testing.T, address string) (*Client, *connection) {
 	t.Helper()
 	client, err := NewClient(clientConfig(t, address))
@@ -116,7 +116,7 @@ func TestNothingIsAnsweredBeforeHello(t *testing.T) {
 	}
 }
 
-// informOf makes a client know of an attempt, as the reply of its learner would.
+// informOf gives a client an attempt with its proof, as the reply of the attempt's learner would.
 func informOf(t *testing.T, client *Client, attempt int32) {
 	t.Helper()
 	proof, err := credentialsOf(t, "uid-1").ProveAttempt("uid-1", attempt)
@@ -126,7 +126,8 @@ func informOf(t *testing.T, client *Client, attempt int32) {
 	client.attempt, client.proof = attempt, proof
 }
 
-// A worker alone cannot fence the learner: it lacks the signature of a learner of a higher attempt.
+// TestWorkersCannotFence checks that a worker alone cannot fence the learner: it lacks the signature of a learner of a
+// higher attempt.
 func TestWorkersCannotFence(t *testing.T) {
 	t.Parallel()
 	prove := func(uid string, attempt int32) []byte {
@@ -183,7 +184,7 @@ func TestALearnerOfALowerAttemptIsFenced(t *testing.T) {
 	if higher := take(t, "the notice of the fence", s.fenced); higher != 3 {
 		t.Errorf("fenced by attempt %d, want 3", higher)
 	}
-	// From here on nobody is answered, whatever they know.
+	// From now on, the learner answers no worker, whatever attempt the worker knows.
 	_, fresh := dialled(t, s.address)
 	_, err = fresh.api.Acquire(t.Context(), &pb.AcquireRequest{Epoch: epochOf(1), Worker: "worker-0",
 		Free: 1})
@@ -259,7 +260,7 @@ func TestALearnerThatRestartsOnTheSamePortIsGreetedAnew(t *testing.T) {
 	}
 }
 
-// submitUntilAnswered calls again after errors that pass, as a worker does.
+// submitUntilAnswered submits again after transient errors, as a worker does.
 func submitUntilAnswered(t *testing.T, a *running, group rl.Group) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), deadline)
@@ -275,8 +276,8 @@ func submitUntilAnswered(t *testing.T, a *running, group rl.Group) {
 	}
 }
 
-// submitUntilTaken submits until the learner that is meant has the group: until the worker has received the
-// successor's answer, its predecessor may rightly take it.
+// submitUntilTaken submits a group until the learner meant has taken it. The predecessor of that learner may rightly
+// take the group until the worker has received an answer of the successor.
 func submitUntilTaken(t *testing.T, a *running, group rl.Group, meant *learner) {
 	t.Helper()
 	end := time.After(deadline)
@@ -325,7 +326,7 @@ func TestSupersededLearnerIsLeftAndFencedOnceItsSuccessorIsKnown(t *testing.T) {
 	submitUntilTaken(t, a, exampleGroup(2, 2, 8), successor)
 }
 
-// forgetful is a learner that checks no epoch: a bug, or an adversary, that a worker must not obey.
+// forgetful is a learner that does not check epochs, because of a bug or as an adversary. A worker must not obey it.
 type forgetful struct {
 	pb.UnimplementedExchangeServer
 	epoch *Epoch
@@ -411,7 +412,7 @@ func (s *silence) Close() error {
 func TestASilentLearnerIsNoticedWithin20Seconds(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		// The certificate begins in 2020, fake time in 2000.
+		// The certificate is valid from 2020 on, but the fake time begins in 2000.
 		time.Sleep(21 * 365 * 24 * time.Hour)
 		l, w := newLearner(), newWorker()
 		listener := bufconn.Listen(1 << 20)

@@ -179,8 +179,9 @@ func TestReceiveGroupChecksTheHeader(t *testing.T) {
 	}
 }
 
-// A group that is invalid by itself is answered with its field. A group that does not match its header is an error of
-// the connection: the group may well be valid, and must not become a tombstone.
+// TestSubmitTellsInvalidGroupsFromDamagedTransfers checks that the answer to a group that is invalid by itself names
+// the field. A group that does not match its header is an error of the connection: the group may be valid, and must
+// not become a tombstone.
 func TestSubmitTellsInvalidGroupsFromDamagedTransfers(t *testing.T) {
 	t.Parallel()
 	l := newLearner()

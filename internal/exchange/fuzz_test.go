@@ -13,8 +13,8 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/rl"
 )
 
-// reading decodes bytes as one message of the exchange and gives the error of reading it; ok is false for bytes that
-// are no such message.
+// reading returns a function that decodes bytes as a message of the exchange. err is the error of reading the message;
+// ok is false if the bytes are not such a message.
 func reading[M proto.Message, T any](message M, from func(M) (T, error)) func([]byte) (ok bool, err error) {
 	return func(body []byte) (bool, error) {
 		proto.Reset(message)
@@ -26,8 +26,8 @@ func reading[M proto.Message, T any](message M, from func(M) (T, error)) func([]
 	}
 }
 
-// FuzzMessages reads bytes as every kind of message. An error names the invalid field, since the other side is
-// notified.
+// FuzzMessages reads bytes as every kind of message. An error must name the invalid field, since it is sent to the
+// other side.
 func FuzzMessages(f *testing.F) {
 	seeds := []proto.Message{
 		&pb.HelloRequest{}, &pb.HelloReply{}, &pb.RenewRequest{}, &pb.RenewReply{}, &pb.SubmitReply{},

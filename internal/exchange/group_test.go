@@ -277,7 +277,8 @@ func (c *counter) Read(to []byte) (int, error) {
 	return n, err
 }
 
-// TestGroupsAreDecodedMemberByMember damages the second member of many: no more of the group is read.
+// TestGroupsAreDecodedMemberByMember damages the second of many members, and checks that the rest of the group is not
+// read.
 func TestGroupsAreDecodedMemberByMember(t *testing.T) {
 	message := groupToProto(exampleGroup(1, 64, 4096))
 	message.Members[1].Trajectories[0].Segments[0].Tokens = []byte{1}
@@ -307,7 +308,7 @@ func TestCutGroupsAreNotTheGroup(t *testing.T) {
 	}
 }
 
-// TestHugeGroupsMayBeAnnounced announces more than 256 MiB, which the groups of long episodes have.
+// TestHugeGroupsMayBeAnnounced announces more than 256 MiB, a size that groups of long episodes have.
 func TestHugeGroupsMayBeAnnounced(t *testing.T) {
 	_, err := bodyOf([]*pb.SubmitFrame{{Frame: &pb.SubmitFrame_Header{Header: &pb.SubmitHeader{Bytes: 2000 << 20}}}})
 	if err == nil || !strings.Contains(err.Error(), "2097152000 fewer than announced") {

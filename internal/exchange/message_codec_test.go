@@ -11,7 +11,8 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/rl"
 )
 
-// The messages in the examples of exchange_test.go are changed field by field; the error names the field.
+// TestMessagesNameTheFieldThatIsWrong reads messages with one wrong field each, and checks that the error names the
+// field.
 func TestMessagesNameTheFieldThatIsWrong(t *testing.T) {
 	badKey := &pb.GroupKey{Lineage: "none"}
 	goodKey := keyToProto(exampleKey(1))

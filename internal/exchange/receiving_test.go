@@ -13,8 +13,8 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/rl"
 )
 
-// holder is a learner that knows how many bytes of groups it is given at the same time. Groups of the slot held stay
-// until release is closed.
+// holder is a learner that counts the bytes of the groups that it receives at the same time. A group of the slot held
+// stays until release is closed.
 type holder struct {
 	*learner
 	size    map[int64]int64
@@ -46,7 +46,7 @@ func (h *holder) Submit(_ string, group rl.Group, _ rl.Digest) *SubmitReply {
 	if slot == h.held {
 		<-h.release
 	} else {
-		select { // until too many have arrived, if nothing keeps them
+		select { // until too many have arrived, if nothing bounds them
 		case <-h.full:
 		case <-time.After(time.Second):
 		}
@@ -97,8 +97,8 @@ func TestSubmitsAreBoundedInBytes(t *testing.T) {
 	}
 }
 
-// TestSmallGroupsDoNotWaitForLargeOnes submits a group that has all the room of large ones, a second one that waits for
-// it, and then a small group.
+// TestSmallGroupsDoNotWaitForLargeOnes submits a large group that takes all the room for large groups, another large
+// group, which waits for the first, and then a small group.
 func TestSmallGroupsDoNotWaitForLargeOnes(t *testing.T) {
 	h := newHolder(1)
 	s := serve(t, "", epochOf(1), h, Timing{})

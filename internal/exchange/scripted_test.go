@@ -143,7 +143,7 @@ func take[T any](t testing.TB, what string, values <-chan T) T {
 	}
 }
 
-// takeUntil waits for a value that is as wanted.
+// takeUntil waits for a value for which wanted returns true.
 func takeUntil[T any](t testing.TB, what string, values <-chan T, wanted func(T) bool) T {
 	t.Helper()
 	end := time.After(deadline)
@@ -169,7 +169,7 @@ func credentialsOf(t testing.TB, uid string) contract.Credentials {
 	return l
 }
 
-// epochOf is an epoch of the run that all tests play.
+// epochOf returns an epoch of the run that all tests play.
 func epochOf(attempt int32) *Epoch {
 	return &Epoch{RunUid: "uid-1", SpecDigest: "spec-1", Attempt: attempt, Version: contract.FormatVersion}
 }
@@ -182,7 +182,7 @@ type serving struct {
 	stop    func()
 }
 
-// serve starts a server; an empty address is any port. It stops with the test, at the latest.
+// serve starts a server. An empty address means any port. The server stops with the test at the latest.
 func serve(t testing.TB, address string, epoch *Epoch, handler Handler, timing Timing) *serving {
 	t.Helper()
 	if address == "" {

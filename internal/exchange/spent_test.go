@@ -13,8 +13,8 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/rl"
 )
 
-// TestSpentComesWithTheGroupsThatHaveEnded submits a group and releases others: each message has the counters of its
-// time, numbered, and names the groups for which nothing more is asked.
+// TestSpentComesWithTheGroupsThatHaveEnded submits a group and releases others. Each message has a number and the
+// counters of its time, and names the groups for which no further requests are made.
 func TestSpentComesWithTheGroupsThatHaveEnded(t *testing.T) {
 	t.Parallel()
 	l := newLearner()

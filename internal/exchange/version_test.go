@@ -11,8 +11,8 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/contract"
 )
 
-// A learner and a worker use the version of their run, whichever builds they are of; others part with a sentence that
-// names both versions.
+// TestVersionsOfLearnerAndWorker checks that a learner and a worker of any builds use the version of their run, or
+// part with an error that names both versions.
 func TestVersionsOfLearnerAndWorker(t *testing.T) {
 	t.Parallel()
 	cases := map[string]struct {
@@ -52,7 +52,8 @@ func TestVersionsOfLearnerAndWorker(t *testing.T) {
 	}
 }
 
-// A worker refuses a learner that answers in another version than the run's.
+// TestAnswersOfAnotherVersionAreRefused checks that a worker refuses a learner that answers in another version than
+// the run's.
 func TestAnswersOfAnotherVersionAreRefused(t *testing.T) {
 	t.Parallel()
 	client, err := NewClient(clientConfig(t, "127.0.0.1:1"))

@@ -12,7 +12,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1/algorithm"
 )
 
-// rewarded makes a usable group of members with these rewards; NaN is a faulted member.
+// rewarded returns a usable group whose members have these rewards. NaN stands for a faulted member.
 func rewarded(rewards ...float64) Group {
 	g := Group{}
 	for i, r := range rewards {
@@ -25,7 +25,8 @@ func rewarded(rewards ...float64) Group {
 	return g
 }
 
-// wholeAdvantages returns the advantages of members that have one trajectory each, and 0 for those without.
+// wholeAdvantages returns the advantages of members that have one trajectory each, and 0 for members without a
+// trajectory.
 func wholeAdvantages(groups []Group, alg algorithm.Algorithm) [][]float32 {
 	out := make([][]float32, len(groups))
 	for g, members := range Advantages(groups, alg) {

@@ -137,7 +137,7 @@ func TestPlan(t *testing.T) {
 	}
 }
 
-// sequentialBatches is the definition: play slots one after the other, and cut batches off.
+// sequentialBatches defines the batches: it plays slots one after the other, and cuts the slots into batches.
 func sequentialBatches(rules Rules, outcome func(slot int64) Outcome) []Batch {
 	var batches []Batch
 	cursor := int64(0)
@@ -176,7 +176,7 @@ type loop struct {
 	rules   Rules
 	rng     *rand.Rand
 	outcome func(slot int64) Outcome
-	// sampledBy is the version that every slot was ever leased under.
+	// sampledBy has the only version under which each slot was ever leased.
 	sampledBy map[int64]int64
 
 	at      Position
@@ -228,7 +228,7 @@ func (l *loop) lease(batches []Batch) {
 	}
 }
 
-// finish ends any group in play.
+// finish ends a random group in play.
 func (l *loop) finish() {
 	if len(l.playing) == 0 {
 		return
@@ -239,7 +239,8 @@ func (l *loop) finish() {
 	l.known[slot] = l.outcome(slot)
 }
 
-// train trains a decided batch: announces the new version, and commits then or later.
+// train trains on a batch if it is decided: it announces the new version, and commits the step at once or when it is
+// called again.
 func (l *loop) train(b Batch) {
 	if !b.Decided() {
 		return
@@ -252,7 +253,7 @@ func (l *loop) train(b Batch) {
 	l.at = l.rules.After(b)
 }
 
-// die loses the announced version and, at random, groups in play and outcomes known.
+// die loses the announced version, the groups in play, and a random part of the known outcomes.
 func (l *loop) die() {
 	l.newest = l.at.Step
 	l.playing = nil
@@ -306,7 +307,7 @@ func checkAnyOrder(t *testing.T, rules Rules, outcomes []Outcome, trial uint64) 
 	}
 }
 
-// TestTasksOfOwnSlots passes over all tasks in order by the first slots of the steps, whatever is refilled.
+// TestTasksOfOwnSlots checks that the first slots of the steps pass over all tasks in order, whatever is refilled.
 func TestTasksOfOwnSlots(t *testing.T) {
 	const tasks, want = 12, 3
 	stream, err := NewStream(5, []Source{{Environment: "e", Split: "train", Tasks: tasks, Shuffle: true}})
@@ -334,7 +335,7 @@ func TestTasksOfOwnSlots(t *testing.T) {
 	}
 }
 
-// TestRefillsKeepTheOrderOfASplit replaces a dropped group by the tasks that follow its step.
+// TestRefillsKeepTheOrderOfASplit checks that the refills of a step play the tasks that follow the tasks of the step.
 func TestRefillsKeepTheOrderOfASplit(t *testing.T) {
 	stream, err := NewStream(5, []Source{{Environment: "e", Split: "train", Tasks: 100}})
 	if err != nil {

@@ -15,8 +15,8 @@ import (
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1/algorithm"
 )
 
-// solverJudge is a usable group whose members have two solvers and a judge each; a member's rewards are in that order.
-// NaN as a first reward is a faulted member.
+// solverJudge returns a usable group whose members have two solvers and a judge each. A member's rewards are in this
+// order. NaN as the first reward stands for a faulted member.
 func solverJudge(members ...[3]float64) Group {
 	g := Group{}
 	for i, rewards := range members {
@@ -35,7 +35,7 @@ func solverJudge(members ...[3]float64) Group {
 	return g
 }
 
-// stepped is a usable group of members with one trajectory of steps with these rewards each.
+// stepped returns a usable group whose members have one trajectory each, with these rewards of steps.
 func stepped(members ...[]float64) Group {
 	g := Group{}
 	for i, rewards := range members {
@@ -48,7 +48,7 @@ func stepped(members ...[]float64) Group {
 	return g
 }
 
-// valuesOf flattens advantages, a list for each member.
+// valuesOf returns the advantages as one list for each member.
 func valuesOf(groups []Group, alg algorithm.Algorithm) [][]float32 {
 	var out [][]float32
 	for _, members := range Advantages(groups, alg) {
@@ -73,8 +73,9 @@ var (
 	reinforcePlusPlus = algorithm.Advantage{Baseline: algorithm.BaselineGroupMean, Scale: algorithm.ScaleBatchStd}
 )
 
-// The values come from rLLM's estimators for the roles of its solver-judge workflow: every role of a task is a group,
-// here of 6 solvers and 3 judges. Its divisors have 1e-6 added, which the tolerance covers.
+// TestAdvantagesOfRolesAreThoseOfRLLM compares with values of rLLM's estimators for the roles of its solver-judge
+// workflow: every role of a task is a group, here of 6 solvers and 3 judges. rLLM adds 1e-6 to its divisors, which the
+// tolerance covers.
 func TestAdvantagesOfRolesAreThoseOfRLLM(t *testing.T) {
 	// Solvers 1 0 | 1 1 | 0 0 have the mean 1/2 and the deviation 1/2; judges 1 1 0 the mean 2/3 and deviation √2/3.
 	first := solverJudge([3]float64{1, 0, 1}, [3]float64{1, 1, 1}, [3]float64{0, 0, 0})
@@ -159,8 +160,8 @@ func TestGroupings(t *testing.T) {
 	}
 }
 
-// TestConstantAdvantageGroupsAreDropped checks that a role with equal rewards is dropped, and is not part of the mean
-// of its role over the batch.
+// TestConstantAdvantageGroupsAreDropped checks that a role whose rewards are equal is dropped from its group, and does
+// not count in the role's mean over the batch.
 func TestConstantAdvantageGroupsAreDropped(t *testing.T) {
 	withData := func(g Group) Group {
 		for i := range g.Members {
@@ -208,7 +209,8 @@ func TestConstantAdvantageGroupsAreDropped(t *testing.T) {
 	}
 }
 
-// Each step's tokens have that step's advantage, and a segment is dropped with all of its steps.
+// TestDatumsOfSteps checks that the tokens of each step have the step's advantage, and that a segment is dropped if
+// all of its steps are.
 func TestDatumsOfSteps(t *testing.T) {
 	segments := []Segment{
 		{Tokens: []int32{1, 2, 3, 4, 5, 6}, Actions: []bool{false, true, true, false, true, false},
@@ -243,7 +245,8 @@ func TestDatumsOfSteps(t *testing.T) {
 	}
 }
 
-// A group's advantages do not depend on the groups before it, except under the batch's baseline and scale.
+// TestAdvantagesDoNotDependOnOtherGroups checks that a group's advantages depend on no other group, unless the
+// baseline or the scale is the batch's.
 func TestAdvantagesDoNotDependOnOtherGroups(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	var groups []Group
@@ -269,7 +272,7 @@ func TestAdvantagesDoNotDependOnOtherGroups(t *testing.T) {
 	}
 }
 
-// Members with one trajectory have the same advantages whatever role that has.
+// TestOneRoleIsLikeNone checks that members with one trajectory have the same advantages with and without a role.
 func TestOneRoleIsLikeNone(t *testing.T) {
 	random := rand.New(rand.NewPCG(3, 4))
 	var plain, named []Group

@@ -19,7 +19,7 @@ func exampleSettings() Settings {
 	}
 }
 
-// inRole returns an advantage that a role gives in full.
+// inRole returns an advantage as a role's, with all fields set.
 func inRole(a algorithm.Advantage) *algorithm.RoleAdvantage {
 	return &algorithm.RoleAdvantage{Baseline: a.Baseline, Scale: a.Scale, DDoF: new(a.DDoF)}
 }

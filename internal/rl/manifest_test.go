@@ -205,7 +205,8 @@ func TestDigestsTakeEveryNaNForTheSame(t *testing.T) {
 	}
 }
 
-// The canonical form is fixed for every run in progress: checkpoints are named by it.
+// TestCanonicalFormsArePinned checks that the canonical forms do not change: the checkpoints of every run in progress
+// are named by them.
 func TestCanonicalFormsArePinned(t *testing.T) {
 	manifest := Manifest{Step: 3, Slots: []SlotDigest{
 		{Slot: 7, Digest: exampleGroup().Digest()}, {Slot: 8, Outcome: Constant, Digest: Digest{1}},

@@ -14,7 +14,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1/algorithm"
 )
 
-// penaltyCase is a batch and its advantages in tinker-cookbook 0.6.1 (incorporate_kl_penalty, PyTorch).
+// penaltyCase is a batch with the advantages that tinker-cookbook 0.6.1 computes (incorporate_kl_penalty, PyTorch).
 type penaltyCase struct {
 	Name                  string
 	Coefficient, Discount float64
@@ -25,8 +25,8 @@ type penaltyCase struct {
 	KLPolicyBase float64 `json:"klPolicyBase"`
 }
 
-// TestPenaltiesAreThoseOfTheCookbook compares with recorded results. Where a discount has the cookbook change
-// advantages of tokens that were not sampled, these must stay 0.
+// TestPenaltiesAreThoseOfTheCookbook compares with recorded results. With a discount, the cookbook also changes
+// advantages of tokens that were not sampled; here they must stay 0.
 func TestPenaltiesAreThoseOfTheCookbook(t *testing.T) {
 	data, err := os.ReadFile(filepath.Join("testdata", "kl_penalty.json"))
 	if err != nil {

@@ -10,7 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// asking is a request.
+// asking returns a request with changes.
 func asking(change func(*Request)) Request {
 	r := Request{Slot: 1234, Member: 7, Try: 1, Conversation: "solver", Content: theContent(nil).Digest(), Repeat: 2}
 	if change != nil {
@@ -40,7 +40,8 @@ func TestSeedsArePinned(t *testing.T) {
 	}
 }
 
-// Requests that differ in anything that they are identified by have other seeds and numbers.
+// TestRequestsDifferInEveryField checks that requests that differ in anything that identifies them have different
+// seeds and numbers.
 func TestRequestsDifferInEveryField(t *testing.T) {
 	requests := map[string]Request{
 		"":                                 asking(nil),

@@ -87,7 +87,8 @@ func TestSegmentBuilderLeavesItsArgumentsAlone(t *testing.T) {
 	}
 }
 
-// The tokens of a long conversation are in memory once, while a reply is sampled and afterwards.
+// TestSegmentBuilderStoresTokensOnce checks that the tokens of a long conversation are in memory only once, both while
+// a reply is sampled and afterwards.
 func TestSegmentBuilderStoresTokensOnce(t *testing.T) {
 	var builder SegmentBuilder
 	first := []int32{1, 2, 3}

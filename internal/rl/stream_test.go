@@ -208,7 +208,7 @@ func TestPermutationIsUniform(t *testing.T) {
 	for _, n := range counts {
 		square += math.Pow(float64(n)-seeds/24, 2) / (seeds / 24)
 	}
-	// 23 degrees of freedom: 49.7 is exceeded once in a thousand.
+	// With 23 degrees of freedom, chi square exceeds 49.7 once in a thousand.
 	if len(counts) != 24 || square > 49.7 {
 		t.Errorf("%d orders of 4 came, chi square %.1f; want 24 and at most 49.7", len(counts), square)
 	}

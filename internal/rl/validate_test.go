@@ -74,7 +74,8 @@ func TestValidateNamesTheField(t *testing.T) {
 	checkFields(t, exampleGroup, cases)
 }
 
-// checkFields changes groups and compares the fields of the errors; no error has none.
+// checkFields changes groups, and compares the fields that the errors name. An empty field means that there is no
+// error.
 func checkFields(t *testing.T, example func() Group, cases map[string]struct {
 	change func(g *Group)
 	field  string

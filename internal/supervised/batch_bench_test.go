@@ -14,15 +14,15 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/supervised"
 )
 
-// memory returns the bytes that the process has from the system and has not given back.
+// memory returns the bytes that the process has obtained from the system and not given back.
 func memory() uint64 {
 	samples := []metrics.Sample{{Name: "/memory/classes/total:bytes"}, {Name: "/memory/classes/heap/released:bytes"}}
 	metrics.Read(samples)
 	return samples[0].Value.Uint64() - samples[1].Value.Uint64()
 }
 
-// BenchmarkMillionRows takes the batches of an epoch of a million rows from disk, and measures all the memory that the
-// process has against the goal of 256 MiB.
+// BenchmarkMillionRows makes the batches of an epoch of a million rows on disk. It measures all memory of the process
+// against the goal of 256 MiB.
 func BenchmarkMillionRows(b *testing.B) {
 	for b.Loop() {
 		benchmarkRows(b)

@@ -17,7 +17,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/supervised"
 )
 
-// numbered loads rows whose datum is their index; the rows of a set are not usable.
+// numbered loads rows whose datum is their index. The unusable rows fail.
 func numbered(unusable ...int64) supervised.Load {
 	return func(_ context.Context, task rl.Task) (supervised.Datum, error) {
 		if slices.Contains(unusable, task.Index) {
@@ -94,15 +94,16 @@ func TestBatchesEndWithoutUsableRow(t *testing.T) {
 		!strings.Contains(err.Error(), "no reply") {
 		t.Errorf("Next: %v, want that none of 3 rows is usable, with an example", err)
 	}
-	// One usable row is enough: the batch has it twice, of two epochs.
+	// One usable row is enough: the batch has it twice, from two epochs.
 	batch, err := b.Next(t.Context(), 0, numbered(0, 2))
 	if err != nil || len(batch.Datums) != 2 || batch.Datums[0].Tokens[0] != 1 || batch.Datums[1].Tokens[0] != 1 {
 		t.Errorf("Next = %+v, %v, want row 1 twice", batch, err)
 	}
 }
 
-// TestBatchesFindTheOnlyUsableRow batches rows with one usable row, which may stand first in one epoch and last in the
-// next: more rows between its two places than an epoch has are no sign that none is usable.
+// TestBatchesFindTheOnlyUsableRow makes batches of rows of which one is usable. That row may be first in one epoch and
+// last in the next, so that more rows than an epoch has may lie between its two places. This must not count as a lack
+// of usable rows.
 func TestBatchesFindTheOnlyUsableRow(t *testing.T) {
 	const rows = 4
 	b := newBatches(t, rows, 1)

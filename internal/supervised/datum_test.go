@@ -145,7 +145,7 @@ func TestRowsThatAreNotTrained(t *testing.T) {
 	}
 }
 
-// TestMarkedParts writes the text of the tokens that have each weight, for formats that write reasoning in different
+// TestMarkedParts compares the text of the tokens that have each weight, for formats that write reasoning in different
 // ways.
 func TestMarkedParts(t *testing.T) {
 	part := func(kind, text, weight string) string {
@@ -165,7 +165,7 @@ func TestMarkedParts(t *testing.T) {
 	for name, c := range map[string]struct {
 		renderer, family string
 		messages         []string
-		// want is the text by weight.
+		// want has the text of the tokens with each weight.
 		want map[float32]string
 	}{
 		"only the answer": {
@@ -278,7 +278,8 @@ func TestMarkedParts(t *testing.T) {
 	}
 }
 
-// TestMarkedPartsWithCallsAsText weighs a message with calls that become one part more than the row has.
+// TestMarkedPartsWithCallsAsText weighs a message whose calls are written as text, which is one more part than the row
+// has.
 func TestMarkedPartsWithCallsAsText(t *testing.T) {
 	b := supervised.Builder{Renderer: families.WithCalls(build(t, "qwen3", "qwen3"), false), TrainOn: supervised.Marked}
 	row, err := supervised.ReadRow(
@@ -337,7 +338,7 @@ func TestPartsAreFoundInEveryFormat(t *testing.T) {
 				text, err := vocabulary(t, r.Family).Decode(withParts.IDs[part.Begin:part.End])
 				want := row.Conversation.Messages[w.Message].Parts[j].Text
 				if err != nil || text != "" && strings.TrimRight(text, "\n") != want {
-					// A token that begins in a part belongs to it, and may have a line break of the format.
+					// A token that begins in a part belongs to the part, and may also contain a line break of the format.
 					t.Errorf("%s of %s: part %d of message %d is %q, want %q", r.Case, r.Renderer, j, w.Message, text, want)
 				}
 				if text != "" {

@@ -19,7 +19,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/transcript"
 )
 
-// recorded returns the lines that an evaluation writes of one task with episodes of these rewards.
+// recorded returns the lines that an evaluation writes for one task whose episodes have these rewards.
 func recorded(t *testing.T, rewards ...float64) []string {
 	t.Helper()
 	record, err := json.Marshal(transcript.Record{Conversations: []transcript.Conversation{{Messages: []transcript.Message{

@@ -28,7 +28,7 @@ type conversation struct {
 	Name     string           `json:"name"`
 	Messages []map[string]any `json:"messages"`
 	Tools    json.RawMessage  `json:"tools,omitempty"`
-	// Trained are the indexes of the messages with weight in mode Marked.
+	// Trained has the indexes of the messages that have weight in mode Marked.
 	Trained []int `json:"trained"`
 }
 
@@ -43,18 +43,18 @@ type record struct {
 	Errors   map[supervised.TrainOn]string   `json:"errors"`
 }
 
-// ends name the tokens that begin and end the texts of a family.
+// ends has the tokens that begin and end the texts of a family.
 var ends = map[string]families.Options{
 	"llama3":        {Begin: "<|begin_of_text|>", End: "<|eot_id|>"},
 	"qwen3":         {End: "<|im_end|>"},
 	"deepseek_v3_1": {Begin: "<｜begin▁of▁sentence｜>", End: "<｜end▁of▁sentence｜>"},
 }
 
-// literal are the renderers of the reference that take names of special tokens within messages as text, as runs always
-// do. The others take them as tokens.
+// literal lists the renderers of the reference that read names of special tokens within messages as text, as runs
+// always do. The other renderers read them as tokens.
 var literal = []string{"qwen3", "qwen3+keep_thinking", "qwen3_disable_thinking", "qwen3_instruct"}
 
-// everyMode are the values of TrainOn. The last one has no records of its own in some formats.
+// everyMode lists the values of TrainOn. Some formats have no records of the last one.
 var everyMode = []supervised.TrainOn{
 	supervised.LastAssistant, supervised.AllAssistant, supervised.All, supervised.Marked,
 }
@@ -124,11 +124,11 @@ func compare(t *testing.T, made renderer.Renderer, c conversation, r record, mod
 	return true
 }
 
-// difference is a deliberate difference to tinker-cookbook.
+// difference is a deliberate difference from tinker-cookbook.
 type difference struct {
 	reason string
 	holds  func(r record, c conversation, mode supervised.TrainOn) bool
-	// want returns the ids and weights that are wanted.
+	// want returns the expected ids and weights.
 	want func(r record, c conversation, mode supervised.TrainOn) (ids []int32, weights []float32)
 }
 

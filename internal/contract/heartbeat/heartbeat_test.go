@@ -18,7 +18,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/httpstatus"
 )
 
-// serve starts a learner's side over TLS and gives a client that trusts it, and its address.
+// serve starts a learner's side over TLS, and returns a client that trusts it, and its address.
 func serve(t *testing.T, observe func(contract.HeartbeatRequest) contract.HeartbeatReply) (Client, string) {
 	t.Helper()
 	server := httptest.NewTLSServer(Handler("uid", func(token string) bool { return token == "token" }, observe))
@@ -110,7 +110,7 @@ func TestPostOfNoReply(t *testing.T) {
 	}
 }
 
-// TestPostOfALongReply tells a reply that is too long from one that is not JSON.
+// TestPostOfALongReply checks that the longest reply is read, and that the error for a longer one names the limit.
 func TestPostOfALongReply(t *testing.T) {
 	for name, tc := range map[string]struct {
 		bytes int
@@ -136,7 +136,8 @@ func TestPostOfALongReply(t *testing.T) {
 	}
 }
 
-// FuzzHandler posts anything to a learner: it answers or refuses, and its answers can be read.
+// FuzzHandler posts arbitrary bytes to a learner, and checks that the learner refuses them or answers with a reply
+// that can be read.
 func FuzzHandler(f *testing.F) {
 	f.Add(`{"runUID":"uid","attempt":2,"desired":"Drain"}`, 0.5)
 	f.Add(`{"runUID":"uid","attempt":2147483648}`, math.NaN())

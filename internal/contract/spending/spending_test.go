@@ -9,7 +9,8 @@ import (
 	"testing"
 )
 
-// TestTotalAndUSDCountEachField sets one field after the other, so that a field which is added later is not forgotten.
+// TestTotalAndUSDCountEachField sets one field after the other, so that a field that is added later cannot be
+// forgotten.
 func TestTotalAndUSDCountEachField(t *testing.T) {
 	prices := Prices{
 		Policy: Price{Prompt: 1, Sampled: 2, Trained: 3}, Judge: Price{Prompt: 4, Sampled: 5}, Reference: Price{Prompt: 6},
@@ -27,7 +28,7 @@ func TestTotalAndUSDCountEachField(t *testing.T) {
 		name := fields.Field(i).Name
 		total := int64(2e6)
 		if name == "BoughtTwiceTokens" || name == "CachedPromptTokens" {
-			total = 0 // they are among the trained tokens, or the prompt's
+			total = 0 // trained tokens, or prompt tokens, already include them
 		}
 		if got := used.Total(); got != total {
 			t.Errorf("%s: the total is %d, want %d", name, got, total)
@@ -56,7 +57,7 @@ func TestCachedPromptsCostWhatTheirPriceSays(t *testing.T) {
 			t.Errorf("%s: got %v, want %v", name, got, tc.want)
 		}
 	}
-	// Counters of several workers may be of different times.
+	// The counters of several workers may be from different times.
 	if got := (Prices{Policy: Price{Prompt: 1, CachedPrompt: 0.5}}).USD(Usage{CachedPromptTokens: 5e6}); got != 0 {
 		t.Errorf("cached tokens of no prompt cost %v, want 0", got)
 	}
@@ -96,7 +97,7 @@ func TestValidate(t *testing.T) {
 	}
 }
 
-// TestGrow has tokens keep the price of the time when they were counted.
+// TestGrow checks that tokens keep the price that was valid when they were counted.
 func TestGrow(t *testing.T) {
 	cheap, dear := Prices{Policy: Price{Sampled: 1e6}}, Prices{Policy: Price{Sampled: 5e6, Trained: 1e6}}
 	first := Priced{}.Grow(Usage{SampledTokens: 3, TrainedTokens: 2, UnconfirmedTokens: 9}, cheap)

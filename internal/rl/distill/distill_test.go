@@ -42,7 +42,7 @@ func TestTeachersOfTheCookbook(t *testing.T) {
 	}
 }
 
-// lesson is of a datum with one token that is given and two that were sampled.
+// lesson returns the lesson of a datum with one given token and two sampled tokens.
 func lesson(teacher ...float32) distill.Lesson {
 	return distill.Lesson{
 		Environment: "math", Teacher: teacher, Coefficient: 0.5,
@@ -60,7 +60,7 @@ func TestTeach(t *testing.T) {
 	if err != nil {
 		t.Fatalf("Teach: %v", err)
 	}
-	// The policy is likelier by 2 and less likely by 1.
+	// The policy's log-probabilities are higher than the teacher's by 2, and lower by 1.
 	want := map[string]distill.KL{"math": {Sum: 2, Tokens: 4}, "code": {Sum: 0, Tokens: 2}}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("Teach (-want +got):\n%s", diff)

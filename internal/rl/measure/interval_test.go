@@ -38,7 +38,7 @@ func TestWilsonIntervalsThatArePublished(t *testing.T) {
 }
 
 // TestIntervalsCoverTheTruth draws evaluations of tasks of different difficulty, and counts how often the intervals
-// have the mean over all tasks.
+// contain the mean over all tasks.
 func TestIntervalsCoverTheTruth(t *testing.T) {
 	const rounds = 3000
 	for name, tc := range map[string]struct {

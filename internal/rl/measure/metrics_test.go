@@ -15,7 +15,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/rl"
 )
 
-// answered is an episode of the built-in kind: a wrong answer, no answer and a cut reply all have reward 0.
+// answered returns an episode of the built-in kind: a wrong answer, no answer and a cut reply all have reward 0.
 func answered(index int, reward float64, metrics map[string]float64) rl.Member {
 	return rl.Member{
 		Index: index, Reward: reward, Metrics: metrics, StopReason: "stop", Turns: 1, PromptTokens: 10, SampledTokens: 4,
@@ -23,7 +23,7 @@ func answered(index int, reward float64, metrics map[string]float64) rl.Member {
 	}
 }
 
-// rewarded is a usable group whose members have one trajectory each.
+// rewarded returns a usable group whose members have one trajectory each.
 func rewarded(rewards ...float64) rl.Group {
 	g := rl.Group{}
 	for i, r := range rewards {
@@ -32,7 +32,8 @@ func rewarded(rewards ...float64) rl.Group {
 	return g
 }
 
-// solverJudge is a usable group whose members have two solvers and a judge each; a member's rewards are in that order.
+// solverJudge returns a usable group whose members have two solvers and a judge each. A member's rewards are in this
+// order.
 func solverJudge(members ...[3]float64) rl.Group {
 	g := rl.Group{}
 	for i, rewards := range members {
@@ -104,7 +105,8 @@ func TestStepMetricsOfAllEnvironments(t *testing.T) {
 	}
 }
 
-// TestMetricsHaveDescriptions requires a row in the table for each metric of a step, so that docs/metrics.md has it.
+// TestMetricsHaveDescriptions checks that the table has a row for each metric of a step, so that docs/metrics.md has
+// it too.
 func TestMetricsHaveDescriptions(t *testing.T) {
 	for name := range StepMetrics(exampleBatch()) {
 		if _, described := metric.Describe(name); !described {
@@ -141,7 +143,8 @@ func TestStepMetricsOfOneEnvironment(t *testing.T) {
 	}
 }
 
-// Episodes that a limit left out count among the stop reasons, even if their groups are left out because of them.
+// TestStopsCountEpisodesThatALimitLeftOut checks that episodes that a limit left out count among the stop reasons,
+// even if they are the reason why their groups are left out.
 func TestStopsCountEpisodesThatALimitLeftOut(t *testing.T) {
 	late := func(index int, limit string) rl.Member {
 		return rl.Member{Index: index, Outcome: rl.Deadline, StopReason: limit}
