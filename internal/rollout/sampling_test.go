@@ -487,8 +487,7 @@ func TestUnansweredSamplesAreReported(t *testing.T) {
 	}
 }
 
-// partsRefused is an endpoint that refuses requests for a part of a prompt's log-probabilities, as a server does that
-// refuses fields that it does not know.
+// partsRefused refuses requests for a part of a prompt's log-probabilities, as a server refuses unknown fields.
 type partsRefused struct {
 	*endpoint
 	asked []int
