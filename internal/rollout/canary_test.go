@@ -38,8 +38,8 @@ func (e *endpoint) counters() (counters []int64, questions int) {
 	return counters, questions
 }
 
-// TestRefusedRequests refuses only one request, and checks that it is invalid once it was refused several times and
-// the sampler has accepted the known prompt each time.
+// TestRefusedRequests refuses a request and accepts the known prompt each time, and checks that the request is invalid
+// after several refusals.
 func TestRefusedRequests(t *testing.T) {
 	for _, category := range []tinker.Category{tinker.CategoryUser, tinker.CategoryTooLarge} {
 		t.Run(string(category), func(t *testing.T) {

@@ -48,8 +48,8 @@ func TestPressure(t *testing.T) {
 	}
 }
 
-// TestProblemOfSamples checks that a request that fails is reported once that has lasted for a while, and not as long
-// as a retry is likely to succeed.
+// TestProblemOfSamples checks that a request is reported once it has failed for a while, and not while a retry is
+// likely to succeed.
 func TestProblemOfSamples(t *testing.T) {
 	failing := client.Event{
 		Op: "asample", Category: tinker.CategoryServer, Method: http.MethodPost, Path: "/api/v1/asample", Status: 500,

@@ -487,7 +487,7 @@ func TestUnansweredSamplesAreReported(t *testing.T) {
 	}
 }
 
-// partsRefused refuses requests for a part of a prompt's log-probabilities, as a server refuses unknown fields.
+// partsRefused refuses requests for a part of a prompt's log-probabilities, like a server that knows no such field.
 type partsRefused struct {
 	*endpoint
 	asked []int

@@ -17,7 +17,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/tinkersim/fault"
 )
 
-// simulator is a tinkersim that serves real requests and has saved sampler weights.
+// simulator is a running tinkersim with saved sampler weights.
 type simulator struct {
 	t       *testing.T
 	server  *tinkersim.Server

@@ -117,8 +117,7 @@ func appendSteps(t testing.TB, s *Store, after, count int) {
 	}
 }
 
-// TestAppendsCostTheSame checks that a step or an evaluation late in a run reads and writes as few bytes as an early
-// one.
+// TestAppendsCostTheSame checks that steps and evaluations late in a run read and write as few bytes as early ones.
 func TestAppendsCostTheSame(t *testing.T) {
 	s := openStore(t, t.TempDir())
 	must(t, s.Rebuild(rowAt("a0"), noParent))

@@ -43,7 +43,7 @@ func openJournal(t *testing.T, dir string, attempt int32) (*Journal, *[]string) 
 	return j, &problems
 }
 
-// giveUp makes a journal wait no longer for its store.
+// giveUp makes a journal stop waiting for its store.
 func giveUp(j *Journal) {
 	given := make(chan struct{})
 	close(given)

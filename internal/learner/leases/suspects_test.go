@@ -76,7 +76,7 @@ func TestOneDeathMakesNoSuspect(t *testing.T) {
 	wantLeases(t, acquire(t, f, "b"), false, 0, 1)
 }
 
-// suspected returns a table with the worker c, and the suspects slot 0 and slot 1.
+// suspected returns a table in which slots 0 and 1 are suspects, with the worker c.
 func suspected(t *testing.T) (*fixture, *clock) {
 	t.Helper()
 	f, c := open(t, 0)

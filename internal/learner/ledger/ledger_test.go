@@ -163,7 +163,7 @@ func TestWorkerThatDiesBeforeItListsItsGroups(t *testing.T) {
 }
 
 // TestProcessThatReturns loses two workers, gives their groups to other workers or to none, and checks the usage when
-// a lost process returns.
+// the lost processes return.
 func TestProcessThatReturns(t *testing.T) {
 	first := start(t, nil)
 	for i, process := range []string{"p0", "p1"} {
@@ -327,8 +327,8 @@ func TestEndedRun(t *testing.T) {
 	}
 }
 
-// TestCoveredAfterTheLastReport continues a run whose worker reported a group before a state covered the group, and is
-// gone.
+// TestCoveredAfterTheLastReport continues a run whose worker reported a group before a state covered the group, and
+// then disappeared.
 func TestCoveredAfterTheLastReport(t *testing.T) {
 	for name, tt := range map[string]struct {
 		// covered is the first slot that no state covers, and ended is set if the report came with the last group. held and

@@ -10,8 +10,8 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/rl"
 )
 
-// at returns prices in dollars: a sampled token costs dollars, a trained token twice as much, a prompt token half as
-// much, and a cached prompt token a tenth of that.
+// at returns prices in dollars: a sampled token costs the given amount, a trained token twice as much, a prompt token
+// half as much, and a cached prompt token a tenth of a prompt token.
 func at(dollars float64) *spending.Prices {
 	million := dollars * 1e6
 	return &spending.Prices{Policy: spending.Price{Prompt: million / 2, CachedPrompt: million / 20, Sampled: million,

@@ -34,7 +34,7 @@ const (
 	other = "1f3a9c2b-ffff-4000-8000-000000000001" // begins with the same 8 digits
 )
 
-// errLost is the error if no state can be loaded.
+// errLost is returned if no state can be loaded.
 var errLost = failure.New(problem.NoUsableCheckpoint, errors.New("missing"), "loading")
 
 var noon = time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC)
@@ -408,7 +408,7 @@ func TestLoad(t *testing.T) {
 	}
 }
 
-// TestLostVersionsCountOnce opens a window that lacks a version twice, and checks that the loss counts once.
+// TestLostVersionsCountOnce opens a window twice that lacks a version, and checks that the loss counts once.
 func TestLostVersionsCountOnce(t *testing.T) {
 	o := open(&fake{checkpoints: []tinker.Checkpoint{saved(1, 4, tinker.KindState), saved(1, 5, tinker.KindState)}}, nil)
 	if err := o.List(t.Context()); err != nil {

@@ -98,7 +98,7 @@ func checkMLflow(t *testing.T, server *mlflowtest.Server, lines []Line) mlflowte
 }
 
 // TestMLflowContinuesBehindALostAnswer checks that nothing is missing and nothing is added twice after a request that
-// failed and was executed completely, by half, or not at all.
+// failed and was executed completely, to one half, or not at all.
 func TestMLflowContinuesBehindALostAnswer(t *testing.T) {
 	for name, fault := range map[string]trackertest.Fault{"all": trackertest.LoseAnswer, "half": trackertest.LosePart,
 		"nothing": trackertest.Refuse} {

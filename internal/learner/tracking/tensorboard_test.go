@@ -113,7 +113,7 @@ func TestTensorBoardFilesOfAttempts(t *testing.T) {
 }
 
 // TestTensorBoardRepairsFiles damages the files of an attempt or changes the run's lines, and checks that the next
-// attempt makes the files have the lines again.
+// attempt makes the files match the lines again.
 func TestTensorBoardRepairsFiles(t *testing.T) {
 	const last = "0000000256"
 	path := func(dir, step string) string {
