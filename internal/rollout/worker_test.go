@@ -419,7 +419,7 @@ func TestWorkerEndsForAnUnsupportedRun(t *testing.T) {
 			var unplayable *ConfigError
 			eventually(t, "the worker ends", func() bool { return r.ended() })
 			if err := r.stop(); !errors.As(err, &unplayable) {
-				t.Errorf("Run: %v, want a *PlayError", err)
+				t.Errorf("Run: %v, want a *ConfigError", err)
 			}
 		})
 	}
