@@ -66,7 +66,7 @@ type codec[T any] struct {
 }
 
 // check encodes the value and compares the message and its length with the golden bytes, and decodes the golden bytes
-// into the value. Libraries differ in the position of a oneof within a message, so bytes may differ in that order.
+// into the value. Libraries differ in the position of a oneof within a message, so the order of the bytes may differ.
 func (c codec[T]) check(t *testing.T, golden string, value T) {
 	t.Helper()
 	raw, err := hex.DecodeString(golden)

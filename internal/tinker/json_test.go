@@ -36,7 +36,7 @@ func recorded(t *testing.T) []exchange {
 	return file.Exchanges
 }
 
-// bodies returns the bodies of the calls of a path that succeeded and have a key.
+// bodies returns the bodies with a key of the calls of a path that succeeded.
 func bodies(t *testing.T, path, key string) []json.RawMessage {
 	t.Helper()
 	var all []json.RawMessage
@@ -51,8 +51,8 @@ func bodies(t *testing.T, path, key string) []json.RawMessage {
 	return all
 }
 
-// asFloat32 is the value of JSON in which numbers have the precision of float32: the SDK writes the numbers of tensors
-// with the precision of float64.
+// asFloat32 returns the value of JSON with its numbers rounded to float32: the SDK writes the numbers of tensors with
+// the precision of float64.
 func asFloat32(t *testing.T, data []byte) any {
 	t.Helper()
 	var value any
@@ -115,7 +115,7 @@ func TestJSONRequestsOfTheSDK(t *testing.T) {
 	}
 }
 
-// TestJSONRequestsKeepValues encodes float32 such that a server which reads them gets the same ones.
+// TestJSONRequestsKeepValues checks that a server decodes the same float32 values that were encoded.
 func TestJSONRequestsKeepValues(t *testing.T) {
 	values := []float32{0.1, -1e-30, 3.4e38, 1.0 / 3, math.SmallestNonzeroFloat32}
 	body, err := EncodeForwardBackwardJSON(
@@ -137,7 +137,7 @@ func TestJSONRequestsKeepValues(t *testing.T) {
 	}
 }
 
-// TestJSONResultsOfSkyRL decodes the results that SkyRL answered.
+// TestJSONResultsOfSkyRL decodes the results that SkyRL returned.
 func TestJSONResultsOfSkyRL(t *testing.T) {
 	var outputs []ForwardBackwardResult
 	var samples []SampleResult

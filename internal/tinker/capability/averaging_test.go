@@ -20,7 +20,8 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/tinker/capability"
 )
 
-// averageWeights divides the weights of cross entropy by their sum, as SkyRL does: below 0 the sum counts as almost 0.
+// averageWeights divides the weights of cross entropy by their sum, as SkyRL does. A sum that is not positive counts as
+// 1e-9.
 func averageWeights() middleware {
 	return editPass(func(r *tinker.ForwardBackwardRequest) {
 		if r.Loss.Name != tinker.LossCrossEntropy {
@@ -41,8 +42,8 @@ func averageWeights() middleware {
 	})
 }
 
-// refuseBatchesWithLongSeeds refuses samples with seeds of more than 31 bits, and all others of the same batch: those
-// that arrive shortly before or after one.
+// refuseBatchesWithLongSeeds refuses samples with seeds of more than 31 bits, and with them the rest of their batch:
+// the samples that arrive shortly before or after.
 func refuseBatchesWithLongSeeds(batch time.Duration) middleware {
 	var newest atomic.Int64 // when the newest such seed arrived
 	return func(next http.Handler) http.Handler {

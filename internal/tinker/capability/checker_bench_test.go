@@ -15,8 +15,8 @@ import (
 )
 
 // BenchmarkHosted checks the features that a run with the usual settings needs, at an endpoint with the latencies of
-// the hosted service divided by ten. A run does so between its apply and its first lease, unless the features are
-// known: the goal is 10 s.
+// the hosted service divided by ten. A run does this after it is applied and before its first lease, unless the
+// features are known. The goal is 10 s.
 func BenchmarkHosted(b *testing.B) {
 	sim, err := tinkersim.New(tinkersim.Options{Dir: b.TempDir(), APIKey: key, Latency: latency.Hosted.Faster(10)})
 	if err != nil {

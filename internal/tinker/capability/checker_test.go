@@ -103,8 +103,8 @@ func lacks(report capability.Report, features []capability.Feature) map[capabili
 
 type supports map[capability.Feature]capability.Support
 
-// TestSessionsOfTheCheckAreFinished checks that the check ends its sessions, also if a model could not be made at
-// first.
+// TestSessionsOfTheCheckAreFinished checks that the check ends all its sessions, even if it has to make its first model
+// again.
 func TestSessionsOfTheCheckAreFinished(t *testing.T) {
 	sim, checker := server(t, chain())
 	checker.Features = listings
@@ -204,7 +204,7 @@ func TestIgnoredFeatures(t *testing.T) {
 			middleware: editOutput(func(r *tinker.ForwardBackwardResult) {
 				r.Metrics["loss:sum"] /= float64(len(r.LossFnOutputs))
 			}),
-			want: supports{capability.LossSum: unsupported, "loss.gspo.formula": unsupported}, // whose trial has two data
+			want: supports{capability.LossSum: unsupported, "loss.gspo.formula": unsupported}, // GSPO is tried with two datums
 		},
 		"the flags of trained modules": {features: modules,
 			middleware: editJSON("create_model", func(body map[string]any) {
@@ -294,7 +294,7 @@ func TestIgnoredFeatures(t *testing.T) {
 				respondWith("GET", "/api/v1/training_runs", 200,
 					`{"training_runs":[],"cursor":{"offset":0,"limit":100,"total_count":0}}`),
 			),
-			// The answer to the call for one model is a listing as well.
+			// The call for one model is answered with a listing as well.
 			want: supports{
 				capability.ListCheckpoints: ignored, capability.ListModels: ignored, capability.TTL: unknown,
 				capability.UserMetadata: unsupported,

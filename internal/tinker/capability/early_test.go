@@ -17,8 +17,8 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/tinkersim/fault"
 )
 
-// TestSnapshotsAreCheckedEarly saves the first model's state only once sampler weights of another model were sampled
-// from: the check waits for nothing there that it does not need.
+// TestSnapshotsAreCheckedEarly delays the save of the first model's state until sampler weights of another model are
+// sampled from, and checks that the check of snapshots does not wait for that state.
 func TestSnapshotsAreCheckedEarly(t *testing.T) {
 	sampled := make(chan struct{})
 	once := sync.OnceFunc(func() { close(sampled) })
@@ -54,8 +54,8 @@ func TestSnapshotsAreCheckedEarly(t *testing.T) {
 	}
 }
 
-// TestEarlyCheckEndsWithItsAttempt fails the first model once after another began to be checked beside it: both begin
-// again, and the findings of the first attempt do not count.
+// TestEarlyCheckEndsWithItsAttempt makes a save of the first model fail after the check of another model has begun
+// beside it. Both begin again, and the findings of the first attempt do not count.
 func TestEarlyCheckEndsWithItsAttempt(t *testing.T) {
 	sim, checker := server(t, chain())
 	checker.Features = []capability.Feature{capability.SamplerSnapshot, capability.OptimizerRestore}

@@ -64,8 +64,8 @@ func TestPersistentErrorsAreUnknown(t *testing.T) {
 	}
 }
 
-// TestLostMeasurementOfGradients fails the first measurement after a step. One pass measures the new first model and
-// four those that step at once, so that the sixth follows a step.
+// TestLostMeasurementOfGradients fails the first measurement after a step. The first pass measures the new first model,
+// and the next four the models that step at once, so that the sixth follows a step.
 func TestLostMeasurementOfGradients(t *testing.T) {
 	sim, checker := server(t, chain())
 	checker.Features = []capability.Feature{capability.GradientSum}
@@ -80,8 +80,8 @@ func TestLostMeasurementOfGradients(t *testing.T) {
 	}
 }
 
-// TestCheckWithoutCheckpoint checks gradients and repeats alone: it finds the same as a check of more, and saves
-// nothing.
+// TestCheckWithoutCheckpoint checks gradients and repeats alone: the check finds the same as a check of more features,
+// and saves nothing.
 func TestCheckWithoutCheckpoint(t *testing.T) {
 	averaged := editPass(func(r *tinker.ForwardBackwardRequest) {
 		for _, datum := range r.Data {
@@ -123,7 +123,8 @@ func TestCheckWithoutCheckpoint(t *testing.T) {
 	}
 }
 
-// TestServerWithoutLogprobs finds most features unknown, and none missing.
+// TestServerWithoutLogprobs uses a server whose passes return no log-probabilities: the check finds most features
+// unknown, and none missing.
 func TestServerWithoutLogprobs(t *testing.T) {
 	_, checker := server(t, editOutput(func(r *tinker.ForwardBackwardResult) { r.LossFnOutputs = nil }))
 	report := run(t, checker)
@@ -159,7 +160,7 @@ func rejectField(field string) func(map[string]any) {
 	}
 }
 
-// TestRejectedSteps finds the features of steps unknown.
+// TestRejectedSteps uses a server that rejects steps: the check finds the features of steps unknown, and none missing.
 func TestRejectedSteps(t *testing.T) {
 	_, checker := server(t, editJSON("optim_step", func(body map[string]any) { body["seq_id"] = "none" }))
 	report := run(t, checker)
@@ -173,7 +174,7 @@ func TestRejectedSteps(t *testing.T) {
 	}
 }
 
-// TestLossRejectedAtSubmit uses a server that rejects a loss at the submit, and not by its result.
+// TestLossRejectedAtSubmit uses a server that rejects a loss when a pass is submitted, and not in its result.
 func TestLossRejectedAtSubmit(t *testing.T) {
 	for _, name := range []tinker.LossName{tinker.LossDRO, tinker.LossCrossEntropy} {
 		t.Run(string(name), func(t *testing.T) {
@@ -266,8 +267,8 @@ func TestCleanUp(t *testing.T) {
 	}
 }
 
-// TestOutageAtGradients ends the check of a server that reads JSON only and fails at every step of the check of its
-// gradients: the run needs that answer, and waits for it.
+// TestOutageAtGradients makes every step in the check of gradients fail. The check ends with an error only at a server
+// that reads JSON alone: there the run needs the answer, and waits for it.
 func TestOutageAtGradients(t *testing.T) {
 	const stepsBefore = 3
 	for _, name := range []string{dialect.Protobuf, dialect.NameJSON} {
@@ -282,8 +283,8 @@ func TestOutageAtGradients(t *testing.T) {
 	}
 }
 
-// TestSlowSaveOfNewestWeights checks a dialect of SkyRL, which saves a model that has moved on before it samples it,
-// and holds polls for less time than the save takes: the samples are of the newest weights nevertheless, and so the
+// TestSlowSaveOfNewestWeights checks a server like SkyRL, which saves a model that has moved on before it samples from
+// it. Polls are held for less time than the save takes. The samples still come from the newest weights, so that the
 // saved weights are no snapshot.
 func TestSlowSaveOfNewestWeights(t *testing.T) {
 	sim, checker := serverWith(t, tinkersim.Options{Dialect: dialect.NameSkyRL, PollHold: time.Millisecond,

@@ -158,8 +158,8 @@ func withoutLoss(name tinker.LossName) middleware {
 	})
 }
 
-// decayEverywhere lets a step with weight decay change the models that exist already, as it does at servers that keep
-// the adapters of all models in one tensor: their later passes are about other tokens.
+// decayEverywhere makes a step with weight decay change all existing models, as it does at servers that keep the
+// adapters of all models in one tensor. It changes the tokens of their later passes.
 func decayEverywhere() middleware {
 	var mu sync.Mutex
 	decays, known := 0, map[string]int{}

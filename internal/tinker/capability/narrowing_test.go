@@ -18,7 +18,8 @@ type drawnModel struct {
 	logits        map[string][]float64
 }
 
-// draw draws samples after each prompt at a temperature, near 0 for greedy. Each token has its own noise.
+// draw draws samples after each prompt at a temperature, which is near 0 for greedy sampling. Each token has its own
+// noise.
 func (m drawnModel) draw(temperature float64) [][]string {
 	out := make([][]string, numPrompts)
 	for i := range out {
@@ -43,7 +44,7 @@ func (m drawnModel) after(prefix string) []float64 {
 	return m.logits[prefix]
 }
 
-// normal and gumbel have the quantiles of their distributions: drawing one of them is much faster than computing it.
+// normal and gumbel are quantiles of their distributions: drawing a quantile is much faster than computing one.
 var normal, gumbel = quantiles(func(u float64) float64 { return math.Sqrt2 * math.Erfinv(2*u-1) }),
 	quantiles(func(u float64) float64 { return -math.Log(-math.Log(u)) })
 
@@ -55,7 +56,7 @@ func quantiles(of func(u float64) float64) []float64 {
 	return all
 }
 
-// choose draws a token as the largest of the noisy logits with Gumbel noise.
+// choose draws a token: the one with the largest noisy logit after Gumbel noise is added.
 func (m drawnModel) choose(logits []float64, temperature float64) int {
 	best, at := math.Inf(-1), 0
 	for i, l := range logits {
@@ -80,9 +81,9 @@ func (m drawnModel) repeat(drawn [][]string) [][]string {
 	return again
 }
 
-// TestNoisySampling decides on samples of 1,000 models with noisy arithmetic, 50 under the race detector: settings that
-// narrow the choice of tokens, and seeds, that the server honours or ignores. It uses several streams of random
-// numbers, because the margins of the decisions were chosen with others.
+// TestNoisySampling checks decisions on the samples of 1,000 models with noisy arithmetic, or 50 under the race
+// detector: whether a server honours seeds and settings that narrow the choice of tokens, or ignores them. The several
+// streams of random numbers are not the ones with which the margins of the decisions were chosen.
 func TestNoisySampling(t *testing.T) {
 	for _, noise := range []float64{0, 0.05, 0.2} {
 		for _, spread := range []float64{1, 3} {

@@ -5,5 +5,5 @@
 
 package capability
 
-// simulatedDecisions is less under the race detector, which makes the simulation ten times slower.
+// simulatedDecisions is lower under the race detector, which makes the simulation ten times slower.
 const simulatedDecisions = 50

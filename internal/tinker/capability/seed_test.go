@@ -18,7 +18,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/tinkersim/dialect"
 )
 
-// seedWatch sees which samples are asked for while one with a long seed has no answer.
+// seedWatch counts the samples with long seeds, and the samples that are requested while one of these is unanswered.
 type seedWatch struct {
 	next http.Handler
 

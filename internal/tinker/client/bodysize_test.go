@@ -92,8 +92,8 @@ func newModel(t *testing.T, api *client.Client) *client.Model {
 	return simulated{api, session}.model(t, 0)
 }
 
-// TestBodiesAreSentInPartsAfter413 trains behind a proxy that rejects the batch: the client repeats it, halves it once
-// the rejection has lasted, and each datum counts once.
+// TestBodiesAreSentInPartsAfter413 trains behind a proxy that rejects the batch: the client repeats the batch and, if
+// the rejection lasts, halves it. Each datum counts once.
 func TestBodiesAreSentInPartsAfter413(t *testing.T) {
 	trainOn := func(limit int64) (tinker.ForwardBackwardResult, *limitedProxy) {
 		proxy := newLimitedProxy(t, limit)
@@ -125,8 +125,8 @@ func TestBodiesAreSentInPartsAfter413(t *testing.T) {
 	}
 }
 
-// TestBodiesAreWholeAfterA413ThatPasses trains while a proxy rejects the first bodies, whatever their size, and again
-// after it has accepted them: no batch is divided.
+// TestBodiesAreWholeAfterA413ThatPasses trains while a proxy rejects bodies of all sizes for a second, before or after
+// it has accepted a body as large: no batch is divided.
 func TestBodiesAreWholeAfterA413ThatPasses(t *testing.T) {
 	for name, accepted := range map[string]bool{"before any body is accepted": false, "after a body as large": true} {
 		t.Run(name, func(t *testing.T) {
@@ -155,8 +155,8 @@ func TestBodiesAreWholeAfterA413ThatPasses(t *testing.T) {
 	}
 }
 
-// TestSingleDatumWaitsAfter413 sends one datum that a proxy rejects: the call says so, and succeeds once the limit is
-// raised.
+// TestSingleDatumWaitsAfter413 sends datums each of which is too large for a proxy: an event reports the rejection, and
+// the call succeeds once the limit is raised.
 func TestSingleDatumWaitsAfter413(t *testing.T) {
 	proxy := newLimitedProxy(t, 1500)
 	events := make(chan client.Event, 100)

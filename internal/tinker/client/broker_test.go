@@ -22,8 +22,8 @@ func brokerReply(status int, code problem.Code, forwarded bool) scriptedReply {
 		tinker.HeaderBrokerCode: string(code), tinker.HeaderBrokerForwarded: fmt.Sprint(forwarded)}}
 }
 
-// TestAnswersOfABroker lets the broker answer a step once itself. A server that would execute a repeat receives one
-// only if the broker says that it did not forward the first attempt.
+// TestAnswersOfABroker makes the broker itself answer a step once. A server that would execute a repeat receives a
+// repeat only if the broker says that it did not forward the first attempt.
 func TestAnswersOfABroker(t *testing.T) {
 	for name, tc := range map[string]struct {
 		first scriptedReply

@@ -63,7 +63,8 @@ func TestSplitData(t *testing.T) {
 	}
 }
 
-// outputOf replies with the result of a chunk of the datums first to last, with their numbers as log-probabilities.
+// outputOf replies with the result of a chunk of the datums first to last. The log-probability of a datum is its
+// number.
 func outputOf(t *testing.T, first, last int, metrics map[string]float64) scriptedReply {
 	t.Helper()
 	r := tinker.ForwardBackwardResult{LossFnOutputType: tinker.OutputArrayRecord, Metrics: metrics}
@@ -285,8 +286,8 @@ func TestCombine(t *testing.T) {
 	}
 }
 
-// TestPassTakesDataAsTheyAreSent submits a pass in chunks of four datums. They are taken chunk by
-// chunk: nothing is taken beyond the datum with which a chunk is full.
+// TestPassTakesDataAsTheyAreSent submits a pass in chunks of four datums. Before a chunk is sent, only its datums are
+// taken, and one more: the datum that no longer fits.
 func TestPassTakesDataAsTheyAreSent(t *testing.T) {
 	bubble(t, func(t *testing.T, ctx context.Context) {
 		const n, perChunk = 12, 4

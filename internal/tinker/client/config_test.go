@@ -15,9 +15,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/tinker"
 )
 
-// TestConfigIsFetchedAgain checks that a client learns of changed limits, and keeps the ones it has while the server
-// does not send others. TestUnusedConfigurationIsFreed checks that nothing keeps the configuration of a client that is
-// no longer used.
+// TestUnusedConfigurationIsFreed checks that nothing keeps the configuration of a client that is no longer used.
 func TestUnusedConfigurationIsFreed(t *testing.T) {
 	config := &serverConfig{}
 	config.expireAfter(configAge)
@@ -30,6 +28,8 @@ func TestUnusedConfigurationIsFreed(t *testing.T) {
 	t.Error("the configuration is kept until it is stale")
 }
 
+// TestConfigIsFetchedAgain checks that a client learns of changed limits, and keeps its limits while the server does
+// not send others.
 func TestConfigIsFetchedAgain(t *testing.T) {
 	const (
 		first  = `{"fwdbwd_max_chunk_len":7,"inflight_response_bytes_semaphore_size":100}`
@@ -45,7 +45,8 @@ func TestConfigIsFetchedAgain(t *testing.T) {
 		configs []scriptedReply
 		tokens  []scriptedReply
 		uses    []use
-		// fetched are the times at which the configuration is fetched, and left the bytes that may be downloaded at the end.
+		// fetched are the times at which the configuration is fetched, and left is how many bytes may be downloaded at the
+		// end.
 		fetched []time.Duration
 		left    int64
 	}{
@@ -105,7 +106,7 @@ func TestConfigIsFetchedAgain(t *testing.T) {
 	}
 }
 
-// expectLeft takes the bytes that may be downloaded: the budget admits the last of them, and no more after it.
+// expectLeft reserves all bytes that may still be downloaded, and checks that the budget admits no byte more.
 func expectLeft(t *testing.T, budget *byteBudget, left int64) {
 	t.Helper()
 	ended, cancel := context.WithCancel(t.Context())

@@ -46,7 +46,7 @@ func TestJWT(t *testing.T) {
 	good := ok(`{"base_model":"b"}`)
 	cases := map[string]struct {
 		tokens, replies []scriptedReply
-		// waits are before each of the calls.
+		// waits are the pauses before each call.
 		waits    []time.Duration
 		used     []string
 		renewals int

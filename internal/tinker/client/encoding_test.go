@@ -10,8 +10,8 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/tinker"
 )
 
-// TestFindEncoding answers a pass in protobuf, and then one in JSON. A refusal or an error of the server is followed by
-// one attempt in JSON; while both fail, nothing is decided. A request is repeated if its failure says nothing about the
+// TestFindEncoding answers passes in protobuf and in JSON. After a refusal or an error of the server, the client makes
+// one attempt in JSON; while both fail, it decides nothing. A request is repeated if its failure says nothing about the
 // encoding.
 func TestFindEncoding(t *testing.T) {
 	accepted := ok(`{"request_id":"r"}`)

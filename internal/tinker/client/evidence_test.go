@@ -74,7 +74,7 @@ type roundTripper func(*http.Request) (*http.Response, error)
 
 func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
-// TestErrorsHaveNoSecrets repeats the key, tokens and texts of the request in the server's errors.
+// TestErrorsHaveNoSecrets uses a server whose errors repeat the key, tokens and texts of the request.
 func TestErrorsHaveNoSecrets(t *testing.T) {
 	const prompt = "the secret plan is to sell the ducks before the pond freezes over in winter"
 	cases := map[string]struct{ body, secret, keep string }{
@@ -106,8 +106,8 @@ func TestErrorsHaveNoSecrets(t *testing.T) {
 	}
 }
 
-// TestErrorsHaveNoToken repeats the token that the key was exchanged for: in a refusal, in a page, in a failed result,
-// and in the reason of a pause.
+// TestErrorsHaveNoToken uses a server that repeats the token that the key was exchanged for: in a refusal, in a page,
+// in a failed result, and in the reason of a pause.
 func TestErrorsHaveNoToken(t *testing.T) {
 	const secret = "signature-of-the-token"
 	text := jwt(`{"exp":1785589200,"sub":"u"}`, secret) + " may not create models"

@@ -14,8 +14,8 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/tinker/client"
 )
 
-// formula is a loss as the reference of the API defines it. It returns the value of one token, and the derivative by
-// the log-probability.
+// formula is a loss as the API's reference defines it. It returns the loss of one token, and its derivative with
+// respect to the log-probability.
 type formula func(logprob, sampled, advantage float64) (value, slope float64)
 
 func ratioOf(logprob, sampled float64) float64 { return math.Exp(logprob - sampled) }
@@ -53,7 +53,7 @@ func droLoss(beta float64) formula {
 	}
 }
 
-// losses has all losses, with and without settings.
+// losses are all losses, with and without settings.
 var losses = map[string]struct {
 	loss    tinker.Loss
 	formula formula
@@ -128,7 +128,7 @@ func newTrained(t *testing.T) *trained {
 	return s
 }
 
-// loadModel returns a model with that state and a fresh optimizer.
+// loadModel returns a model with the saved state and a fresh optimizer.
 func (s *trained) loadModel(t *testing.T) *client.Model {
 	t.Helper()
 	s.models++
@@ -175,15 +175,15 @@ func TestLossValues(t *testing.T) {
 }
 
 // TestLossGradients steps along the gradient of each loss, with an eps so large that Adam is gradient descent, and
-// compares the decrease of the loss with the norm of the gradient that the simulator reports. For losses that treat a
-// part of themselves as constant, it takes the decrease of the equivalent cross_entropy.
+// compares the decrease of the loss with the norm of the gradient that the simulator reports. The decrease is that of
+// the equivalent cross_entropy, because some losses treat a part of themselves as constant.
 func TestLossGradients(t *testing.T) {
 	s := newTrained(t)
 	data := s.lossData(t)
 	for name, tc := range losses {
 		t.Run(name, func(t *testing.T) {
 			held := []tinker.Datum{data.weighted(tc.formula)}
-			// descend returns the norm of the gradient, and the decrease of the loss in a step of that length.
+			// descend returns the decrease of the loss in a step of the given length, and the norm of the gradient.
 			descend := func(length, norm float64) (fall, gradient float64) {
 				const eps = 1e9
 				m := s.loadModel(t)
@@ -198,7 +198,7 @@ func TestLossGradients(t *testing.T) {
 				return was - wait(t, after, afterErr).Metrics["loss:sum"], gradient
 			}
 			_, norm := descend(1e-6, 1)
-			// Three quotients cancel the first two terms of the error.
+			// Richardson extrapolation from three quotients cancels the first two terms of the error.
 			const h = 2e-3
 			var quotient [3]float64
 			for i, length := range []float64{h, h / 2, h / 4} {
@@ -213,7 +213,7 @@ func TestLossGradients(t *testing.T) {
 	}
 }
 
-// TestLossesAreSpelledAsTheAPISpellsThem checks the names of the wire, and that only given settings are sent.
+// TestLossesAreSpelledAsTheAPISpellsThem checks the names on the wire, and that only given settings are sent.
 func TestLossesAreSpelledAsTheAPISpellsThem(t *testing.T) {
 	cases := map[string]struct {
 		loss algorithm.Loss

@@ -78,7 +78,7 @@ func TestMeterCountsWhatIsBilled(t *testing.T) {
 	cases := map[string]struct {
 		rules []fault.Rule
 		do    func(t *testing.T, m metered)
-		// unconfirmed are the tokens that may have been executed, and missing the tokens that were.
+		// unconfirmed is the number of tokens that may have been executed.
 		unconfirmed int64
 	}{
 		"samples": {nil, func(t *testing.T, m metered) {
@@ -146,7 +146,7 @@ func TestMeterCountsWhatIsBilled(t *testing.T) {
 	}
 }
 
-// TestMeterLearnsWhatBecomesOfARequest ends the call for samples that the server draws later.
+// TestMeterLearnsWhatBecomesOfARequest cancels a call for samples that the server draws later.
 func TestMeterLearnsWhatBecomesOfARequest(t *testing.T) {
 	for name, follows := range map[string]bool{"while the process lives": true, "never": false} {
 		t.Run(name, func(t *testing.T) {

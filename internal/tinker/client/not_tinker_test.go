@@ -81,7 +81,7 @@ func TestEndpointsThatAreNotTinkerAPI(t *testing.T) {
 	}
 }
 
-// TestMissingCallOfATinkerAPI checks that a 404 counts for its own call once the client is connected.
+// TestMissingCallOfATinkerAPI checks that a 404 is a failure of its call alone once the client is connected.
 func TestMissingCallOfATinkerAPI(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if !strings.HasSuffix(r.URL.Path, "client/config") {

@@ -77,8 +77,8 @@ func TestRefusedConnectionIsNoExecution(t *testing.T) {
 	}
 }
 
-// TestUnansweredAttemptsAreObserved observes attempts that the server may have accepted without an answer. Polls accept
-// nothing.
+// TestUnansweredAttemptsAreObserved observes attempts that the server may have accepted without an answer. Failed polls
+// do not count: a server accepts nothing by a poll.
 func TestUnansweredAttemptsAreObserved(t *testing.T) {
 	future := ok(`{"request_id":"r"}`)
 	result := ok(`{"type":"sample","sequences":[{"stop_reason":"stop","tokens":[1],"logprobs":[-1]}]}`)

@@ -41,7 +41,7 @@ func TestCodesOfTLS(t *testing.T) {
 			}},
 		"a certificate of a client alone": {want: "EndpointCertificateInvalid",
 			client: func(server *httptest.Server, config *tls.Config) {
-				// The client checks the usage itself, as crypto/tls does for a server whose certificate is of a client.
+				// The test checks the usage itself, and fails as crypto/tls does if a server presents the certificate of a client.
 				config.InsecureSkipVerify = true
 				config.VerifyConnection = func(state tls.ConnectionState) error {
 					roots := x509.NewCertPool()
@@ -90,7 +90,8 @@ func connectTo(t *testing.T, url string, config *tls.Config) (problem.Code, erro
 	return FailsOf(err), err
 }
 
-// TestCodesOfServersWithoutTLS connects with TLS to a server without, and without to a server with TLS.
+// TestCodesOfServersWithoutTLS connects with TLS to a server that does not use it, and without TLS to a server that
+// requires it.
 func TestCodesOfServersWithoutTLS(t *testing.T) {
 	plain := httptest.NewServer(http.NotFoundHandler())
 	defer plain.Close()
@@ -108,8 +109,8 @@ func TestCodesOfServersWithoutTLS(t *testing.T) {
 	}
 }
 
-// TestCodeOfACertificateThatExpires reports a certificate that is no longer accepted while a call waits: the call is
-// tried again, and people are told the code.
+// TestCodeOfACertificateThatExpires makes a call after the server's certificate has expired: the call is tried again,
+// and the code of the failure is reported.
 func TestCodeOfACertificateThatExpires(t *testing.T) {
 	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		_, _ = w.Write([]byte("{}"))

@@ -47,7 +47,8 @@ func number(name string) uint32 {
 	return binary.LittleEndian.Uint32(sum[:])
 }
 
-// writeAdapter writes an adapter with tensors of the shapes, whose elements count from number, and returns the folder.
+// writeAdapter writes an adapter with tensors of the given shapes, whose elements count from number, and returns the
+// folder.
 func writeAdapter(t *testing.T, shapes map[string][]int, config string) string {
 	t.Helper()
 	tensors := map[string]safetensors.Tensor{}
@@ -98,7 +99,7 @@ func readAdapter(t *testing.T, folder string) (map[string]safetensors.Tensor, ma
 }
 
 // TestConvertAdapters compares names and shapes for models of three families with the recorded lists, and the elements
-// with the elements of Tinker's tensors for them.
+// with the elements of the Tinker tensors that they come from.
 func TestConvertAdapters(t *testing.T) {
 	for model, want := range golden(t) {
 		t.Run(model, func(t *testing.T) {

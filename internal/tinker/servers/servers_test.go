@@ -18,8 +18,8 @@ import (
 
 var update = flag.Bool("update", false, "write the tables of docs/endpoints.md anew")
 
-// TestFeaturesAreThoseOfTheCheck compares each file with the features that the check tries: a feature that is added has
-// to be tried at every tested server, or be written as unknown.
+// TestFeaturesAreThoseOfTheCheck compares each file with the features that the check tries: a new feature must be tried
+// at every tested server, or be recorded as unknown.
 func TestFeaturesAreThoseOfTheCheck(t *testing.T) {
 	kinds := []capability.Support{capability.Supported, capability.Ignored, capability.Unsupported, capability.Unknown}
 	for _, s := range servers.All {

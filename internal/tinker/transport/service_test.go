@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// TestServicesAreBehindNoProxy connects to the Services of the cluster, such as a broker, without the proxy of the
-// environment, which is a program's own and read once: another process has it.
+// TestServicesAreBehindNoProxy checks that the Services of the cluster, such as a broker, are reached without the proxy
+// of the environment. A process reads that setting once, so the test runs itself again with a proxy.
 func TestServicesAreBehindNoProxy(t *testing.T) {
 	const proxy = "http://proxy.internal:3128"
 	if os.Getenv("HTTPS_PROXY") != proxy {

@@ -92,7 +92,7 @@ func (r refusals) Write(line []byte) (int, error) {
 	return len(line), nil
 }
 
-// newServer starts a server with a certificate of the authority, which requires one of its clients.
+// newServer starts a server with a certificate of the authority. The server requires such a certificate of its clients.
 func newServer(t *testing.T, a authority, refused refusals) *httptest.Server {
 	t.Helper()
 	certificate, err := tls.LoadX509KeyPair(a.issue(t, "server"))
