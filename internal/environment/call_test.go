@@ -80,8 +80,8 @@ func TestCallGivesUpWhatIgnoresItsContext(t *testing.T) {
 	})
 }
 
-// TestCallWaitsForWhatEndsWithItsContext checks that a call which returns soon after the end of its context gives its
-// own error.
+// TestCallWaitsForWhatEndsWithItsContext checks that the error of a call is returned if the call ends soon after its
+// context.
 func TestCallWaitsForWhatEndsWithItsContext(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, stop := context.WithTimeout(t.Context(), time.Minute)

@@ -46,9 +46,9 @@ func (p played) Play(ctx context.Context, e pythonreward.Episode) (json.RawMessa
 type counting struct {
 	environment.AgentPolicy
 	err error
-	// expired, if there is one, is closed once the time of the episode is over.
+	// expired, if not nil, is closed once the time of the episode is over.
 	expired chan struct{}
-	// released, if there is one, is waited for.
+	// released, if not nil, is awaited before each reply.
 	released chan struct{}
 
 	mu   sync.Mutex
@@ -141,7 +141,7 @@ func returns(value string) played {
 	}
 }
 
-// left is a command that leaves this.
+// left is a command that ends with a result.
 func left(result spawn.Result) played {
 	return func(context.Context, json.RawMessage, bool) (json.RawMessage, pythonreward.Ending, error) {
 		value, err := json.Marshal(result)
@@ -193,7 +193,8 @@ func TestRewards(t *testing.T) {
 	}
 }
 
-// TestTasks checks the fields of a row that an agent is given: the answer only where it says the reward.
+// TestTasks checks the fields of a row that an agent is given. The answer is among them only if the agent reports its
+// reward.
 func TestTasks(t *testing.T) {
 	messages := []any{map[string]any{"role": "user", "content": "1+1?"}}
 	cases := map[string]struct {
@@ -226,8 +227,8 @@ func TestTasks(t *testing.T) {
 	}
 }
 
-// TestVariablesOfCommands checks the variables of a command, which are all known before its imports are shared. Only a
-// command that reports its reward has a file for it.
+// TestVariablesOfCommands checks that the variables of a command are all in Variables: otherwise its episodes would not
+// share its imports. Only a command that reports its reward has a file for it.
 func TestVariablesOfCommands(t *testing.T) {
 	always := []string{"ANTHROPIC_API_KEY", "ANTHROPIC_BASE_URL", "OPENAI_API_KEY", "OPENAI_BASE_URL", "TASK_FILE"}
 	for source, more := range map[Source][]string{LastMessage: nil, Output: nil, File: nil, Agent: {"RESULT_FILE"}} {
@@ -252,7 +253,7 @@ func TestVariablesOfCommands(t *testing.T) {
 	}
 }
 
-// TestEndings checks the outcomes of the ends of agents.
+// TestEndings checks the outcome of each way in which an agent can end.
 func TestEndings(t *testing.T) {
 	asks := func(end pythonreward.Ending, failure error) played {
 		return func(ctx context.Context, params json.RawMessage, _ bool) (json.RawMessage, pythonreward.Ending, error) {
@@ -270,7 +271,7 @@ func TestEndings(t *testing.T) {
 	}{
 		"a failure":               {program: asks(pythonreward.Failed, broke), fault: "it broke"},
 		"a process that was lost": {program: asks(pythonreward.Lost, broke), interrupted: true, fault: "it broke"},
-		// What it would have made of the limit is not known: the next one has its process for itself alone.
+		// What the agent would have done about the limit is not known. The next try has a process to itself.
 		"a process that was lost after a limit": {program: asks(pythonreward.Lost, broke),
 			policy: &environment.LimitError{Limit: "requests"}, interrupted: true, fault: "it broke"},
 		"a failure after a limit": {program: asks(pythonreward.Failed, broke),
@@ -307,7 +308,7 @@ func TestEndings(t *testing.T) {
 	}
 }
 
-// TestTimeIsOver waits for the grace of an agent whose time is over, so that it ends by itself, and then ends it.
+// TestTimeIsOver plays agents whose time is over: each may end by itself within the grace, and is ended after it.
 func TestTimeIsOver(t *testing.T) {
 	over := make(chan struct{})
 	close(over)
@@ -336,7 +337,7 @@ func TestTimeIsOver(t *testing.T) {
 	}
 }
 
-// TestOutagesAreNotTheAgents ends an agent after it was asked to come back: its requests are waited for, and the
+// TestOutagesAreNotTheAgents makes an agent fail after it was asked to come back: its open request is awaited, and the
 // episode is played again.
 func TestOutagesAreNotTheAgents(t *testing.T) {
 	policy := &counting{released: make(chan struct{})}
@@ -371,8 +372,8 @@ func (p inPods) Play(_ context.Context, e pythonreward.Episode) (json.RawMessage
 	return json.RawMessage(`{"output": "2"}`), pythonreward.Ended, p.played(e)
 }
 
-// TestAgentsInPods checks that the address of the gateway is open in the parameters of an agent, and serves the
-// connections that its runner carries. Each connection has the token of an episode, as any other has.
+// TestAgentsInPods checks that the parameters of an agent have a placeholder as the address of the gateway, and that
+// the connections that its runner carries are served. Like all others, they need the token of an episode.
 func TestAgentsInPods(t *testing.T) {
 	server := gateway.New("http://192.0.2.1:9", gateway.Config{Logger: slog.New(slog.DiscardHandler)})
 	t.Cleanup(server.Close)
@@ -419,7 +420,7 @@ func TestAgentsInPods(t *testing.T) {
 	}
 }
 
-// TestLostProcesses checks that an episode whose process was lost has the next one for itself alone.
+// TestLostProcesses checks that an episode whose process was lost has the next process to itself.
 func TestLostProcesses(t *testing.T) {
 	var alones []bool
 	program := func(_ context.Context, _ json.RawMessage, alone bool) (json.RawMessage, pythonreward.Ending, error) {
@@ -435,7 +436,7 @@ func TestLostProcesses(t *testing.T) {
 	}
 }
 
-// TestCountedOptions checks that the options that were overruled are metrics.
+// TestCountedOptions checks that overruled options are counted as metrics.
 func TestCountedOptions(t *testing.T) {
 	turn, err := begin(t, returns(`{"output": "2"}`), gateway.Config{},
 		Options{OnlyLast: true}).Run(t.Context(), &counting{})

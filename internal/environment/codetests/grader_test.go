@@ -104,7 +104,7 @@ func TestGrade(t *testing.T) {
 	g := newGrader(t, nil)
 	cases := map[string]struct {
 		tests, program string
-		want           string // the metric that is 1 beside answered
+		want           string // the metric that is 1, besides answered
 	}{
 		"a script": {sums, "a, b = map(int, input().split())\nprint(a + b)", "correct"},
 		"a main function": {sums, "def main():\n    print(sum(map(int, input().split())))\n" +
@@ -185,7 +185,7 @@ func TestCommand(t *testing.T) {
 func TestExpectedOutputStaysOutside(t *testing.T) {
 	g := newGrader(t, nil)
 	const secret = "8675309"
-	// The digits stand in the program in the other order.
+	// The program has the digits in reverse order, so that it does not find itself.
 	look := `
 import gc, glob, os, sys
 def seen():

@@ -76,7 +76,7 @@ func TestCountdown(t *testing.T) {
 	}
 }
 
-// A change of these rows changes the tasks of runs.
+// TestCountdownRows compares the first rows of each split: a change of them would change the tasks of runs.
 func TestCountdownRows(t *testing.T) {
 	d := countdown(t, settings.CountdownData{MinNumbers: 3, MaxNumbers: 4, MaxNumber: 99, Tasks: 1000})
 	var got []string

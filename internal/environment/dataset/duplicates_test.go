@@ -24,7 +24,7 @@ func TestFindDuplicates(t *testing.T) {
 		"several": {storedRows{row("a"), row("b"), row("c"), row("b"), row("c"), row("b"), row("a")},
 			`4 rows of split "train" have the id of an earlier row, such as row 4, which has the id "b" of row 2`},
 	} {
-		// Two splits may number their rows alike.
+		// Rows of different splits may have the same id.
 		table, err := NewTable(NewFormat(settings.Dataset{}), map[string]Rows{"train": tc.train,
 			"test": storedRows{row("a"), row("b")}}, nil)
 		if err != nil {

@@ -16,7 +16,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/environment"
 )
 
-// numbered is so many rows whose prompt is their index.
+// numbered is a number of rows. The prompt of each row is its index.
 type numbered int64
 
 func (n numbered) Count() int64 { return int64(n) }

@@ -32,8 +32,8 @@ func (h hanging) RoundTrip(r *http.Request) (*http.Response, error) {
 		Request: r}, nil
 }
 
-// TestServersThatDoNotAnswer checks that each call ends soon after its limit at a server that accepts and does not
-// answer, and that it leaves no session open.
+// TestServersThatDoNotAnswer checks that each call ends soon after its limit at a server that accepts requests and does
+// not answer them, and that it leaves no session open.
 func TestServersThatDoNotAnswer(t *testing.T) {
 	begins := []string{"/list_environments", "/create_session"}
 	cases := map[string]struct {

@@ -35,7 +35,7 @@ func newHosted() *orstest.Hosted {
 }
 
 // connectHosted serves the two hosts of a hosting service, each at a listener of its own, and returns a backend that
-// finds them by the names that belong to a base URL.
+// finds them by the host names that belong to a base URL.
 func connectHosted(t *testing.T, service *orstest.Hosted, name string, options Options) *Backend {
 	t.Helper()
 	hosts, err := contract.HostsOf("http://hosting.test")
@@ -67,7 +67,7 @@ func TestHosted(t *testing.T) {
 	cases := map[string]struct {
 		splits []environment.Split
 		split  string
-		// redirects says that paths name no environment, so that the service redirects them to its first.
+		// redirects says that paths name no environment, so that the service redirects them to its first environment.
 		redirects bool
 	}{
 		"Owner/Sums": {splits: []environment.Split{{Name: "test", Tasks: 10}, {Name: "train", Tasks: 90}},
@@ -200,7 +200,7 @@ func TestHostedRefusals(t *testing.T) {
 func TestHostedCapacity(t *testing.T) {
 	t.Parallel()
 	service := newHosted()
-	// The service's clock is not this machine's.
+	// The service's clock differs from this machine's.
 	service.Capacity, service.RetryAfter, service.Date = 1, "Sun, 22 Nov 2026 12:00:01 GMT",
 		"Sun, 22 Nov 2026 12:00:00 GMT"
 	b := connectHosted(t, service, "Owner/Sums", Options{APIKey: "user-key", CreateTimeout: time.Minute})

@@ -209,8 +209,8 @@ func TestConfiguredAnswerToolThatDoesNotExist(t *testing.T) {
 	}
 }
 
-// TestFaults breaks the server in one way each. Every case ends in a fault of the environment, which leads to a new
-// session unless it is permanent.
+// TestFaults breaks the server in a different way in each case. Every case ends in a fault of the environment that is
+// not permanent, so that it leads to a new session.
 func TestFaults(t *testing.T) {
 	cases := map[string]struct {
 		before func(*orstest.Server) func(w http.ResponseWriter, r *http.Request) bool
@@ -266,7 +266,7 @@ func TestFaults(t *testing.T) {
 	}
 }
 
-// flood sends data without an end.
+// flood sends endless data.
 func flood(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Content-Type", "text/event-stream")
 	line := []byte("event: chunk\ndata: " + strings.Repeat("x", 1<<20) + "\n\n")
@@ -325,7 +325,7 @@ func breaking(server http.Handler, breaks *atomic.Int64, release chan struct{}) 
 	})
 }
 
-// abortAfterTask aborts the response once its first event was sent.
+// abortAfterTask aborts the response after its first event.
 type abortAfterTask struct{ http.ResponseWriter }
 
 // Write implements http.ResponseWriter.

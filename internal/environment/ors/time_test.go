@@ -19,8 +19,8 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/environment/ors/orstest"
 )
 
-// direct answers requests with a handler in this process, so that they work with the time of a synctest bubble. The
-// bodies of replies to calls of tools come from call, if that is set.
+// direct answers requests in this process, so that they work with the time of a synctest bubble. If call is set, it
+// returns the bodies of the replies to calls of tools.
 type direct struct {
 	server *orstest.Server
 	call   func(ctx context.Context) (io.Reader, error)
@@ -52,7 +52,7 @@ func connectDirectly(t *testing.T, d direct, options Options) *Backend {
 	return b
 }
 
-// slowBytes is a stream that brings a byte of a comment after each pause, until its context ends.
+// slowBytes is a stream that yields a byte of a comment after each pause, until its context ends.
 type slowBytes struct {
 	ctx   context.Context
 	pause time.Duration
@@ -114,7 +114,7 @@ func TestCallsEndInTime(t *testing.T) {
 	}
 }
 
-// plainly answers as direct does, but with JSON in the place of streams, and with the results of tools after a pause.
+// plainly answers as direct does, but with JSON instead of streams, and with the results of tools after a pause.
 type plainly struct {
 	direct
 	pause time.Duration

@@ -19,11 +19,11 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/environment/dataset"
 )
 
-// echo is a policy that says how often its conversation was asked, and records the requests.
+// echo is a policy whose replies number the requests of a conversation. It records the requests.
 type echo struct {
-	// most is how many replies a conversation has; 0 is no limit.
+	// most is how many replies a conversation has; 0 means no limit.
 	most int
-	// asked, if there is one, is called before each reply.
+	// asked, if not nil, is called before each reply.
 	asked func(n int)
 
 	mu      sync.Mutex
@@ -181,7 +181,7 @@ async def episode(row, policy, seed):
 	}
 }
 
-// TestLimitsOfEpisodes tells the code of a limit, which it may catch. Otherwise the limit ends the episode.
+// TestLimitsOfEpisodes reaches a limit: code may catch it, and otherwise it ends the episode.
 func TestLimitsOfEpisodes(t *testing.T) {
 	r := startRunner(t)
 	const catching = `
@@ -207,7 +207,7 @@ async def episode(row, policy, seed):
 	}
 }
 
-// TestEpisodesAtFault plays code that raises, asks questions that are not allowed, or returns values that are no
+// TestEpisodesAtFault plays code that raises, asks questions that are not allowed, or returns values that are not a
 // result.
 func TestEpisodesAtFault(t *testing.T) {
 	r := startRunner(t)
@@ -260,7 +260,7 @@ func TestCodeThatPlaysNoEpisodes(t *testing.T) {
 	}
 }
 
-// talkative asks two conversations at once, twice each.
+// talkative asks in two conversations at once, three times in each.
 const talkative = `
 import asyncio, os
 
@@ -316,8 +316,8 @@ func TestEpisodeWhoseProcessDies(t *testing.T) {
 	}
 }
 
-// TestEpisodeThatDoesNotRepeatItself asks other questions once its process has died: the earlier replies would be
-// trained on.
+// TestEpisodeThatDoesNotRepeatItself asks other questions after its process has died. That is a fault: otherwise the
+// earlier replies would be trained on.
 func TestEpisodeThatDoesNotRepeatItself(t *testing.T) {
 	marker := t.TempDir() + "/died"
 	code := fmt.Sprintf(`

@@ -176,7 +176,7 @@ func TestResults(t *testing.T) {
 		code    string
 		onError *float64
 		want    verify.Score
-		// fault is the permanent fault; empty for none.
+		// fault is the permanent fault; empty if there is none.
 		fault string
 	}{
 		"a number": {code: define + "return 0.25", want: verify.Score{Reward: 0.25}},
@@ -230,7 +230,8 @@ func TestResults(t *testing.T) {
 	}
 }
 
-// TestCallIsRepeatedAlone ends each process at its second call. No call is at fault for it.
+// TestCallIsRepeatedAlone ends each process at its second call. No call is at fault for that: the call is repeated
+// alone.
 func TestCallIsRepeatedAlone(t *testing.T) {
 	const code = `
 import os
@@ -319,8 +320,8 @@ func (*pauses) CountJudge(environment.JudgeUsage)        {}
 func (*pauses) RecordJudgements([]environment.Judgement) {}
 func (p *pauses) Pause() func()                          { p.began++; return func() { p.ended++ } }
 
-// TestNothingBeginsWithoutItsReward starts episodes of code that cannot be loaded. Nothing is sampled for them, and a
-// person is told within 15 seconds.
+// TestNothingBeginsWithoutItsReward starts episodes of code that cannot be loaded. Nothing is sampled for them, and the
+// error is returned within 15 seconds.
 func TestNothingBeginsWithoutItsReward(t *testing.T) {
 	cases := map[string]struct {
 		code, want string

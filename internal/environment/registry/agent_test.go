@@ -18,8 +18,8 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/runner/protocol"
 )
 
-// TestNetworkOfAgents confines an agent to the gateway, with the minimum of the environment, unless it is open. An
-// agent without a setting of its network is confined.
+// TestNetworkOfAgents checks that an agent is confined to the gateway, with at least the environment's minimum of
+// isolation, unless its network is open. It is confined by default.
 func TestNetworkOfAgents(t *testing.T) {
 	server := gateway.New("http://127.0.0.1:4321", gateway.Config{Logger: slog.New(slog.DiscardHandler)})
 	b := Builder{Gateway: func() (*gateway.Server, error) { return server, nil }}

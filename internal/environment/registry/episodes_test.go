@@ -14,7 +14,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/contract"
 )
 
-// playing is a definition whose episodes are code.
+// playing returns a definition whose episodes are code.
 func playing(roles ...string) contract.Definition {
 	definition := arithmetic(9)
 	definition.Reward = nil

@@ -125,7 +125,8 @@ func TestBuildRejectsInvalidDefinitions(t *testing.T) {
 	}
 }
 
-// TestBuildNamesTheField requires the field, the position and the repair of defects that only the probe can find.
+// TestBuildNamesTheField checks that errors name the field, the position and the repair of defects that only the probe
+// can find.
 func TestBuildNamesTheField(t *testing.T) {
 	brief := settings.WeightedReward{Name: "brief", Weight: 0.1,
 		RewardRule: settings.RewardRule{Expression: "size(reply.texts)"}}
@@ -213,7 +214,7 @@ func TestBuildEveryReward(t *testing.T) {
 	}
 }
 
-// The roles that a definition declares are those that its environment asks.
+// TestRolesOfDefinitions checks the roles that definitions declare.
 func TestRolesOfDefinitions(t *testing.T) {
 	cases := map[string]struct {
 		interaction *settings.Interaction

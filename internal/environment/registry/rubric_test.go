@@ -98,7 +98,7 @@ func TestBuildJudgeAtAnEndpoint(t *testing.T) {
 	}
 }
 
-// TestCheckRows requires that each row is checked, and that the message says which one is wrong, and what to do.
+// TestCheckRows checks that CheckRows checks each row, and that the error names the wrong row and the field.
 func TestCheckRows(t *testing.T) {
 	definition := judged(settings.Judge{Tinker: &settings.TinkerJudge{Model: "m"}})
 	sum := definition

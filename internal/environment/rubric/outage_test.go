@@ -64,8 +64,8 @@ func (d down) Complete(context.Context, Request) (string, Usage, error) {
 	return yesNo, Usage{PromptTokens: 10, SampledTokens: 3}, nil
 }
 
-// TestJudgeThatIsDownIsAwaited requires that an outage scores nothing and faults nothing, however long it lasts, that
-// it is reported, and that its time is not the episode's.
+// TestJudgeThatIsDownIsAwaited checks that an outage, however long it lasts, leads to neither a score nor a fault, that
+// it is reported, and that its time does not count as the episode's.
 func TestJudgeThatIsDownIsAwaited(t *testing.T) {
 	for name, failure := range map[string]error{
 		"unreachable":   errors.New("connection refused"),
@@ -112,7 +112,7 @@ func TestJudgeThatIsDownIsAwaited(t *testing.T) {
 	}
 }
 
-// TestInvalidCallIsNotAnOutage requires that a request that always fails, at a judge that answers others, is a fault.
+// TestInvalidCallIsNotAnOutage checks that a request that always fails is a fault if the judge answers others.
 func TestInvalidCallIsNotAnOutage(t *testing.T) {
 	for name, failure := range map[string]error{"500": errors.New("500"),
 		"403": &UnavailableError{Err: errors.New("403: moderated")}} {
@@ -140,8 +140,8 @@ func TestInvalidCallIsNotAnOutage(t *testing.T) {
 	}
 }
 
-// TestTriesNumberUnreadableJudgements requires that another judgement is asked for under another number, and that a
-// call that failed is repeated as it was: a judge on Tinker then replies the same.
+// TestTriesNumberUnreadableJudgements checks that a request for another judgement has a new number, and that a failed
+// call is repeated unchanged: a judge on Tinker then replies the same.
 func TestTriesNumberUnreadableJudgements(t *testing.T) {
 	judge := &scripted{answers: []answer{{err: errors.New("reset")}, {text: "Hm."}, {err: errors.New("reset")},
 		{text: yesNo}}}
@@ -174,7 +174,7 @@ func TestTriesNumberUnreadableJudgements(t *testing.T) {
 	}
 }
 
-// TestBusyJudgeRestsForAll requires that no call is made while the judge wants none.
+// TestBusyJudgeRestsForAll checks that no call is made while the judge wants none.
 func TestBusyJudgeRestsForAll(t *testing.T) {
 	judge := &scripted{answers: []answer{{err: &RetryError{After: 30 * time.Second, Err: errors.New("429")}},
 		{text: yesNo}}}

@@ -20,7 +20,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/environment/dataset"
 )
 
-// scripted is a judge that gives one answer after the other, and then the last one again.
+// scripted is a judge that gives its answers in order, and then repeats the last one.
 type scripted struct {
 	mu      sync.Mutex
 	answers []answer
@@ -183,7 +183,7 @@ func TestGradePerRubric(t *testing.T) {
 	}
 }
 
-// TestFailedJudgementsAreFaults requires that nothing that failed becomes a reward.
+// TestFailedJudgementsAreFaults checks that no failed judgement becomes a reward.
 func TestFailedJudgementsAreFaults(t *testing.T) {
 	down := errors.New("nobody answers")
 	cases := map[string]struct {
@@ -307,7 +307,8 @@ func TestPromptHasEverything(t *testing.T) {
 	}
 }
 
-// TestResponseCannotEndItself asks about responses with the text that follows a response in the request of a judge.
+// TestResponseCannotEndItself asks about responses that contain the text that follows a response in a request to a
+// judge.
 func TestResponseCannotEndItself(t *testing.T) {
 	first := task{prompt: "Name a fruit.", reply: "A stone.", criteria: []string{"It is a fruit."}}
 	earlier := first.messages(settings.ScorePassRate)[1].Content

@@ -162,7 +162,7 @@ func TestTools(t *testing.T) {
 	}
 }
 
-// TestEpisodesAreApart requires that an episode finds nothing of another one, during it and after it.
+// TestEpisodesAreApart checks that an episode finds nothing of another episode, neither during it nor after it.
 func TestEpisodesAreApart(t *testing.T) {
 	b := newBench(t)
 	first := b.open(t)
@@ -184,7 +184,7 @@ func TestEpisodesAreApart(t *testing.T) {
 	}
 }
 
-// TestSessionIsBegunAgain kills the container: the session has its variables all the same.
+// TestSessionIsBegunAgain kills the container: the session still has its variables.
 func TestSessionIsBegunAgain(t *testing.T) {
 	b := newBench(t)
 	s := b.open(t)

@@ -13,7 +13,8 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/environment/dataset"
 )
 
-// TestColumnsOfAnExpression compares the columns that each row needs. Other columns are read behind a condition.
+// TestColumnsOfAnExpression compares the columns that each row needs. A column that is read only under a condition is
+// not among them.
 func TestColumnsOfAnExpression(t *testing.T) {
 	for text, want := range map[string]string{
 		"reply.lastNumber() == double(row.total) ? 1.0 : 0.0":         "total",

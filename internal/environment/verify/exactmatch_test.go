@@ -92,7 +92,7 @@ func TestAnswersAreNotKnown(t *testing.T) {
 	if _, _, err := Answers(ExactMatch{}, dataset.Row{}); !errors.Is(err, environment.ErrNoAnswers) {
 		t.Errorf("Answers of a row without an answer: err = %v, want ErrNoAnswers", err)
 	}
-	// The wrong answer of Math is empty, and equals this one.
+	// The wrong answer of Math is empty, like the answer of this row.
 	if right, wrong, err := Answers(Math{}, dataset.Row{}); !errors.Is(err, environment.ErrNoAnswers) {
 		t.Errorf("Answers of math for a row without an answer = %q, %q, %v, want ErrNoAnswers", right, wrong, err)
 	}

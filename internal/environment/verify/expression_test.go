@@ -79,7 +79,7 @@ func TestExpression(t *testing.T) {
 	}
 }
 
-// TestExpressionErrors requires the position and a repair.
+// TestExpressionErrors checks that errors have the position and a repair.
 func TestExpressionErrors(t *testing.T) {
 	for expression, want := range map[string][]string{
 		`reply.lastNumber( ==`:           {"line 1, column 19", "Syntax error"},
@@ -205,7 +205,7 @@ func TestDocumentedExpressions(t *testing.T) {
 			}
 		}
 		if strings.Contains(example[1], ".json()") {
-			continue // its reply is an object alone
+			continue // its right reply is an object alone
 		}
 		if score, err := expression.Grade(t.Context(), row, right); err != nil || score.Reward != 1 {
 			t.Errorf("%s: the reward is %v for the right reply (%v), want 1", example[1], score.Reward, err)

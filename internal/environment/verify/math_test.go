@@ -36,8 +36,8 @@ func mathReplies(t *testing.T) []mathReply {
 	return all
 }
 
-// TestMathAgainstMathVerify holds the two bounds that docs/rewards.md names: no more wrong replies are accepted than
-// Math-Verify accepts, and at most half as many again of the right ones are rejected.
+// TestMathAgainstMathVerify checks the two bounds that docs/rewards.md names: Math accepts at most as many wrong
+// replies as Math-Verify, and rejects at most 1.5 times as many right replies.
 func TestMathAgainstMathVerify(t *testing.T) {
 	var accepts, rejects, theirAccepts, theirRejects, right int
 	all := mathReplies(t)
@@ -77,7 +77,8 @@ func TestMathAgainstMathVerify(t *testing.T) {
 	}
 }
 
-// TestZeroIsNoAnswerToOtherProblems grades the answer 0 to gold answers of published data sets that 0 once matched.
+// TestZeroIsNoAnswerToOtherProblems grades the answer 0 against gold answers of published data sets that 0 once
+// matched.
 func TestZeroIsNoAnswerToOtherProblems(t *testing.T) {
 	for _, gold := range []string{
 		`\ln 10`, `\ln 12`, `\ln 15`, `\log_2 10`, `\log_2 12`, `\sin 10^\circ`, `\cos 20^\circ`, `\cos 40^\circ`,

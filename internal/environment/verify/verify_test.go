@@ -14,7 +14,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/environment/dataset"
 )
 
-// must returns the grader, which must have been built.
+// must returns the grader, and panics if it could not be built.
 func must[G Grader](grader G, err error) Grader {
 	if err != nil {
 		panic(err)
@@ -159,7 +159,8 @@ func TestCountdownScoreMetric(t *testing.T) {
 	}
 }
 
-// TestRowsThatCannotBeGraded requires a permanent fault, which names the repair, in place of a reward.
+// TestRowsThatCannotBeGraded checks that such a row leads to a permanent fault that names the repair, and not to a
+// reward.
 func TestRowsThatCannotBeGraded(t *testing.T) {
 	cases := map[string]struct {
 		grader Grader
@@ -200,7 +201,7 @@ func TestRowsThatCannotBeGraded(t *testing.T) {
 	}
 }
 
-// TestAnswersEarnMoreThanWrongOnes plays the answers that the probe plays.
+// TestAnswersEarnMoreThanWrongOnes grades the right and wrong answers that the probe plays.
 func TestAnswersEarnMoreThanWrongOnes(t *testing.T) {
 	cases := map[string]struct {
 		grader Grader

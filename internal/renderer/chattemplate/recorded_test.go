@@ -148,7 +148,7 @@ func TestFixedTextCountsAsTheTemplates(t *testing.T) {
 	}
 }
 
-// TestOriginsOfRecordedCases checks that spans are never empty, and that neighbours differ.
+// TestOriginsOfRecordedCases checks that spans are never empty, and that neighbours have different origins.
 func TestOriginsOfRecordedCases(t *testing.T) {
 	data := variables(t, read(t, "variables.json"))
 	for _, c := range recordedCases(t) {

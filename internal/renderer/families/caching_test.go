@@ -40,7 +40,8 @@ func newCounting(t *testing.T) (*counting, renderer.Renderer) {
 	return tokens, r
 }
 
-// Rendering the next turn of a long conversation does not encode the earlier turns again.
+// TestConversationExtendsWithoutEncodingAgain checks that rendering the next turn of a long conversation does not
+// encode the earlier turns again.
 func TestConversationExtendsWithoutEncodingAgain(t *testing.T) {
 	tokens, r := newCounting(t)
 	var messages []chat.Message
@@ -69,8 +70,8 @@ func TestConversationExtendsWithoutEncodingAgain(t *testing.T) {
 	}
 }
 
-// A worker has thousands of long conversations at once: the next turn of each encodes nothing twice, however many texts
-// of others were rendered since its last.
+// TestConversationKeepsItsOwnPieces checks that the next turn of a conversation encodes nothing twice, however many
+// texts of other conversations were rendered since its last turn: a worker has thousands of long conversations at once.
 func TestConversationKeepsItsOwnPieces(t *testing.T) {
 	tokens, r := newCounting(t)
 	var rendered renderer.Rendered

@@ -70,7 +70,7 @@ func TestFormatsThatDeclareTools(t *testing.T) {
 var result = regexp.MustCompile("<tool_response>\n?198\n?</tool_response>")
 
 // TestDialectInEachFormat declares a tool, reads a call and writes its result in both dialects, with the renderers of
-// all families, also of those without calls of their own.
+// all families, including families without calls of their own.
 func TestDialectInEachFormat(t *testing.T) {
 	for _, name := range families.Names() {
 		for dialect, reply := range map[string]string{"JSON": jsonReply, "XML": xmlReply} {
@@ -152,7 +152,7 @@ func TestOwnDialectChangesNothing(t *testing.T) {
 	}
 }
 
-// TestBrokenCallInADialect reads calls that are neither.
+// TestBrokenCallInADialect reads calls that are valid in neither dialect.
 func TestBrokenCallInADialect(t *testing.T) {
 	for _, name := range []string{"qwen3", "qwen3_5", "llama3", "kimi_k2", "role_colon"} {
 		for broken, problem := range map[string]string{
@@ -170,8 +170,7 @@ func TestBrokenCallInADialect(t *testing.T) {
 	}
 }
 
-// TestExamplesWithCallsAsText checks that a message keeps its index if the tools are declared in a message of their
-// own.
+// TestExamplesWithCallsAsText checks that a message keeps its index if the tools are declared in a separate message.
 func TestExamplesWithCallsAsText(t *testing.T) {
 	r, tokens := asInARun(t, "role_colon")
 	for _, xml := range []bool{false, true} {

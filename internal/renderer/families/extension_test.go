@@ -55,7 +55,7 @@ func optionsInARun(name string) families.Options {
 var stopName = map[string]string{"gpt_oss": "<|return|>", "kimi_k2": "<|im_end|>", "nemotron3": "<|im_end|>",
 	"qwen3_5": "<|im_end|>"}
 
-// arbitrary returns random ids of the vocabulary that a policy might sample, with a stop at the end or without.
+// arbitrary returns random ids of the vocabulary that a policy might sample. Often the last one is a stop.
 func arbitrary(random *rand.Rand, known []int32, stop renderer.Stop) []int32 {
 	ids := make([]int32, random.IntN(12))
 	for i := range ids {
@@ -67,7 +67,7 @@ func arbitrary(random *rand.Rand, known []int32, stop renderer.Stop) []int32 {
 	return ids
 }
 
-// knownIDs returns the ids of the part of a family's vocabulary.
+// knownIDs returns the ids that a part of a family's vocabulary has.
 func knownIDs(family string, tokens tokenizer.Tokenizer) []int32 {
 	if ids, ok := known[family]; ok {
 		return ids
@@ -96,8 +96,8 @@ func toolAnswers(reply chat.Message) []chat.Message {
 	return []chat.Message{reply, {Role: chat.RoleTool, Content: "4\n", Name: "add", CallID: "functions.add:0"}}
 }
 
-// extends renders a conversation with arbitrary replies, and returns the indexes of those after which the next prompt
-// does not begin with the last one and the reply.
+// extends renders a conversation with arbitrary replies, and returns the indexes of the replies after which the next
+// prompt does not begin with the last prompt and the reply.
 func extends(t *testing.T, r renderer.Renderer, known []int32, seed uint64, steps ...step) (broken []int) {
 	t.Helper()
 	random := rand.New(rand.NewPCG(seed, 1))
@@ -127,7 +127,8 @@ func extends(t *testing.T, r renderer.Renderer, known []int32, seed uint64, step
 // opensMessages reports whether the stops of a renderer are the tokens that begin messages.
 func opensMessages(r renderer.Renderer) bool { return len(r.Stop().Tokens) == 3 }
 
-// openingOf returns the stop that begins a message of a role: GLM has one for the user and one for results, in order.
+// openingOf returns the stop that begins a message of a role. The first stop of GLM is for the user, and the second for
+// results.
 func openingOf(r renderer.Renderer, role string) int32 {
 	if role == chat.RoleTool {
 		return r.Stop().Tokens[1]
@@ -135,7 +136,7 @@ func openingOf(r renderer.Renderer, role string) int32 {
 	return r.Stop().Tokens[0]
 }
 
-// promptOf renders a conversation, and requires the same prompt with the last one and without.
+// promptOf renders a conversation, and checks that the prompt is the same with and without the last rendering.
 func promptOf(t *testing.T, r renderer.Renderer, messages []chat.Message, last *renderer.Rendered) []int32 {
 	t.Helper()
 	want, err := r.Prompt(renderer.Conversation{Messages: messages})
@@ -155,8 +156,8 @@ func promptOf(t *testing.T, r renderer.Renderer, messages []chat.Message, last *
 	return got
 }
 
-// The next prompt of a renderer that keeps history begins with the last one and the sampled reply, whatever was
-// sampled. Otherwise turns would train separately.
+// TestNextPromptExtendsSampledReply checks that the next prompt of a renderer that keeps history begins with the last
+// prompt and the sampled reply, whatever was sampled. Otherwise turns would train separately.
 func TestNextPromptExtendsSampledReply(t *testing.T) {
 	for _, name := range families.Names() {
 		if _, rewrites := rewritesHistory[name]; rewrites {
@@ -193,7 +194,8 @@ var rewritesHistory = map[string]bool{
 	"deepseekv4_1": false, "deepseekv4_1_low_reasoning": false, "deepseekv4_1_max_reasoning": false,
 }
 
-// Formats that drop reasoning do so at the user's next message. Between calls of tools, prompts extend each other.
+// TestPromptsExtendWithinTurn checks whether prompts extend each other between calls of tools: many formats drop
+// reasoning only at the user's next message.
 func TestPromptsExtendWithinTurn(t *testing.T) {
 	for _, name := range families.Names() {
 		want, rewrites := rewritesHistory[name]
@@ -214,8 +216,8 @@ func TestPromptsExtendWithinTurn(t *testing.T) {
 	}
 }
 
-// At the user's next message, a reply of Qwen3 without reasoning keeps its sampled ids. A reply with reasoning is
-// written from its text, without the reasoning.
+// TestQwen3HistoryKeepsRepliesWithoutReasoning checks that a reply without reasoning keeps its sampled ids at the
+// user's next message. A reply with reasoning is written from its text, without the reasoning.
 func TestQwen3HistoryKeepsRepliesWithoutReasoning(t *testing.T) {
 	r, tokens := asInARun(t, "qwen3")
 	end := r.Stop().Tokens[0]
@@ -252,8 +254,8 @@ func TestQwen3HistoryKeepsRepliesWithoutReasoning(t *testing.T) {
 	}
 }
 
-// A reply of role_colon ends with the header of the user's next message. If another role follows, the reply is written
-// from its text.
+// TestRoleColonDoesNotRepeatSampledHeader continues replies of role_colon, which end with the header of the user's next
+// message. If another role follows, the reply is written from its text.
 func TestRoleColonDoesNotRepeatSampledHeader(t *testing.T) {
 	r, tokens := asInARun(t, "role_colon")
 	cases := map[string]struct {
@@ -290,7 +292,8 @@ func TestRoleColonDoesNotRepeatSampledHeader(t *testing.T) {
 	}
 }
 
-// An answer of gpt-oss keeps its sampled ids in history, except for its stop token.
+// TestGptOssHistoryEndsAnswersWithEnd checks that an answer keeps its sampled ids in history, except for its stop
+// token.
 func TestGptOssHistoryEndsAnswersWithEnd(t *testing.T) {
 	r, tokens := asInARun(t, "gpt_oss_no_sysprompt")
 	id := func(name string) int32 {

@@ -23,8 +23,8 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/tokenizer"
 )
 
-// everything names the environment variable with a directory of all records of the reference's renderers and the whole
-// vocabularies. A share of the records is in testdata, with the part of each vocabulary that they need.
+// everything is the environment variable that names a directory with all records of the reference's renderers and the
+// whole vocabularies. A share of the records is in testdata, with the part of each vocabulary that they need.
 const everything = "TOKENIZERS_DIR"
 
 // record is a line of the files of records.
@@ -53,7 +53,7 @@ type record struct {
 	Termination string          `json:"termination"`
 }
 
-// familyOptions name the tokens that begin and end the texts of each family, as their tokenizer_config.json has it.
+// familyOptions name the tokens that begin and end the texts of each family, as its tokenizer_config.json has them.
 var familyOptions = map[string]families.Options{
 	"llama3":        {Begin: "<|begin_of_text|>", End: "<|eot_id|>"},
 	"qwen3":         {End: "<|im_end|>"},

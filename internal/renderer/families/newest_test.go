@@ -14,7 +14,8 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/tokenizer"
 )
 
-// A reply of GLM-5.3 ends with the token that begins the next message. Its other ids stay if another message follows.
+// TestGLMReplacesAStopThatBeginsAnotherMessage continues replies of GLM-5.3, which end with the token that begins the
+// next message. If another message follows, only that token is replaced.
 func TestGLMReplacesAStopThatBeginsAnotherMessage(t *testing.T) {
 	r, tokens := asInARun(t, "glm5_3_max_reasoning")
 	user := chat.Message{Role: chat.RoleUser, Content: "r"}
@@ -55,7 +56,8 @@ func TestGLMReplacesAStopThatBeginsAnotherMessage(t *testing.T) {
 	}
 }
 
-// DeepSeek-V4.1 drops earlier reasoning at the user's next turn, unless tools are declared.
+// TestDeepseek41KeepsReasoningWithTools checks that earlier reasoning is dropped at the next turn unless tools are
+// declared.
 func TestDeepseek41KeepsReasoningWithTools(t *testing.T) {
 	r, tokens := asInARun(t, "deepseekv4_1")
 	sampled := tokens.AppendEncode(nil, "t</think>x<｜end▁of▁sentence｜>", tokenizer.Specials)

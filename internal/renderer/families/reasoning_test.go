@@ -10,7 +10,8 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/tokenizer"
 )
 
-// TestReasoningTokens counts the tokens of reasoning and its tags in replies whose pieces are encoded apart.
+// TestReasoningTokens counts the tokens of reasoning and its tags in replies. Their pieces are encoded separately, so
+// that the expected number is known.
 func TestReasoningTokens(t *testing.T) {
 	type piece struct {
 		text      string

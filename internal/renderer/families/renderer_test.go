@@ -32,7 +32,7 @@ func TestNewUnknownName(t *testing.T) {
 	}
 }
 
-// The table of models names only existing renderers.
+// TestEachModelHasItsRenderer checks that the table of models names only existing renderers.
 func TestEachModelHasItsRenderer(t *testing.T) {
 	for _, m := range models.All() {
 		for _, name := range m.Renderers {

@@ -43,7 +43,8 @@ func ids(parts ...any) []int32 {
 
 func user(text string) chat.Message { return chat.Message{Role: chat.RoleUser, Content: text} }
 
-// TestRoleColonEndExample checks that the separator after a reply is no part of it, since a sampled reply ends before.
+// TestRoleColonEndExample checks that the separator after a reply is not a part of the reply, because a sampled reply
+// ends before it.
 func TestRoleColonEndExample(t *testing.T) {
 	got, err := simulated(t).Example(renderer.Conversation{Messages: []chat.Message{
 		user("q"), {Role: chat.RoleAssistant, Content: "3", Sampled: ids("never", end)},
@@ -150,7 +151,8 @@ func TestRoleColonEndParseUnknownID(t *testing.T) {
 	}
 }
 
-// The next prompt extends prompt and reply, whatever was sampled. Otherwise turns would train separately.
+// TestRoleColonEndExtends checks that the next prompt extends prompt and reply, whatever was sampled. Otherwise turns
+// would train separately.
 func TestRoleColonEndExtends(t *testing.T) {
 	replies := map[string][]int32{
 		"with the usual space": ids(" 12", end),

@@ -16,8 +16,8 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/tinkersim"
 )
 
-// TestTemplateWithToolsOfThePage declares a tool and reads a call by the template that docs/agents.md gives to agents
-// that are tried on the simulator.
+// TestTemplateWithToolsOfThePage declares a tool and reads a call by the template in docs/agents.md for agents that are
+// tried on the simulator.
 func TestTemplateWithToolsOfThePage(t *testing.T) {
 	page, err := os.ReadFile("../../../docs/agents.md")
 	if err != nil {

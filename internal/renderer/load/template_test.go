@@ -20,7 +20,8 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/tokenizer/fetch"
 )
 
-// repository serves files of a repository, by their names. It fails for the others.
+// repository serves the files of a repository by their names, and a tokenizer. It answers otherwise for all other
+// files.
 func repository(t *testing.T, otherwise int, files map[string]string) *fetch.Fetcher {
 	t.Helper()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -109,7 +110,7 @@ func TestUnusableTemplatesOfARepository(t *testing.T) {
 	}
 }
 
-// TestTemplatesHaveTheDateOfTheRun renders a template that writes the date. The clock has no part in it.
+// TestTemplatesHaveTheDateOfTheRun renders a template that writes the date: it is the run's date, and not today's.
 func TestTemplatesHaveTheDateOfTheRun(t *testing.T) {
 	const dated = `{{ strftime_now('%d %B %Y') }}{% for m in messages %} {{ m.content }}{{ eos_token }}{% endfor %}`
 	template := contract.Template{Text: dated, Names: map[string]string{"eos_token": "<|end|>"}}

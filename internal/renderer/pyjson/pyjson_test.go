@@ -10,7 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// The expected texts are the results of json.dumps(json.loads(text)) in Python 3.11.
+// TestJSONWrittenAgain compares texts with the results of json.dumps(json.loads(text)) in Python 3.11.
 func TestJSONWrittenAgain(t *testing.T) {
 	cases := map[string]struct{ text, want string }{
 		"spaces are the writer's own":  {text: "{\"a\":[1,2],\n\t\"b\" : {}}", want: `{"a": [1, 2], "b": {}}`},
@@ -90,7 +90,7 @@ func TestStyles(t *testing.T) {
 	}
 }
 
-// The expected texts are the results of str(json.loads(text)) in Python 3.11.
+// TestStr compares texts with the results of str(json.loads(text)) in Python 3.11.
 func TestStr(t *testing.T) {
 	cases := map[string]struct{ text, want string }{
 		"text is itself":           {text: `"it's \"é\""`, want: `it's "é"`},
@@ -148,7 +148,7 @@ func TestSpaceAndCapitals(t *testing.T) {
 	}
 }
 
-// A parsed value can be written and parsed again to the same value.
+// FuzzParse checks that a parsed value can be written and parsed again to the same value.
 func FuzzParse(f *testing.F) {
 	for _, text := range []string{`{"a": [1, 2.5, "\ud83d\u00e9"], "b": null}`, `[NaN, -Infinity, 1e400, -0]`, `"\ud83d`,
 		"[[[[", `{"a":1,"a":{}}`} {

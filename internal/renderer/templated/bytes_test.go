@@ -11,7 +11,8 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/tokenizer"
 )
 
-// byteTokens returns a tokenizer of single bytes with these added tokens. Those named with a plus are not special.
+// byteTokens returns a tokenizer of single bytes with added tokens. Tokens whose name begins with a plus are not
+// special.
 func byteTokens(t *testing.T, special ...string) tokenizer.Tokenizer {
 	t.Helper()
 	type object = map[string]any

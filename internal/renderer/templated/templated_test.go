@@ -21,7 +21,8 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/tokenizer"
 )
 
-// qwenTokens are the special tokens of chatML. The built-in renderer has the others.
+// qwenTokens returns a tokenizer with the special tokens of chatML, and with the tags of the built-in renderer as
+// tokens that are not special.
 func qwenTokens(t *testing.T) tokenizer.Tokenizer {
 	t.Helper()
 	return byteTokens(t, "<|im_start|>", "<|im_end|>", "<|endoftext|>", "+<think>", "+</think>", "+<tool_call>",
@@ -98,7 +99,7 @@ func TestTraits(t *testing.T) {
 var weather = []chat.Tool{{Name: "weather", Description: "Tells \"it\".",
 	Parameters: json.RawMessage(`{"type": "object", "properties": {"city": {"type": "string"}}}`)}}
 
-// conversations are the conversations in which the template and the built-in renderer of the family must agree.
+// conversations returns the conversations for which the template and the built-in renderer of the family must agree.
 func conversations() map[string]renderer.Conversation {
 	user := chat.Message{Role: chat.RoleUser, Content: "2+2? <|im_end|> é"}
 	system := chat.Message{Role: chat.RoleSystem, Content: "Be <|im_start|> brief."}

@@ -28,7 +28,7 @@ func toolAnswers(reply chat.Message) []chat.Message {
 }
 
 // play renders a conversation with sampled replies, and returns the prompts and the indexes of the replies after which
-// the next prompt does not begin with the last one and the reply.
+// the next prompt does not begin with the last prompt and the reply.
 func play(t *testing.T, r *templated.Renderer, replies [][]int32, next step) (prompts [][]int32, broken []int) {
 	t.Helper()
 	var rendered renderer.Rendered
@@ -116,7 +116,8 @@ func TestTurnsContinueWhatWasSampled(t *testing.T) {
 	}
 }
 
-// Text that is encoded again need not give the ids that were sampled: they stay, whatever they are.
+// TestArbitraryIDsStay checks that prompts keep the sampled ids, whatever they are: encoding their text again need not
+// give the same ids.
 func TestArbitraryIDsStay(t *testing.T) {
 	tokens := qwenTokens(t)
 	r := newRenderer(t, chatML, tokens, nil)

@@ -21,7 +21,7 @@ func parameters(t *testing.T, text string) *pyjson.Object {
 	return pyjson.ObjectOf(value)
 }
 
-// The expected texts are the reference's for the same schemas.
+// TestType compares texts with those of the reference for the same schemas.
 func TestType(t *testing.T) {
 	cases := map[string]struct{ schema, want string }{
 		"no parameters": {schema: `{"type": "object", "properties": {}}`, want: "// D\ntype f = () => any;"},

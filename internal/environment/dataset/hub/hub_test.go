@@ -63,7 +63,7 @@ func TestRead(t *testing.T) {
 	}
 }
 
-// listed are files of a commit.
+// listed returns files of a commit.
 func listed(paths ...string) []hub.File {
 	files := make([]hub.File, 0, len(paths))
 	for _, path := range paths {
@@ -76,7 +76,7 @@ func TestSplits(t *testing.T) {
 	cases := map[string]struct {
 		card, config string
 		files        []string
-		// want has the files of each split, or the error.
+		// want has the files of each split; err is a part of the error if there is one.
 		want map[string]string
 		err  string
 	}{
@@ -161,7 +161,7 @@ func TestSplits(t *testing.T) {
 	}
 }
 
-// TestReadSendsTheTokenToNoOtherServer serves a listing whose first page names a next one at another address.
+// TestReadSendsTheTokenToNoOtherServer serves a listing whose first page names the next page at another address.
 func TestReadSendsTheTokenToNoOtherServer(t *testing.T) {
 	other := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		t.Errorf("another server is sent %s with the token %q", r.URL, r.Header.Get("Authorization"))

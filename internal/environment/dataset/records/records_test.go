@@ -84,7 +84,7 @@ func TestReadJSONLErrors(t *testing.T) {
 	}
 }
 
-// TestReadParquet reads files that pyarrow has written: testdata/write.py.
+// TestReadParquet reads files that testdata/write.py has written with pyarrow.
 func TestReadParquet(t *testing.T) {
 	cases := map[string]collector{
 		"testdata/types.parquet": {
@@ -157,7 +157,7 @@ func TestReadParquetOfSpark(t *testing.T) {
 		At deprecated.Int96 `parquet:"at"`
 	}
 	var file bytes.Buffer
-	// Day 2460001 of such files is 25 February 2023.
+	// In such files, day 2460001 is 25 February 2023.
 	nanos := uint64(11*time.Hour + 30*time.Minute + 1500*time.Millisecond)
 	if err := parquet.Write(&file, []row{{deprecated.Int96{uint32(nanos), uint32(nanos >> 32), 2460001}}}); err != nil {
 		t.Fatal(err)

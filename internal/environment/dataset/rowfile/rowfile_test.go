@@ -11,7 +11,7 @@ import (
 	"testing"
 )
 
-// write returns a file of the rows, which ends with the test.
+// write returns a file of the rows, which is closed when the test ends.
 func write(t testing.TB, rows func(yield func(string) bool)) *File {
 	t.Helper()
 	w, err := Create(t.TempDir(), 1<<30)

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// TestPython compares with orders that Python has made.
+// TestPython compares orders with those of Python's random.Random(seed).shuffle.
 func TestPython(t *testing.T) {
 	for seed, want := range map[uint32][]int{
 		42: {7, 3, 2, 8, 5, 6, 9, 4, 0, 1},
@@ -21,7 +21,7 @@ func TestPython(t *testing.T) {
 	if got := Python(42, 0); len(got) != 0 {
 		t.Errorf("Python of nothing = %v", got)
 	}
-	// list(range(1000)) begins and ends so, beyond one refill of the generator.
+	// The order of list(range(1000)) needs more numbers than one fill of the generator has.
 	got := Python(42, 1000)
 	if begin, end := got[:6], got[1000-6:]; !slices.Equal(begin, []int{776, 507, 895, 922, 33, 483}) || !slices.Equal(end,
 		[]int{250, 281, 759, 25, 114, 654}) {

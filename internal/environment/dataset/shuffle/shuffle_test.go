@@ -10,7 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// numpy.random.default_rng(seed).permutation(n) made the expected numbers.
+// TestPermutation compares permutations with those of numpy.random.default_rng(seed).permutation(n).
 func TestPermutation(t *testing.T) {
 	cases := []struct {
 		seed  uint64

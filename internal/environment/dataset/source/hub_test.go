@@ -57,7 +57,7 @@ func newHub(t *testing.T) *hubtest.Hub {
 	})
 }
 
-// ofHub is the definition of a hub's repository, changed.
+// ofHub returns the definition of a hub's repository with changes.
 func ofHub(h *hubtest.Hub, changes ...func(*contract.Dataset)) contract.Dataset {
 	d := contract.Dataset{Dataset: settings.Dataset{
 		Hub: &settings.Hub{Repository: h.Repository, BaseURL: h.URL}, Prompt: "$(nums) make $(target)",
@@ -89,7 +89,7 @@ func TestHub(t *testing.T) {
 			if contents.Revision != hubtest.Commit || len(contents.Sources) != 1 || contents.Sources[0].Rows != 4000 {
 				t.Errorf("Contents = %+v", contents)
 			}
-			// A pinned definition reads the same, whatever becomes of the branch.
+			// A pinned definition reads the same data wherever the branch moves.
 			h.Change(func(h *hubtest.Hub) { h.Revisions["main"] = strings.Repeat("f", 40) })
 			again, err := open(t, mounted(t, nil), ofHub(h, func(d *contract.Dataset) { d.Contents = contents })).Row(
 				t.Context(), "train", 2000)
@@ -176,7 +176,7 @@ func TestGatedHubWithAccess(t *testing.T) {
 	}
 }
 
-// TestDamagedDownload checks that a file which is not the one that the hub lists is a fault that may pass.
+// TestDamagedDownload checks that a file that differs from the hub's listing is a fault that may pass.
 func TestDamagedDownload(t *testing.T) {
 	h := hubtest.New(t, "org/rows", map[string][]byte{"large.jsonl": []byte(rows)})
 	h.Damage = true
@@ -193,7 +193,7 @@ func TestDamagedDownload(t *testing.T) {
 	}
 }
 
-// TestPermits checks that loaders which share four permits never send more than four downloads at once.
+// TestPermits checks that loaders that share four permits never have more than four downloads at once.
 func TestPermits(t *testing.T) {
 	h := newHub(t)
 	permits := make(chan struct{}, 4)

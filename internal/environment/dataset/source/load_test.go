@@ -51,7 +51,7 @@ func mounted(t *testing.T, files map[string]string) *Loader {
 	return New(Config{Root: root, Dir: t.TempDir(), Space: 1 << 30})
 }
 
-// own is the definition of a ConfigMap with a key rows.jsonl, changed.
+// own returns the definition of a ConfigMap with a key rows.jsonl, with changes.
 func own(changes ...func(*contract.Dataset)) contract.Dataset {
 	d := contract.Dataset{Dataset: settings.Dataset{
 		JSONL:  &settings.JSONL{ConfigMapRef: &ref.ConfigMap{Name: "own"}},

@@ -21,7 +21,7 @@ import (
 // maxMemory bounds the memory for reading a data set.
 const maxMemory = 64 << 20
 
-// heap returns how many bytes the heap's objects have, dead ones that were not collected yet included.
+// heap returns the size of the objects on the heap in bytes, including dead objects that were not collected yet.
 func heap() uint64 {
 	sample := []metrics.Sample{{Name: "/memory/classes/heap/objects:bytes"}}
 	metrics.Read(sample)
@@ -78,7 +78,7 @@ func TestMemoryOfManyRows(t *testing.T) {
 	}
 }
 
-// BenchmarkRow measures a row by its index against the goal of 5 ms, as a ratio.
+// BenchmarkRow measures the time to read a row by its index, as a ratio to the goal of 5 ms.
 func BenchmarkRow(b *testing.B) {
 	const goal = 5 * time.Millisecond
 	root := b.TempDir()

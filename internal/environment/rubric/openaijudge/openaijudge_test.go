@@ -124,7 +124,7 @@ func TestNewNameOfTheLimit(t *testing.T) {
 	}
 }
 
-// TestSeeds sends equal requests the same seed, and a judgement that is asked for again another one.
+// TestSeeds checks that equal requests have the same seed, and that a request for another judgement has another seed.
 func TestSeeds(t *testing.T) {
 	url, requests := serve(t, func(int, request) (int, string, string) { return 200, "", completion("Yes.", "stop") })
 	judge, again := newJudge(url), asked
@@ -171,7 +171,7 @@ func TestRefusedSeed(t *testing.T) {
 	}
 }
 
-// TestLongReply bounds how much of a reply is read.
+// TestLongReply checks that a reply is refused if it is longer than the bound.
 func TestLongReply(t *testing.T) {
 	url, _ := serve(t, func(int, request) (int, string, string) {
 		return 200, "", completion(strings.Repeat("a", maxReply), "stop")
@@ -241,7 +241,7 @@ func TestErrors(t *testing.T) {
 }
 
 func TestUnreachableServer(t *testing.T) {
-	const url = "http://127.0.0.1:1" // Nothing listens there, whereas the port of a closed server may be given to another.
+	const url = "http://127.0.0.1:1" // Nothing listens there. Another server may get the port of a closed one.
 	_, _, err := newJudge(url).Complete(t.Context(), asked)
 	var fault *environment.Fault
 	if err == nil || errors.As(err, &fault) {
@@ -281,8 +281,8 @@ func TestGradeAtAServer(t *testing.T) {
 	}
 }
 
-// TestKeyStaysAtItsHost redirects a request to another port of the host, which net/http takes for the same one: the
-// client refuses that.
+// TestKeyStaysAtItsHost redirects a request to another port of the host, which net/http treats as the same host: the
+// client does not follow it.
 func TestKeyStaysAtItsHost(t *testing.T) {
 	var received atomic.Int32
 	other := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { received.Add(1) }))

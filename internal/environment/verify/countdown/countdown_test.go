@@ -9,8 +9,7 @@ import (
 	"testing"
 )
 
-// TestScore scores the answers that rLLM's compute_score was run with: its score 0 is NoAnswer, 0.1 is Wrong and 1 is
-// Correct.
+// TestScore compares scores with the scores of rLLM's compute_score: 0 is NoAnswer, 0.1 is Wrong and 1 is Correct.
 func TestScore(t *testing.T) {
 	cases := map[string]struct {
 		reply              string
@@ -100,7 +99,7 @@ func FuzzScore(f *testing.F) {
 	f.Fuzz(func(t *testing.T, reply string) {
 		nums, target := []int64{1, 2, 3, 4}, big.NewRat(10, 1)
 		strict, compatible := Strict(reply, nums, target), Compatible(reply, nums, target)
-		// An answer that is right by the strict rules is right by rLLM's, if rLLM finds the same answer.
+		// An answer that is right by the strict rules is right by rLLM's rules too, if rLLM finds the same answer.
 		if strict == Correct && compatible == Wrong && strings.Count(strings.ToLower(reply), "<answer>") == 1 {
 			t.Errorf("%q is right strictly and wrong compatibly", reply)
 		}

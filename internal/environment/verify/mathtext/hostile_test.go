@@ -11,7 +11,7 @@ import (
 // overshoot is how far one operation may exceed the steps that are left before it.
 const overshoot = 500_000
 
-// hostile are answers that would take long or much memory if nothing were bounded.
+// hostile returns answers that would take much time or memory without bounds.
 func hostile() []string {
 	r := strings.Repeat
 	return []string{
@@ -51,7 +51,7 @@ func TestStepsAreBounded(t *testing.T) {
 	}
 }
 
-// TestExhaustedStepsAreNotEqual requires that a reply which is too expensive to compare earns nothing.
+// TestExhaustedStepsAreNotEqual checks that a reply that is too expensive to compare earns nothing.
 func TestExhaustedStepsAreNotEqual(t *testing.T) {
 	costly := strings.Repeat(`\pi^{\pi}-\pi^{\pi}+`, 80) + "5"
 	if same, steps := equalIn(costly, "5"); same || steps <= mostSteps {

@@ -5,7 +5,7 @@ package mathtext
 
 import "testing"
 
-// publishedCase is a case of another grader's own tests. It is one on which Equal differs if theirs is not ours.
+// publishedCase is a case of another grader's own tests. Equal differs from that grader if theirs is not ours.
 type publishedCase struct {
 	name, gold, reply string
 	theirs, ours      bool
