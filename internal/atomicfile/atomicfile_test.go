@@ -68,7 +68,7 @@ func TestReplaceDurableReturnsTheNewFile(t *testing.T) {
 	if err := WriteDurable(path, 0o640, []byte("replaced")); err != nil {
 		t.Fatal(err)
 	}
-	// What is added to the file that was replaced does not reach the one that replaced it.
+	// What is appended to the replaced file does not reach its replacement.
 	if _, err := file.WriteString("continued"); err != nil {
 		t.Fatal(err)
 	}

@@ -23,7 +23,7 @@ func parse(t *testing.T, data string) *unstructured.Unstructured {
 	return object
 }
 
-// definition is a CRD whose spec has a list of objects with these fields.
+// definition returns a CRD whose spec has a list of objects with these fields.
 func definition(t *testing.T, names ...string) *unstructured.Unstructured {
 	t.Helper()
 	properties := map[string]any{}

@@ -37,7 +37,7 @@ func set(values map[string]float64) func(int, map[string]float64) {
 	return func(_ int, metrics map[string]float64) { maps.Copy(metrics, values) }
 }
 
-// ignoring are the metrics of a step in which agents asked for options, by way of the filter of the history.
+// ignoring returns the metrics of a step in which agents asked for options, as the history records them.
 func ignoring(names ...string) map[string]float64 {
 	metrics := map[string]float64{contract.MetricOptionsIgnored: float64(len(names))}
 	for _, name := range names {
@@ -138,7 +138,7 @@ func TestMessages(t *testing.T) {
 	}
 }
 
-// TestOptionsIgnored bounds the names, which an environment of somebody else could choose.
+// TestOptionsIgnored checks that the names are bounded, because an untrusted environment could choose them.
 func TestOptionsIgnored(t *testing.T) {
 	names := make([]string, 20)
 	for i := range names {
@@ -158,8 +158,8 @@ func TestOptionsIgnored(t *testing.T) {
 	}
 }
 
-// TestRises computes S and its variance by hand, as R. O. Gilbert describes in Statistical Methods for Environmental
-// Pollution Monitoring, 1987, section 16.4.
+// TestRises compares with S and its variance, computed by hand as R. O. Gilbert describes in Statistical Methods for
+// Environmental Pollution Monitoring, 1987, section 16.4.
 func TestRises(t *testing.T) {
 	row := func(values ...float64) []history.Row {
 		rows := make([]history.Row, len(values))

@@ -160,7 +160,7 @@ func TestPage(t *testing.T) {
 	}
 }
 
-// roundTrip answers requests in place of a network.
+// roundTrip answers requests instead of a network.
 type roundTrip func(*http.Request) (*http.Response, error)
 
 func (f roundTrip) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }

@@ -23,7 +23,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/stall"
 )
 
-// versions serves a file. The first responses come from the list, which cut the body or refuse it.
+// versions serves a file. Its first responses are failures, which cut the body or refuse the request.
 type versions struct {
 	content  []byte
 	tag      string

@@ -14,7 +14,7 @@ import (
 	"time"
 )
 
-// slow brings a byte with each read, after six seconds.
+// slow yields a byte with each read, after six seconds.
 type slow struct{ left int }
 
 func (s *slow) Read(p []byte) (int, error) {

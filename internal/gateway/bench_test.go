@@ -52,7 +52,7 @@ func (p *played) Run(ctx context.Context, policy environment.Policy) (environmen
 	return environment.Turn{Done: true, Rewards: []environment.Reward{{Value: 1}}}, nil
 }
 
-// talker is a policy that says the same at once.
+// talker is a policy that gives the same reply at once.
 type talker struct{ tokens []int32 }
 
 func (t talker) Sample(context.Context, episode.Request) (episode.Sample, error) {
@@ -68,7 +68,7 @@ type open struct{}
 func (open) Enter(ctx context.Context) error { return ctx.Err() }
 func (open) Leave()                          {}
 
-// words is a text of about so many tokens, which no other number has.
+// words returns a text of about the given number of tokens. Each message number has a text of its own.
 func words(number, tokens int) string {
 	return fmt.Sprint("message ", number, ":", strings.Repeat(" the quick brown fox jumps over", tokens/6))
 }
@@ -99,7 +99,7 @@ func play(b *testing.B, server *gateway.Server, members int, run func(e *gateway
 	return group.Members
 }
 
-// message is one of a conversation.
+// message is a message of a conversation.
 type message struct {
 	Role    string `json:"role"`
 	Content string `json:"content"`
@@ -126,7 +126,7 @@ func saidIn(body []byte) (message, error) {
 	return reply.Choices[0].Message, nil
 }
 
-// used is the processor time of this process.
+// used returns the processor time that this process has used.
 func used() time.Duration {
 	var usage syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &usage); err != nil {
@@ -175,8 +175,7 @@ func BenchmarkExtension(b *testing.B) {
 }
 
 // BenchmarkConversations plays 500 conversations of 20 turns at once over loopback, with one core for the clients and
-// the
-// server. The goal is that the tokens that were sampled are kept in each turn.
+// the server. The goal is that each turn keeps the sampled tokens.
 func BenchmarkConversations(b *testing.B) {
 	const conversations, turns = 500, 20
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))

@@ -31,23 +31,23 @@ import (
 // captured is a conversation of the capture proxy of tinker-cookbook, which test/dialects/capture.py has recorded.
 type captured struct {
 	Family, Renderer, Conversation, Path string
-	// Request is the last one. Each turn has the first ones of its messages.
+	// Request is the last request. The request of a turn has the first of its messages, Turns[i].Messages in number.
 	Request map[string]json.RawMessage
 	Turns   []struct {
 		Messages      int
 		Prompt, Reply []int32
-		// Whole is the prompt that the proxy's renderer makes of the replies with their reasoning, if it is another one.
+		// Whole is the prompt that the proxy's renderer makes of the replies with their reasoning, if it differs from Prompt.
 		Whole []int32
 	}
 }
 
 // The reasons for another prompt than the proxy's.
 const (
-	// kept says that the prompt begins with the prompt and the sampled tokens of the turn before. The proxy makes other
-	// tokens of them: from the text without the reasoning, or with other white space.
+	// kept says that the prompt begins with the prompt and the sampled tokens of the turn before. The proxy encodes their
+	// text again, without the reasoning or with other white space.
 	kept = "the tokens that were sampled are kept"
 	// whole says that the prompt is the one that the proxy's renderer makes of the replies with their reasoning. The proxy
-	// gives it replies without.
+	// gives its renderer the replies without reasoning.
 	whole = "the replies are known with their reasoning"
 )
 

@@ -56,13 +56,13 @@ func (s *scripted) times() int {
 	return len(s.asked)
 }
 
-// saying is the n-th reply.
+// saying returns the n-th reply.
 func saying(n int, text string) environment.Completed {
 	return environment.Completed{ID: fmt.Sprintf("%016x", n), PromptTokens: 7, Tokens: []int32{1, 2},
 		Message: chat.Message{Role: chat.RoleAssistant, Content: text}, Text: text}
 }
 
-// served is a gateway with one episode, at an address.
+// served returns a gateway with one episode, which listens at an address.
 func served(t *testing.T, config Config, policy environment.AgentPolicy, options Options) (*Server, *Episode) {
 	t.Helper()
 	config.Logger = slog.New(slog.DiscardHandler)
@@ -221,7 +221,7 @@ func TestModelsAreRoles(t *testing.T) {
 	}
 }
 
-// TestFrozenModels asks a model beside the policy, which models lists, and one that there is none of.
+// TestFrozenModels asks a frozen model, which models lists, and a model that does not exist.
 func TestFrozenModels(t *testing.T) {
 	policy := &scripted{}
 	_, e := served(t, Config{}, policy, Options{Frozen: map[string]environment.FrozenModel{"teacher": nil}})
@@ -239,7 +239,7 @@ func TestFrozenModels(t *testing.T) {
 	}
 }
 
-// blocked is a policy that answers when it is released, and tells when it is asked.
+// blocked returns a policy that answers when it is released, and signals each request.
 func blocked() (policy *scripted, asked chan struct{}, release func()) {
 	asked, released := make(chan struct{}, 100), make(chan struct{})
 	policy = &scripted{}
@@ -281,8 +281,8 @@ func await(t *testing.T, what string, is func() bool) {
 	}
 }
 
-// TestRequestsContinueAfterTheirClient makes a request whose client goes away and asks again, as clients do when their
-// time is over: the request is made once. Equal requests of open connections are two.
+// TestRequestsContinueAfterTheirClient makes a request whose client goes away and asks again, as clients do after a
+// timeout: the policy is asked once. Equal requests on two open connections are two requests.
 func TestRequestsContinueAfterTheirClient(t *testing.T) {
 	policy, asked, release := blocked()
 	_, e := served(t, Config{}, policy, Options{})
@@ -322,8 +322,8 @@ func TestRequestsContinueAfterTheirClient(t *testing.T) {
 	}
 }
 
-// TestOutages asks a policy that does not answer in time: clients are asked to come back by the error that makes them
-// do so, and then continue their request.
+// TestOutages asks a policy that does not answer in time: clients receive the error on which they come back, and then
+// continue their request.
 func TestOutages(t *testing.T) {
 	for path, tc := range map[string]struct {
 		body   string
@@ -404,7 +404,7 @@ func TestStreamsAreKeptAlive(t *testing.T) {
 	}
 }
 
-// TestErrorsOfThePolicy are told in the dialect's words, and end nothing.
+// TestErrorsOfThePolicy checks that errors of the policy are reported in the words of the dialect, and end nothing.
 func TestErrorsOfThePolicy(t *testing.T) {
 	cases := map[string]struct {
 		err       error
@@ -466,7 +466,7 @@ func TestPanicsOfThePolicy(t *testing.T) {
 	}
 }
 
-// TestBadRequests are errors of the dialect, and end nothing.
+// TestBadRequests checks that bad requests lead to errors of the dialect, and end nothing.
 func TestBadRequests(t *testing.T) {
 	messages := strings.Repeat(`{"role": "user", "content": "x"},`, 10_000)
 	cases := map[string]struct {
@@ -498,7 +498,7 @@ func TestBadRequests(t *testing.T) {
 	}
 }
 
-// TestBodiesThatDoNotEnd end after their time.
+// TestBodiesThatDoNotEnd checks that a request is refused if its body does not end in time.
 func TestBodiesThatDoNotEnd(t *testing.T) {
 	_, e := served(t, Config{BodyWithin: time.Millisecond}, &scripted{}, Options{})
 	body, writer := io.Pipe()
@@ -540,8 +540,8 @@ func TestOptionsAreCounted(t *testing.T) {
 	}
 }
 
-// TestAlternativesAreUnsupported counts or refuses the likeliest tokens that a request asks for in the place of each
-// token, also for an echoed prompt: an episode has none. Log-probabilities without them are given.
+// TestAlternativesAreUnsupported asks for the likeliest alternatives to each token, also in an echoed prompt. An
+// episode has none, so the option is counted or refused. Log-probabilities without alternatives are given.
 func TestAlternativesAreUnsupported(t *testing.T) {
 	text := `{"model": "m", "prompt": "xy", "echo": true, "max_tokens": 1, "logprobs": %d}`
 	chats := strings.Replace(chatBody, "{", `{"logprobs": true, "top_logprobs": %d,`, 1)
@@ -636,7 +636,7 @@ func TestEchoedPromptsAreScored(t *testing.T) {
 	}
 }
 
-// TestOpenRequestsAreBounded refuses a request while as many are open as may be.
+// TestOpenRequestsAreBounded checks that a request is refused while the limit of open requests is reached.
 func TestOpenRequestsAreBounded(t *testing.T) {
 	policy, asked, release := blocked()
 	_, e := served(t, Config{Open: 1, AnswerWithin: time.Nanosecond}, policy, Options{})
@@ -648,7 +648,7 @@ func TestOpenRequestsAreBounded(t *testing.T) {
 	release()
 }
 
-// ending is a writer that ends the episode while the reply is being written, as an agent does that has read it.
+// ending is a writer that ends the episode while the reply is being written, like an agent that has read the reply.
 type ending struct {
 	*httptest.ResponseRecorder
 	end func()
@@ -659,7 +659,7 @@ func (e *ending) Write(p []byte) (int, error) {
 	return e.ResponseRecorder.Write(p)
 }
 
-// TestAgentsMayEndWithTheirReply ends an agent once it has its reply, before the server knows that it does.
+// TestAgentsMayEndWithTheirReply ends an agent once it has its reply, before the gateway has returned from writing it.
 func TestAgentsMayEndWithTheirReply(t *testing.T) {
 	s, e := served(t, Config{}, &scripted{}, Options{})
 	request := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/"+e.id+"/v1/chat/completions",
@@ -688,7 +688,7 @@ func (l leaving) Write(p []byte) (int, error) {
 }
 
 // TestClientMayLeaveWithItsReply closes a client's connection before the gateway has returned from writing: the request
-// was answered, and an equal one is another.
+// was answered, and an equal request is a new one.
 func TestClientMayLeaveWithItsReply(t *testing.T) {
 	policy := &scripted{}
 	s, e := served(t, Config{}, policy, Options{})

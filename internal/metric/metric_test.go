@@ -39,7 +39,7 @@ func TestDescribe(t *testing.T) {
 	}
 }
 
-// TestDescriptions requires that each name is described once and in sentences.
+// TestDescriptions checks that each name is described once and in sentences.
 func TestDescriptions(t *testing.T) {
 	seen := map[string]bool{}
 	for _, d := range Descriptions {

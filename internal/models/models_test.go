@@ -84,7 +84,8 @@ func TestServedModels(t *testing.T) {
 	}
 }
 
-// Each row is complete and unique and has a tokenizer of the table. Every tokenizer is used.
+// TestTableIsValid checks that each row is complete and unique, and has a tokenizer of the table. Every tokenizer must
+// be used.
 func TestTableIsValid(t *testing.T) {
 	var d document
 	strict := json.NewDecoder(bytes.NewReader(table))

@@ -20,7 +20,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/plugin/cli"
 )
 
-// part of a family's vocabulary, as a tokenizer.json.
+// part returns a part of a family's vocabulary, as a tokenizer.json.
 func part(t *testing.T, family string) []byte {
 	t.Helper()
 	f, err := os.Open(filepath.Join("..", "renderer", "families", "testdata", "tokenizers", family+".json.gz"))
@@ -48,7 +48,7 @@ func file(t *testing.T, name string, data []byte) string {
 	return path
 }
 
-// result of a call of the program.
+// result is the result of a call of the program.
 type result struct {
 	Code           int
 	Stdout, Stderr string
@@ -119,7 +119,7 @@ func TestRefusals(t *testing.T) {
 	cases := map[string]struct {
 		args, stdin string
 		code        int
-		// answered lines before the one that is refused.
+		// answered is the number of lines that are answered before one is refused.
 		answered int
 		want     []string
 	}{
@@ -194,7 +194,7 @@ func TestHelp(t *testing.T) {
 	}
 }
 
-// A model's tokenizer comes from the hub, and its renderer from the table.
+// TestModelComesFromTheHub checks that a model's tokenizer comes from the hub, and its renderer from the table.
 func TestModelComesFromTheHub(t *testing.T) {
 	data := part(t, "qwen3_5")
 	requests := 0
@@ -218,7 +218,8 @@ func TestModelComesFromTheHub(t *testing.T) {
 	}
 }
 
-// A file that is not the one that the model's publisher ships is refused.
+// TestModelOfAnotherDigestIsRefused checks that a tokenizer is refused if it is not the one that the model's publisher
+// ships.
 func TestModelOfAnotherDigestIsRefused(t *testing.T) {
 	data := part(t, "qwen3")
 	hub := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write(data) }))

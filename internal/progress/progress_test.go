@@ -14,7 +14,7 @@ import (
 	"time"
 )
 
-// slow brings a megabyte with each read, after two seconds.
+// slow yields a megabyte with each read, after two seconds.
 type slow struct{ left int }
 
 func (s *slow) Read(p []byte) (int, error) {

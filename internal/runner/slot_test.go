@@ -70,8 +70,8 @@ func TestClockLeavesQuestionsOut(t *testing.T) {
 	}
 }
 
-// TestSharedMemoryCountsOnce adds up a tree with a process that calls are forks of: up to the memory that it had when
-// the program was ready.
+// TestSharedMemoryCountsOnce adds up the memory of a tree in which calls are forks of one process. The memory of that
+// process is left out, up to what it had when the program was ready: the forks share it.
 func TestSharedMemoryCountsOnce(t *testing.T) {
 	process1 := func(pid, parent int, resident int64) process.Process {
 		return process.Process{PID: pid, Parent: parent, Resident: resident}

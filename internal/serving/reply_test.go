@@ -137,7 +137,7 @@ func TestStreamedRepliesAreWholeReplies(t *testing.T) {
 	}
 }
 
-// TestReasoningOfReplies counts the tokens of replies up to where their reasoning is over.
+// TestReasoningOfReplies counts the tokens of replies up to the end of their reasoning.
 func TestReasoningOfReplies(t *testing.T) {
 	for name, reasoning := range map[string]string{"text": "", "reasoning": "<think>\nI add 2 and 2, so <4>.\n</think>",
 		"call": "<think>\nI call.\n</think>", "calls alone": "", "reasoning is not over": "<think>\nI add 2 and 2 and",
@@ -193,7 +193,7 @@ func TestStopTextsEndReplies(t *testing.T) {
 	}
 }
 
-// TestLengths tells a reply that was cut by the request from one that the endpoint has cut.
+// TestLengths tells a reply that the limit of its request has cut from one of which only the pieces were cut.
 func TestLengths(t *testing.T) {
 	format := formatOf(t, "qwen3", "qwen3")
 	reply := format.Tokens.AppendEncode(nil, "One, two, three.<|im_end|>", tokenizer.Specials)

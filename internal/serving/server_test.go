@@ -35,7 +35,7 @@ func (o one) Model(_ context.Context, name string) (Model, error) {
 	return o.model, nil
 }
 
-// simulated is the simulator's base model.
+// simulated returns the simulator's base model.
 func simulated(t *testing.T) Model {
 	t.Helper()
 	_, url := simulatortest.Serve(t, tinkersim.Options{})
@@ -229,7 +229,7 @@ func TestResponsesContinue(t *testing.T) {
 	}
 }
 
-// TestRefusals answers errors in the words of each dialect.
+// TestRefusals checks that errors are answered in the words of each dialect.
 func TestRefusals(t *testing.T) {
 	model := simulated(t)
 	url := serve(t, Config{Catalog: one{model}, Token: "secret"})

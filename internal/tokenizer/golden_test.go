@@ -43,7 +43,7 @@ func TestGolden(t *testing.T) {
 		t.Fatalf("testdata has vectors of %d families, %v; want 7: all but Llama's, whose licence keeps it out", len(folders),
 			err)
 	}
-	// Whole vocabularies are too large for this repository, and the licence of Llama's does not permit it.
+	// Whole vocabularies are too large for this repository, and Llama's licence does not permit its vocabulary here.
 	if whole := os.Getenv("TOKENIZERS_DIR"); whole != "" {
 		for _, family := range []string{"qwen3", "qwen2_5", "qwen3_5", "llama3", "deepseek_v3_1", "gpt_oss", "kimi_k2",
 			"nemotron3"} {

@@ -86,7 +86,8 @@ func bytesOf(text string) []int32 {
 	return ids
 }
 
-// The reference numbers added tokens after the count of the vocabulary, whatever its highest id is.
+// TestAddedTokensOfAVocabularyWithGaps checks that added tokens are numbered after the count of the vocabulary,
+// whatever its highest id is, as in the reference.
 func TestAddedTokensOfAVocabularyWithGaps(t *testing.T) {
 	file := small()
 	file["model"].(object)["vocab"].(object)["<new>"] = 300
@@ -124,7 +125,7 @@ func TestTokensThatMergesDoNotReach(t *testing.T) {
 	}
 }
 
-// Parse refuses a file that is damaged or has something unknown, and names the field.
+// TestParseErrors checks that Parse refuses a file that is damaged or has something unknown, and names the field.
 func TestParseErrors(t *testing.T) {
 	model := func(field string, value any) func(object) {
 		return func(file object) { file["model"].(object)[field] = value }
@@ -254,7 +255,7 @@ func TestParseMalformedJSON(t *testing.T) {
 	}
 }
 
-// Strings may be written with escapes.
+// TestParseEscapes checks that strings may be written with escapes.
 func TestParseEscapes(t *testing.T) {
 	text := strings.NewReplacer(`"hello"`, `"\u0068ello"`, `"<think>"`, `"\u003cthink\u003e"`, `"/"`,
 		`"\/"`).Replace(string(encodeJSON(t, small())))

@@ -60,8 +60,8 @@ func generalFiles(t testing.TB) []string {
 	return names
 }
 
-// The vectors are the reference's. `go test -tags models ./test/models -run TestGeneralVectors -update` records them
-// again.
+// TestGeneralGolden compares with vectors of the reference. `go test -tags models ./test/models -run TestGeneralVectors
+// -update` records them again.
 func TestGeneralGolden(t *testing.T) {
 	for _, name := range generalFiles(t) {
 		t.Run(strings.TrimSuffix(filepath.Base(name), ".json.gz"), func(t *testing.T) {
@@ -95,7 +95,7 @@ func TestGeneralGolden(t *testing.T) {
 	}
 }
 
-// Files that have a program are read by it.
+// TestReadUsesPrograms checks that files for which there is a program are read by it, and others by a *General.
 func TestReadUsesPrograms(t *testing.T) {
 	tokens, err := Read(encodeJSON(t, small()))
 	if _, ok := tokens.(*BPE); !ok || err != nil {
@@ -122,7 +122,7 @@ func TestReadUsesPrograms(t *testing.T) {
 	}
 }
 
-// sentencePiece is a file as Llama 2 has it, with "▁a", all bytes and a token to be told apart.
+// sentencePiece returns a file like that of Llama 2, with "▁a", all bytes and a special token.
 func sentencePiece() object {
 	vocab := object{"<unk>": 0, "▁": 1, "a": 2, "▁a": 3, "é": 4}
 	for b := range 256 {
@@ -150,7 +150,7 @@ func sentencePiece() object {
 	}
 }
 
-// The guarantees of byte fallback for a renderer, and their limits.
+// TestByteFallbackDecoding checks the guarantees of byte fallback for a renderer, and their limits.
 func TestByteFallbackDecoding(t *testing.T) {
 	tokens, err := Read(encodeJSON(t, sentencePiece()))
 	if err != nil {
@@ -186,7 +186,8 @@ func TestByteFallbackDecoding(t *testing.T) {
 	}
 }
 
-// A token that is matched in normalised text is decoded to its normalised text, as in the reference.
+// TestNormalizedAddedToken checks that a token that is matched in normalised text is decoded to its normalised text, as
+// in the reference.
 func TestNormalizedAddedToken(t *testing.T) {
 	file := sentencePiece()
 	file["normalizer"] = object{"type": "Lowercase"}
@@ -205,7 +206,8 @@ func TestNormalizedAddedToken(t *testing.T) {
 	}
 }
 
-// Text that spells a special token is text, even if the vocabulary has the token and a whole piece wins.
+// TestTextIsNoSpecialToken checks that text that spells a special token is text, even if the vocabulary has the token
+// and a whole piece wins.
 func TestTextIsNoSpecialToken(t *testing.T) {
 	file := sentencePiece()
 	file["normalizer"] = nil
@@ -235,7 +237,7 @@ func TestTextIsNoSpecialToken(t *testing.T) {
 	}
 }
 
-// Read names the unsupported field and the repair.
+// TestReadErrors checks that Read names the unsupported field and the repair.
 func TestReadErrors(t *testing.T) {
 	set := func(field string, value any) func(object) { return func(file object) { file[field] = value } }
 	model := func(field string, value any) func(object) {
@@ -345,7 +347,7 @@ func TestReadErrors(t *testing.T) {
 	}
 }
 
-// nestedSteps is a normalizer within depth Sequences.
+// nestedSteps returns a normalizer within depth Sequences.
 func nestedSteps(depth int) object {
 	step := object{"type": "NFC"}
 	for range depth {
@@ -411,7 +413,8 @@ func FuzzGeneral(f *testing.F) {
 	})
 }
 
-// The general tokenizer gives the same ids as the programs for the families that these know.
+// TestGeneralIsLikePrograms checks that the general tokenizer gives the same ids as the programs, for families that
+// have one.
 func TestGeneralIsLikePrograms(t *testing.T) {
 	for _, folder := range []string{"deepseek_v3_1", "gpt_oss", "nemotron3", "qwen2_5", "qwen3", "qwen3_5"} {
 		t.Run(folder, func(t *testing.T) {

@@ -10,7 +10,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/tinkersim/model"
 )
 
-// The built-in tokenizer must be equal to the simulator's tokenizer.json.
+// TestByteLevelEqualsSimulator compares the built-in tokenizer with the simulator's tokenizer.json.
 func TestByteLevelEqualsSimulator(t *testing.T) {
 	var file struct {
 		AddedTokens []struct {

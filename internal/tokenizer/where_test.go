@@ -22,7 +22,8 @@ func checkWhere(tokens Tokenizer, text string, match Match, want []int32) (probl
 	return ""
 }
 
-// A special token is recognised where it may be one, whatever is at other places, and in each portion of a long text.
+// TestSpecialTokensWhereTheyMayBe checks that a special token is recognised where it may be one, whatever is at other
+// places, and in each portion of a long text.
 func TestSpecialTokensWhereTheyMayBe(t *testing.T) {
 	general, _ := generalFile(t, generalFiles(t)[0])
 	for name, tokens := range map[string]Tokenizer{

@@ -15,7 +15,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/rl"
 )
 
-// sums is a group with a usable episode, whose reply is `42` and the end of the turn, and one that broke.
+// sums returns a group with a usable episode, whose reply is `42` and the end of the turn, and one that broke.
 func sums() rl.Group {
 	return rl.Group{Key: rl.Key{Slot: 7}, Environment: "sums", Members: []rl.Member{
 		{
@@ -32,7 +32,7 @@ func sums() rl.Group {
 	}}
 }
 
-// trainedSums returns the data that a step makes of sums.
+// trainedSums returns the datums and log-probabilities that a step makes from sums.
 func trainedSums() Trained {
 	return Trained{
 		Datums: []rl.Datum{{Slot: 7, Targets: []int32{6, 7, 8, 9}, Mask: []bool{false, false, true, true},
@@ -54,7 +54,7 @@ func lines(t *testing.T, groups []TaskGroup, trained Trained) []Line {
 	return lines
 }
 
-// wantSums are the lines of sums.
+// wantSums returns the lines of sums.
 func wantSums(recorded bool) []Line {
 	head := Line{Step: 12, Lineage: "abc", SampledAt: 11, Slot: 7, Environment: "sums", Split: "train", Task: 3,
 		Group: "Usable", Recorded: recorded}
@@ -93,7 +93,7 @@ func TestLines(t *testing.T) {
 	}
 }
 
-// TestUntrainedSegments makes sure that a segment that no datum is of has no figures of training.
+// TestUntrainedSegments checks that a segment without a datum has no figures of training.
 func TestUntrainedSegments(t *testing.T) {
 	got := lines(t, []TaskGroup{{sums(), "train", 3, true, nil}}, Trained{})[0].Episode.Conversations[0].Segments[0]
 	want := Segment{Tokens: 5, Sampled: 2, Logprob: -0.75, IDs: []int32{5, 6, 7, 8, 9}, Actions: []int{3, 4},
@@ -161,7 +161,7 @@ func TestDecodeLinesThatAreCut(t *testing.T) {
 	}
 }
 
-// TestDocumentedLine makes sure that the line of docs/artifacts.md is the record of an episode, with all its fields.
+// TestDocumentedLine checks that the line of docs/artifacts.md is the record of an episode, with all its fields.
 func TestDocumentedLine(t *testing.T) {
 	docs, err := os.ReadFile("../../docs/artifacts.md")
 	if err != nil {
@@ -183,7 +183,7 @@ func TestDocumentedLine(t *testing.T) {
 	}
 }
 
-// TestFailed makes sure that episodes that pass are left out: by the verdict of an evaluation, and by the reward in
+// TestFailed checks that episodes that pass are left out: by the verdict of an evaluation, and by the reward in
 // training.
 func TestFailed(t *testing.T) {
 	step := Step{Groups: []Group{

@@ -85,8 +85,8 @@ func TestRecorderKeepsResultsThatOnlyPromptsHave(t *testing.T) {
 	}
 }
 
-// TestRecorderMarksPromptsThatBeginAnew records prompts with as many messages as the last prompt with its reply, and
-// with other texts or fewer results.
+// TestRecorderMarksPromptsThatBeginAnew records prompts that repeat the last prompt and its reply, that have other
+// texts, or that have fewer results.
 func TestRecorderMarksPromptsThatBeginAnew(t *testing.T) {
 	reply := chat.Message{Role: chat.RoleAssistant, Content: "b", Reply: 1}
 	for name, tc := range map[string]struct {
@@ -114,7 +114,7 @@ func TestRecorderMarksPromptsThatBeginAnew(t *testing.T) {
 	}
 }
 
-// TestTextsAreCutBehindTheirLimit keeps a text that is as long as is permitted.
+// TestTextsAreCutBehindTheirLimit checks that a text is cut only if it is longer than its limit.
 func TestTextsAreCutBehindTheirLimit(t *testing.T) {
 	for text, want := range map[string]string{"abc": "abc", "abcd": "abc… (1 bytes are left out)",
 		"abé": "ab… (2 bytes are left out)"} {
@@ -137,7 +137,7 @@ func TestEncodeLeavesOutParametersOfTools(t *testing.T) {
 	}
 }
 
-// TestEncodeOmitsNoMessageThatFits encodes as many messages as are kept if there is little room.
+// TestEncodeOmitsNoMessageThatFits encodes as many messages as are kept if there is little room, and one more.
 func TestEncodeOmitsNoMessageThatFits(t *testing.T) {
 	var r Recorder
 	var messages []chat.Message

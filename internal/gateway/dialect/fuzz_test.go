@@ -16,8 +16,8 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/chat"
 )
 
-// FuzzDecode checks that every body decodes or is an error that the dialect has words for, and that an assistant's
-// message of a decoded request can be a reply whose return decodes to it.
+// FuzzDecode checks that every body decodes or leads to an error of the dialect, and that an assistant's message of a
+// decoded request stays the same if it is sent as a reply and returned by the client.
 func FuzzDecode(f *testing.F) {
 	for _, r := range loadSeeds(f) {
 		f.Add(uint8(paths[r.Endpoint]), []byte(r.Body))
@@ -57,7 +57,7 @@ type seed struct {
 	Body     json.RawMessage
 }
 
-// returnsAsItself checks that a reply of this message comes back from each dialect.
+// returnsAsItself checks that a reply with this message, returned by a client of each dialect, decodes to the message.
 func returnsAsItself(t *testing.T, m chat.Message) {
 	t.Helper()
 	for _, endpoint := range []Endpoint{ChatCompletions, Responses, Messages} {
@@ -91,7 +91,7 @@ func returnsAsItself(t *testing.T, m chat.Message) {
 	}
 }
 
-// FuzzMembers compares taking objects and arrays apart with encoding/json.
+// FuzzMembers compares members and elements with the results of encoding/json.
 func FuzzMembers(f *testing.F) {
 	f.Add([]byte(` { "a" : 1 , "b\\"": [ "\\\\" , {} , -1.5e3 , null ] , "a":"\\"}" } `))
 	f.Add([]byte(`[1,"]",[],{"a":"["}, true ]`))

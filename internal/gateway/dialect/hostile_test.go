@@ -24,7 +24,7 @@ func TestInvalidRequestsNameTheField(t *testing.T) {
 	image := `{"type":"image_url","image_url":{"url":"data:image/png;base64,AA=="}}`
 	cases := map[string]struct {
 		endpoint Endpoint
-		// fields stand after the fields of around, so that they replace these.
+		// fields come after the fields of around, and so replace them.
 		fields string
 		param  string
 		kind   Kind
@@ -154,7 +154,7 @@ func TestInvalidRequestsNameTheField(t *testing.T) {
 	}
 }
 
-// assistant returns messages that are one message with calls.
+// assistant returns the field messages with one message, which has calls.
 func assistant(calls string) string {
 	return `"messages":[{"role":"assistant","content":null,"tool_calls":[` + calls + `]}]`
 }

@@ -64,7 +64,7 @@ type piece struct {
 	Delta          json.RawMessage // a string for responses, an object for messages
 }
 
-// join makes the body of a reply of its events, from the pieces alone.
+// join makes the body of a reply from the pieces in its events alone.
 func join(endpoint Endpoint, text []byte) ([]byte, error) {
 	events, err := parse(text)
 	if err != nil {

@@ -18,7 +18,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/chat"
 )
 
-// randomText returns text of characters that JSON and events must escape or cut well.
+// randomText returns text of characters that JSON must escape, or that events must not break apart.
 func randomText(r *rand.Rand) string {
 	letters := []string{"a", "\n", "\r", `"`, `\`, "é", "日", "\U0001f600", "\u2028", "<", "&", "\x00", "data: ", " ", "}",
 		"\ufffd"}

@@ -30,7 +30,7 @@ type claim struct {
 	// means all.
 	asked [][]delivery.Range
 	cut   int
-	// add are deliveries that a log begins with, as somebody hostile could send them.
+	// add are deliveries with which a log begins, as an attacker could send them.
 	add []delivery.Delivery
 	// stdout and stderr have the command's output.
 	stdout, stderr bytes.Buffer
@@ -56,10 +56,10 @@ func (c *claim) write(t *testing.T, name, content string) {
 	}
 }
 
-// request is the request to the program in a pod.
+// request returns the request to the program in a pod.
 func (c *claim) request() reader.Request { return reader.Request{Dir: c.dir, RunUID: "uid-1"} }
 
-// copy copies by pods with the learner's program.
+// copy copies the files below a path to a folder, through pods that run the learner's program.
 func (c *claim) copy(t *testing.T, at, to string) error {
 	t.Helper()
 	f := newFixture(t, ended, "")
@@ -190,7 +190,7 @@ func TestCopyContinuesWhereALogEnds(t *testing.T) {
 		t.Errorf("the copy (-want +got):\n%s", diff)
 	}
 	c, to = newClaim(t, files), t.TempDir()
-	c.cut = 20 // Nothing arrives, so that another pod would bring nothing either.
+	c.cut = 20 // No part of a file arrives, so that no other pod is tried.
 	if err := c.copy(t, "", to); err == nil || len(c.asked) != 1 || len(contents(t, to)) > 0 {
 		t.Errorf("a log without a file: %v, %d pods, files %v", err, len(c.asked), contents(t, to))
 	}

@@ -33,7 +33,8 @@ func newRun() *v1alpha1.TrainingRun {
 	}
 }
 
-// fixture is a cluster that has the run's file of an attempt and a learner's pod, and that runs pods as change says.
+// fixture is a cluster with the run file of an attempt and a learner's pod. Pods are edited by newFixture's change
+// before they are created.
 type fixture struct {
 	reader  Reader
 	created []corev1.Pod

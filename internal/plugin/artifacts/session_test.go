@@ -35,7 +35,7 @@ func newServer(t *testing.T) *httptest.Server {
 	return server
 }
 
-// direct connects to an address in the place of a pod's port.
+// direct connects to an address instead of a pod's port.
 type direct string
 
 func (d direct) Dial() (net.Conn, error) { return net.Dial("tcp", string(d)) }

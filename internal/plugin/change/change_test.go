@@ -96,7 +96,8 @@ func TestAxisNames(t *testing.T) {
 	}
 }
 
-// TestPlace puts objects into a namespace, and refuses objects of another namespace than the command line names.
+// TestPlace puts objects into a namespace, and refuses objects whose namespace differs from the one on the command
+// line.
 func TestPlace(t *testing.T) {
 	for name, tc := range map[string]struct {
 		named      string
@@ -147,7 +148,8 @@ func TestFork(t *testing.T) {
 	}
 }
 
-// TestForkSelectsData checks that a fork has other tasks than its parent had by then: another order, or the next tasks.
+// TestForkSelectsData checks that a fork has other tasks than its parent had before the fork: another order, or the
+// next tasks.
 func TestForkSelectsData(t *testing.T) {
 	for name, tc := range map[string]struct {
 		flags   forkFlags
@@ -207,7 +209,8 @@ func TestEstimate(t *testing.T) {
 	}
 }
 
-// TestEstimateHasTheRateOfTheCookbook shows it for models that it is known of.
+// TestEstimateHasTheRateOfTheCookbook checks that the estimate has tinker-cookbook's learning rate for models for which
+// it is known.
 func TestEstimateHasTheRateOfTheCookbook(t *testing.T) {
 	for model, want := range map[string]string{"Qwen/Qwen3-8B": "2e-05; tinker-cookbook's rule for supervised training " +
 		"of this model gives 0.000473, and its recipes of reinforcement learning have 1e-05 to 1e-04", "other": ""} {

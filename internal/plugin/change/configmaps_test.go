@@ -18,8 +18,8 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/plugin/try"
 )
 
-// TestPlanReadsConfigMapsOfTheNamespace plans a file without the ConfigMap that its RewardEnvironment names, which the
-// namespace has.
+// TestPlanReadsConfigMapsOfTheNamespace plans a file whose RewardEnvironment names a ConfigMap that only the namespace
+// has.
 func TestPlanReadsConfigMapsOfTheNamespace(t *testing.T) {
 	all, err := manifest.ParseAll([]byte(sample(t)))
 	if err != nil {

@@ -12,7 +12,8 @@ import (
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
 )
 
-// TestResumeOfARunThatReachedItsBudget does not say that the run is not suspended: its state is Suspended.
+// TestResumeOfARunThatReachedItsBudget checks that the answer is not that the run is not suspended: its state is
+// Suspended.
 func TestResumeOfARunThatReachedItsBudget(t *testing.T) {
 	run := &v1alpha1.TrainingRun{}
 	run.Name = "sums"
@@ -32,7 +33,7 @@ func TestResumeOfARunThatReachedItsBudget(t *testing.T) {
 	}
 }
 
-// TestRetryOfASuspendedRun does not promise a try that only a resume begins.
+// TestRetryOfASuspendedRun checks that the answer to a retry promises no attempt that only a resume begins.
 func TestRetryOfASuspendedRun(t *testing.T) {
 	run := &v1alpha1.TrainingRun{}
 	run.Status.State = v1alpha1.StateFailed

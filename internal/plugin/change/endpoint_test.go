@@ -21,7 +21,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/status"
 )
 
-// fileOf is the file of a run whose endpoint is known so far.
+// fileOf returns the run file of a run with the known capabilities of its endpoint.
 func fileOf(known *contract.Capabilities) contract.RunFile {
 	return contract.RunFile{Capabilities: known, Fixed: contract.Fixed{
 		BaseURL: "http://own", Model: contract.Model{Name: "m", TrainAttention: true, TrainMLP: true, TrainUnembed: true},
@@ -72,7 +72,7 @@ func TestCheckOf(t *testing.T) {
 	}
 }
 
-// TestCheckOfBroker plans a run at a TinkerEndpoint by the findings of its broker, and by no run.
+// TestCheckOfBroker plans a run at a TinkerEndpoint by the findings of its broker, and not by those of runs.
 func TestCheckOfBroker(t *testing.T) {
 	now := time.Date(2026, 11, 23, 12, 0, 0, 0, time.UTC)
 	modules := []v1alpha1.TrainModule{"Attention", "MLP", "Unembed"}

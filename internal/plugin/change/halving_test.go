@@ -44,7 +44,7 @@ type searchWorld struct {
 	created       map[string]int
 	most, peak    int
 	out, told     bytes.Buffer
-	// fail lets the second run fail at step 5.
+	// fail makes the second run fail at step 5.
 	fail bool
 }
 
@@ -246,7 +246,7 @@ func TestHalving(t *testing.T) {
 }
 
 // TestSearchContinuesAfterEachWrite kills the process of a search at each of its writes, before and after the write
-// happened. The same command again ends as one that never died.
+// happened. The same command, repeated, ends like a search that never died.
 func TestSearchContinuesAfterEachWrite(t *testing.T) {
 	four := search{Kind: "halving", Samples: 4, Reduction: 2, Rungs: []int64{10, 30}}
 	undisturbed := newSearchWorld(t)
@@ -373,7 +373,7 @@ func TestSearchWaitsForAPerson(t *testing.T) {
 	}
 }
 
-// TestSearchRefusesAnUnknownMetric names one that no evaluation has.
+// TestSearchRefusesAnUnknownMetric names a metric that no evaluation has.
 func TestSearchRefusesAnUnknownMetric(t *testing.T) {
 	w := newSearchWorld(t)
 	s := halving()

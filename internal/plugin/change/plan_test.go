@@ -89,7 +89,7 @@ func TestPlanWithoutAClusterRefuses(t *testing.T) {
 	}
 }
 
-// TestProbeOfPart probes none of the environments that a run names, as if the cluster has all of them.
+// TestProbeOfPart probes none of the environments that a run names, as if the cluster had all of them.
 func TestProbeOfPart(t *testing.T) {
 	all, err := manifest.ParseAll([]byte(sample(t)))
 	if err != nil {

@@ -50,7 +50,7 @@ func TestDistributions(t *testing.T) {
 	}
 }
 
-// TestDrawIsUniform counts draws of a logarithmic range by decade: each has a third, and none twice.
+// TestDrawIsUniform counts draws from a logarithmic range by decade, and from a list by value: each has about a third.
 func TestDrawIsUniform(t *testing.T) {
 	rate, err := distributionOf("spec.algorithm.optimizer.learningRate=loguniform(1e-6,1e-3)")
 	if err != nil {

@@ -310,14 +310,14 @@ func TestDownloadErrorsNameTheRepair(t *testing.T) {
 
 func TestDownloadFromUnreachableEndpoint(t *testing.T) {
 	f := downloadFlags{folder: filepath.Join(t.TempDir(), "adapter")}
-	// Nothing listens there, whereas the port of a closed server may be given to another.
+	// Nothing listens there. Another server may get the port of a closed one.
 	_, err := downloadWith(t, f, "http://127.0.0.1:1", v1alpha1.Checkpoint{Sampler: "tinker://m/sampler_weights/1"})
 	if err == nil || !strings.Contains(err.Error(), "kubectl port-forward") {
 		t.Errorf("the error is %v", err)
 	}
 }
 
-// archiveOf serves an archive by a URL relative to the server, which needs no key.
+// archiveOf serves an archive at a URL relative to the server, and refuses requests for it that have a key.
 func archiveOf(content string) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		switch {
@@ -334,8 +334,8 @@ func archiveOf(content string) http.HandlerFunc {
 	}
 }
 
-// TestKeyIsForNamedEndpoints sets a person's key and a run whose author chose an endpoint: the key goes to hosted
-// Tinker and to endpoints that the person names.
+// TestKeyIsForNamedEndpoints uses a person's key with runs whose author chose the endpoint: the key goes only to hosted
+// Tinker, and to endpoints that the person names.
 func TestKeyIsForNamedEndpoints(t *testing.T) {
 	scheme := runtime.NewScheme()
 	if err := corev1.AddToScheme(scheme); err != nil {

@@ -61,7 +61,7 @@ func published(public bool) editor {
 func TestPublishAndDeleteChangeTheCheckpointsOfTinkersim(t *testing.T) {
 	url, saved := trained(t)
 	at := Endpoint{baseURL: url, key: "tml-test", http: http.DefaultClient}
-	// The status names the sampler weights of no checkpoint but the newest and the best.
+	// The status names the sampler weights of the newest and the best checkpoint only.
 	short := v1alpha1.Checkpoint{Step: saved.Step, State: saved.State}
 	run := &v1alpha1.TrainingRun{Status: v1alpha1.TrainingRunStatus{Checkpoints: []v1alpha1.Checkpoint{short}}}
 	targetsOf := func(e editor) []target {
@@ -218,7 +218,7 @@ func TestConfirm(t *testing.T) {
 	}
 }
 
-// TestDeleteRefusesAFrozenModel keeps a checkpoint that an agent asks beside the policy.
+// TestDeleteRefusesAFrozenModel checks that delete refuses a checkpoint that an agent asks beside the policy.
 func TestDeleteRefusesAFrozenModel(t *testing.T) {
 	const sampler = "tinker://m/sampler_weights/20"
 	env := v1alpha1.RewardEnvironment{}
@@ -233,7 +233,8 @@ func TestDeleteRefusesAFrozenModel(t *testing.T) {
 	}
 }
 
-// TestDeleteRefusesTheModelOfAJudge keeps a checkpoint that a RewardEnvironment's judge samples from.
+// TestDeleteRefusesTheModelOfAJudge checks that delete refuses a checkpoint that a RewardEnvironment's judge samples
+// from.
 func TestDeleteRefusesTheModelOfAJudge(t *testing.T) {
 	const sampler = "tinker://m/sampler_weights/20"
 	rule := environment.RewardRule{Rubric: &environment.Rubric{

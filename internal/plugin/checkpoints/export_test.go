@@ -21,7 +21,7 @@ import (
 type front struct {
 	mu    sync.Mutex
 	calls map[string]int
-	// refuses maps the last part of a path to how many calls are refused with a status; -1 is all.
+	// refuses maps the last part of a path to how many calls are refused with a status; -1 means all.
 	refuses map[string]int
 	status  int
 }
@@ -90,7 +90,7 @@ func TestDownloadByExternalWeights(t *testing.T) {
 	}
 }
 
-// sameAdapter requires that two folders have the same adapter and nothing else.
+// sameAdapter checks that two folders have the same adapter and nothing else.
 func sameAdapter(t *testing.T, want, got string) {
 	t.Helper()
 	entries, err := os.ReadDir(got)
@@ -109,8 +109,8 @@ func sameAdapter(t *testing.T, want, got string) {
 	}
 }
 
-// TestDownloadContinuesAnExport interrupts a download after the endpoint has saved external weights: the next one has
-// nothing saved again, and deletes the weights at the endpoint.
+// TestDownloadContinuesAnExport interrupts a download after the endpoint has saved external weights: the next download
+// saves nothing again, and deletes the weights at the endpoint.
 func TestDownloadContinuesAnExport(t *testing.T) {
 	server, checkpoint := trained(t)
 	f := &front{refuses: map[string]int{"file": -1}, status: http.StatusGone}

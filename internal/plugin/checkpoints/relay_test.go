@@ -45,14 +45,14 @@ type brokered struct {
 	broker *broker.Broker
 	run    *v1alpha1.TrainingRun
 	saved  v1alpha1.Checkpoint
-	// url is the address of the program in the pods of people.
+	// url is the address of the relay, which runs in the pods of people.
 	url     string
 	cluster ctrlclient.WithWatch
 	pods    runpod.Pods
 	created []corev1.Pod
 }
 
-// Dial implements runpod.Dialer in the place of a pod's port.
+// Dial implements runpod.Dialer. It connects to the relay instead of a pod's port.
 func (b *brokered) Dial() (net.Conn, error) {
 	return net.Dial("tcp", strings.TrimPrefix(b.url, "http://"))
 }
@@ -91,7 +91,7 @@ func newBrokered(t *testing.T, publication bool) *brokered {
 	return b
 }
 
-// startPods runs the cluster's pods, which answer at the address.
+// startPods makes a cluster whose pods run at once. Their ports lead to the relay.
 func (b *brokered) startPods() {
 	file := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "file", Namespace: "default",
 		Labels: map[string]string{v1alpha1.LabelRunUID: "uid", v1alpha1.LabelRole: v1alpha1.RoleLearner,
@@ -111,13 +111,13 @@ func (b *brokered) startPods() {
 		Forward: func(string, string, int) (runpod.Dialer, error) { return b, nil }}
 }
 
-// farAway connects to nothing, as a machine outside of the cluster's network.
+// farAway connects to nothing, like a machine outside the cluster's network.
 var farAway = &http.Transport{DialContext: func(context.Context, string, string) (net.Conn, error) {
 	return nil, &net.OpError{Op: "dial", Err: errors.New("no route")}
 }}
 
-// TestCheckpointsOfARunAtATinkerEndpoint downloads, publishes and deletes by a pod, and checks that nothing is left of
-// it.
+// TestCheckpointsOfARunAtATinkerEndpoint downloads, publishes and deletes a checkpoint through a pod, and checks that
+// the pod is deleted afterwards.
 func TestCheckpointsOfARunAtATinkerEndpoint(t *testing.T) {
 	b := newBrokered(t, true)
 	at := throughPod(b.pods, b.run, farAway)
@@ -178,7 +178,7 @@ func sampleThrough(t *testing.T, at Endpoint, path string) {
 	}
 }
 
-// TestAPodThatHasEndedIsReplaced asks on after the pod of the command has ended.
+// TestAPodThatHasEndedIsReplaced makes a request after the pod of the command has ended.
 func TestAPodThatHasEndedIsReplaced(t *testing.T) {
 	b := newBrokered(t, false)
 	at := throughPod(b.pods, b.run, farAway)
@@ -238,7 +238,7 @@ func TestRefusalsOfABrokerAreToldAtOnce(t *testing.T) {
 	}
 }
 
-// TestDirectFiles fetches a file without the pod where this machine reaches its host.
+// TestDirectFiles fetches a file without a pod if this machine reaches the host of the file.
 func TestDirectFiles(t *testing.T) {
 	b := newBrokered(t, false)
 	store := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {

@@ -25,7 +25,7 @@ func TestAsk(t *testing.T) {
 	}
 }
 
-// TestInterruptEndsTheQuestion interrupts a question that nobody answers.
+// TestInterruptEndsTheQuestion interrupts a question that has no answer yet.
 func TestInterruptEndsTheQuestion(t *testing.T) {
 	ctx, interrupt := context.WithCancel(t.Context())
 	silent, writer := io.Pipe()

@@ -318,7 +318,7 @@ func TestExplainEnvironment(t *testing.T) {
 	}
 }
 
-// TestWarningsOfReadyPods counts the warnings of a pod from before it is ready and from while it is.
+// TestWarningsOfReadyPods counts the warnings of a pod from before it became ready and from afterwards.
 func TestWarningsOfReadyPods(t *testing.T) {
 	ready := start.Add(2 * time.Minute)
 	for name, tc := range map[string]struct {

@@ -15,7 +15,8 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/transcript"
 )
 
-// evaluated returns an evaluation with two samples of each task; the samples of a negative number are faults.
+// evaluated returns an evaluation with two samples of each task; if the number of passes of a task is negative, its
+// samples are faults.
 func evaluated(passes ...int) (step transcript.Step) {
 	for task, passed := range passes {
 		group := transcript.Group{Environment: "sums", Split: "test", Task: int64(task)}

@@ -18,8 +18,8 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/status"
 )
 
-// TestCauseBeforeMissingWorkers explains a run with workers that cannot become ready for a reason that Progressing
-// names: that is its cause, and the missing workers follow from it.
+// TestCauseBeforeMissingWorkers explains a run whose workers cannot become ready for a reason that Progressing names:
+// this reason is the cause, and the missing workers follow from it.
 func TestCauseBeforeMissingWorkers(t *testing.T) {
 	for name, tc := range map[string]struct {
 		pods, progressing, want problem.Code
@@ -47,8 +47,8 @@ func TestCauseBeforeMissingWorkers(t *testing.T) {
 	}
 }
 
-// TestRepairOfAPrivateAuthority checks that why names the field for the authority of the kind of object, and no general
-// repair.
+// TestRepairOfAPrivateAuthority checks that why names the field for the authority of each kind of object, instead of a
+// general repair.
 func TestRepairOfAPrivateAuthority(t *testing.T) {
 	with := func(code problem.Code, change func(*v1alpha1.TrainingRun)) string {
 		return explain(newRun("arithmetic", func(run *v1alpha1.TrainingRun) {

@@ -34,7 +34,7 @@ func printed(t *testing.T, result output.Result) string {
 	return out.String()
 }
 
-// TestTableOfEndpoints shows budgets of the present period alone.
+// TestTableOfEndpoints checks that the table shows only the usage of the present period of a budget.
 func TestTableOfEndpoints(t *testing.T) {
 	since := func(month time.Month) *metav1.Time {
 		return ptr.To(metav1.NewTime(time.Date(2026, month, 1, 0, 0, 0, 0, time.UTC)))

@@ -89,7 +89,7 @@ func newAPIServer(t *testing.T, address string) (*rest.Config, *[]string) {
 	return &rest.Config{Host: server.URL}, &asked
 }
 
-// pipe connects a stream with an address, and says on the other stream that nothing listens there.
+// pipe connects a stream with an address. If nothing listens there, it says so on the other stream.
 func pipe(s, failures httpstream.Stream, address string) {
 	c, err := net.Dial("tcp", address)
 	if err != nil {
@@ -115,7 +115,7 @@ func newForward(t *testing.T, config *rest.Config) func(namespace, pod string, p
 	}
 }
 
-// TestTunnelToAPortWhereNothingListens ends in place of waiting.
+// TestTunnelToAPortWhereNothingListens checks that the connection ends instead of waiting.
 func TestTunnelToAPortWhereNothingListens(t *testing.T) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

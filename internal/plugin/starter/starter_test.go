@@ -84,7 +84,8 @@ func TestInitWritesWhatWorks(t *testing.T) {
 	}
 }
 
-// TestInitKeepsFiles leaves a folder as it is that has one of the files, and refuses names that Kubernetes refuses.
+// TestInitKeepsFiles checks that init changes no folder that has one of the files, and refuses names that Kubernetes
+// refuses.
 func TestInitKeepsFiles(t *testing.T) {
 	full, named := filepath.Join(t.TempDir(), "full"), filepath.Join(t.TempDir(), "Own_Sums")
 	if err := os.Mkdir(full, 0o700); err != nil {

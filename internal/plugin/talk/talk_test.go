@@ -34,7 +34,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/tinkersim/simulatortest"
 )
 
-// saved makes sampler weights at the simulator, of as many names.
+// saved saves sampler weights at the simulator under each name, and returns their paths.
 func saved(t *testing.T, url string, names ...string) (paths []string) {
 	t.Helper()
 	api, err := client.New(client.Config{BaseURL: url, APIKey: "tml-test", UserAgent: "test"})
@@ -66,7 +66,7 @@ func saved(t *testing.T, url string, names ...string) (paths []string) {
 	return paths
 }
 
-// cluster is a fake cluster with a run that has a checkpoint of step 10.
+// cluster returns a fake cluster with a run that has a checkpoint of step 10.
 func cluster(t *testing.T) (connection *cli.Connection, run *v1alpha1.TrainingRun, url string, paths []string) {
 	t.Helper()
 	_, url = simulatortest.Serve(t, tinkersim.Options{})
@@ -94,7 +94,7 @@ func cluster(t *testing.T) (connection *cli.Connection, run *v1alpha1.TrainingRu
 	return &cli.Connection{Client: kube, Namespace: "default"}, run, url, paths
 }
 
-// ioOf is the environment of a command with a key.
+// ioOf returns the environment of a command, with a key.
 func ioOf(stdin io.Reader, stdout, stderr io.Writer, now func() time.Time) cli.IO {
 	return cli.IO{Stdin: stdin, Stdout: stdout, Stderr: stderr, Now: now, Getenv: func(name string) string {
 		return map[string]string{keyVariable: "tml-test"}[name]
@@ -265,7 +265,7 @@ func TestChatRefusals(t *testing.T) {
 	}
 }
 
-// TestSystemPrompts takes the system prompt of the environment unless it depends on the task.
+// TestSystemPrompts checks that chat takes the system prompt of the environment unless it depends on the task.
 func TestSystemPrompts(t *testing.T) {
 	connection, run, _, _ := cluster(t)
 	var stderr bytes.Buffer

@@ -25,7 +25,7 @@ type pods struct {
 	// broken makes pods answer only once, and unserved makes them answer nothing.
 	broken, unserved bool
 	problem          string
-	// keys says that this machine has keys of the store, which refuses them with refusal.
+	// keys says that this machine has keys of the store; refusal is the error if the store refuses them.
 	keys    bool
 	refusal error
 	stores  int
@@ -79,7 +79,7 @@ func (p *pods) readers() *Readers {
 	}
 }
 
-// read reads a step of a run, and fails if it is another.
+// read reads a step of a run, and fails if it gets another step.
 func read(t *testing.T, r *Readers, uid types.UID, step int64) {
 	t.Helper()
 	run := newRun()
@@ -125,7 +125,7 @@ func TestReadersReplaceAPodThatHasEnded(t *testing.T) {
 	}
 }
 
-// TestReadersOfAnOldImage read the logs of pods that answer one question each.
+// TestReadersOfAnOldImage reads the logs of pods that answer one question each.
 func TestReadersOfAnOldImage(t *testing.T) {
 	p := pods{unserved: true}
 	r := p.readers()

@@ -161,7 +161,7 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
-// TestRefusalsOfARunThatIsOver checks that refusals have no advice that a run which is over cannot follow.
+// TestRefusalsOfARunThatIsOver checks that the refusals for a run that is over give only advice that applies to it.
 func TestRefusalsOfARunThatIsOver(t *testing.T) {
 	run := newRun()
 	run.Status.Conditions = []metav1.Condition{{Type: v1alpha1.ConditionComplete, Status: metav1.ConditionTrue}}

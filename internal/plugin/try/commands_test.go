@@ -62,8 +62,8 @@ spec:
   ors: {server: {image: "sums:dev"}, answerTool: {name: submit, argument: answer}}
 `
 
-// TestTryStartsAServer starts the server of an environment, and starts it again when its program has changed. Nothing
-// of it is left afterwards.
+// TestTryStartsAServer starts the server of an environment, and starts it again when its program has changed. No server
+// is left afterwards.
 func TestTryStartsAServer(t *testing.T) {
 	if _, err := exec.LookPath("python3"); err != nil {
 		t.Skip("there is no python3 here: no server of a user can run")

@@ -16,7 +16,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/transcript"
 )
 
-// variables are the variables of a shell, with a key that functions do not get.
+// variables returns the variables of a shell, with a key that functions do not get.
 func variables(t *testing.T) map[string]string {
 	t.Helper()
 	if _, err := exec.LookPath("python3"); err != nil {
@@ -29,7 +29,7 @@ func variables(t *testing.T) map[string]string {
 	return all
 }
 
-// function is a RewardEnvironment with a function.
+// function returns a RewardEnvironment with a function.
 func function(code string) string {
 	const begin = `
 apiVersion: rl.tinker-operator.dev/v1alpha1
@@ -45,7 +45,8 @@ spec:
 	return begin + "        " + strings.ReplaceAll(code, "\n", "\n        ") + "\n"
 }
 
-// TestTryCallsFunctions plays episodes whose reward is a function. It has the variables of the execution, and no key.
+// TestTryCallsFunctions plays episodes whose reward is a function. The function has the variables of the execution, and
+// no key.
 func TestTryCallsFunctions(t *testing.T) {
 	const code = `import os
 def reward(row, reply):
@@ -75,7 +76,7 @@ def reward(row, reply):
 	}
 }
 
-// TestTryFindsModulesOfThisFolder names folders of PYTHONPATH relative to where the command is run.
+// TestTryFindsModulesOfThisFolder names the folders in PYTHONPATH relative to the folder in which the command runs.
 func TestTryFindsModulesOfThisFolder(t *testing.T) {
 	t.Chdir(t.TempDir())
 	for name, text := range map[string]string{
@@ -151,7 +152,7 @@ func TestTryPlaysEpisodesOfCode(t *testing.T) {
 	}
 }
 
-// TestTryTellsWhatIsWrongWithCode expects the line, and that nothing is played.
+// TestTryTellsWhatIsWrongWithCode checks that the error names the line, and that nothing is played.
 func TestTryTellsWhatIsWrongWithCode(t *testing.T) {
 	for name, tc := range map[string]struct{ code, want string }{
 		"syntax": {"def reward(row, reply):\n    return (", "(Invalid): building environment: user_code.py:2: SyntaxError"},
@@ -229,8 +230,8 @@ func TestTrySandboxesRunVirtualEnvironments(t *testing.T) {
 	}
 }
 
-// TestTryReadsCodeOfConfigMaps calls a function of a ConfigMap that the file has, and names the repair without one. The
-// chat template of the run's model is read in the same way.
+// TestTryReadsCodeOfConfigMaps calls a function of a ConfigMap in the file, and checks that the error names the repair
+// if the file has no such ConfigMap. The chat template of the run's model is read in the same way.
 func TestTryReadsCodeOfConfigMaps(t *testing.T) {
 	object := strings.Replace(function("x"), "code: |\n        x", "configMapKeyRef: {name: functions, key: own.py}", 1)
 	args := []string{"-f", "-", "--episodes", "1", "--max-tokens", "16", "-o", "json"}

@@ -26,7 +26,7 @@ func TestTryTrainsRows(t *testing.T) {
 	}
 }
 
-// TestTryNamesRowsThatCannotBeTrainedOn ends in place of waiting.
+// TestTryNamesRowsThatCannotBeTrainedOn checks that a trial ends where a run would wait.
 func TestTryNamesRowsThatCannotBeTrainedOn(t *testing.T) {
 	sample := read(t, rowsSample)
 	for name, tc := range map[string]struct {
@@ -47,7 +47,7 @@ func TestTryNamesRowsThatCannotBeTrainedOn(t *testing.T) {
 	}
 }
 
-// ownRows is a supervised run on rows of a ConfigMap of its file.
+// ownRows is a supervised run on the rows of a ConfigMap in the same file.
 const ownRows = `apiVersion: v1
 kind: ConfigMap
 metadata: {name: rows}
@@ -78,7 +78,7 @@ func TestTryReadsOwnRows(t *testing.T) {
 	long := strings.Repeat("x", 20000)
 	for name, tc := range map[string]struct {
 		row, settings string
-		// says are parts of the error; without them, the rows are trained on.
+		// says are parts of the error; if there are none, the rows are trained on.
 		says []string
 	}{
 		"messages":              {row: `{"messages": [{"role": "user", "content": "2+2?"}, ` + reply + `]}`},

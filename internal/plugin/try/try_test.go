@@ -38,7 +38,7 @@ func call(t *testing.T, variables map[string]string, stdin string, args ...strin
 	return callWith(t.Context(), variables, stdin, args...)
 }
 
-// callWith is call with a context. Its end is an interrupt.
+// callWith is like call, but with a context. The end of the context is an interrupt.
 func callWith(ctx context.Context, variables map[string]string, stdin string,
 	args ...string) (stdout, stderr string, err error) {
 	var out, errors bytes.Buffer
@@ -62,7 +62,7 @@ func read(t *testing.T, name string) string {
 	return string(data)
 }
 
-// environment is the RewardEnvironment of the sample alone.
+// environment returns the RewardEnvironment of the sample alone.
 func environment(t *testing.T) string {
 	t.Helper()
 	first, _, _ := strings.Cut(read(t, sample), "---\n")
@@ -164,7 +164,7 @@ func TestTryOnAnEndpoint(t *testing.T) {
 	}
 }
 
-// TestTryAsksBeforeItBuys names an endpoint that is not on this machine, with nobody to ask.
+// TestTryAsksBeforeItBuys names an endpoint that is not on this machine, without a terminal at which to ask.
 func TestTryAsksBeforeItBuys(t *testing.T) {
 	args := []string{"-f", "-", "--url", "http://tinker.invalid"}
 	key := map[string]string{"TINKER_API_KEY": "tml-right"}
@@ -276,7 +276,8 @@ func TestTryRefusesBadInput(t *testing.T) {
 	}
 }
 
-// TestAdviceOnData says how to give a ConfigMap that the command does not have, and not when its contents are wrong.
+// TestAdviceOnData checks that the error says how to give a ConfigMap if the command does not have it, and not if its
+// contents are wrong.
 func TestAdviceOnData(t *testing.T) {
 	own := `apiVersion: rl.tinker-operator.dev/v1alpha1
 kind: RewardEnvironment
@@ -308,7 +309,7 @@ func TestTryShowsTheDistanceFromTheTeacher(t *testing.T) {
 	}
 }
 
-// TestTryEndsForAMissingTeacher ends in a case in which a run would wait until somebody repairs it.
+// TestTryEndsForAMissingTeacher checks that a trial ends where a run would wait for a repair.
 func TestTryEndsForAMissingTeacher(t *testing.T) {
 	const missing = `checkpoint: "tinker://0034d8c9-0a88-52a9-b2b7-bce7cb1e6fef:train:0/sampler_weights/s"`
 	file := strings.Replace(read(t, "../../../config/samples/distillation.yaml"), "model: tinkersim/byte-136k-sums",
@@ -321,7 +322,7 @@ func TestTryEndsForAMissingTeacher(t *testing.T) {
 	}
 }
 
-// TestStepsNeedARun refuses steps of a file that has no run, where episodes would be played in their place.
+// TestStepsNeedARun checks that steps of a file that has no run are refused: episodes would be played instead of them.
 func TestStepsNeedARun(t *testing.T) {
 	environment, _, _ := strings.Cut(read(t, sample), "---\n")
 	_, _, err := call(t, nil, environment, "-f", "-", "--steps", "3")

@@ -147,7 +147,7 @@ func TestServer(t *testing.T) {
 	}
 }
 
-// TestActionsComeFromThePages alone: a POST of another page is refused before anything is done.
+// TestActionsComeFromThePages checks that a POST from another page is refused before anything is done.
 func TestActionsComeFromThePages(t *testing.T) {
 	s := start(t, flags{listen: "127.0.0.1:0"})
 	c := browser(t, nil)

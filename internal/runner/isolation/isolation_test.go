@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// TestCheckNetwork requires means to confine a network, unless the minimum is Process.
+// TestCheckNetwork checks that a start requires means to confine a network, unless the minimum is Process.
 func TestCheckNetwork(t *testing.T) {
 	cases := map[string]struct {
 		found Found

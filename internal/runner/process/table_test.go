@@ -57,7 +57,7 @@ func TestTreeAndSum(t *testing.T) {
 	table := NewTable([]Process{
 		{PID: 1}, {PID: 2, Parent: 1, Resident: 10, CPU: 1}, {PID: 3, Parent: 2, Resident: 20, CPU: 2},
 		{PID: 4, Parent: 3, Zombie: true}, {PID: 5, Parent: 1, Resident: 100},
-		{PID: 6, Parent: 7}, {PID: 7, Parent: 6}, // read while pids were used again
+		{PID: 6, Parent: 7}, {PID: 7, Parent: 6}, // read while pids were reused
 	})
 	if got, want := Sum(table.Tree(2)), (Usage{Processes: 3, Zombies: 1, Resident: 30, CPU: 3}); got != want {
 		t.Errorf("got %+v, want %+v", got, want)

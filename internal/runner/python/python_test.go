@@ -45,7 +45,7 @@ func interpreters(t *testing.T) map[string]string {
 	return found
 }
 
-// TestSyntaxIsThatOfPython39 parses the program as Python 3.9 does, by whichever version there is.
+// TestSyntaxIsThatOfPython39 parses the program as Python 3.9 does, with each interpreter of this machine.
 func TestSyntaxIsThatOfPython39(t *testing.T) {
 	for version, name := range interpreters(t) {
 		const parse = `import ast, sys; ast.parse(sys.stdin.read(), feature_version=(3, 9))`
@@ -111,7 +111,7 @@ func start(t *testing.T, interpreter string, f Function, files map[string]string
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		in.Close() // it ends by that
+		in.Close() // the end of its input ends the program
 		if err := command.Wait(); err != nil {
 			t.Errorf("the program's end: %v", err)
 		}
@@ -147,7 +147,7 @@ func (p *program) call(id int64, method, params string, seed uint64) protocol.Me
 	})
 }
 
-// outcome is the value, or the code of the error.
+// outcome returns the value, or the code of the error.
 func outcome(m protocol.Message) string {
 	if m.Error != nil {
 		return string(m.Error.Code)
@@ -245,7 +245,7 @@ func TestResultsOfEveryVersion(t *testing.T) {
 	}
 }
 
-// dispatch and dispatchAsync call the function that the row has, so that one process does for many cases.
+// dispatch and dispatchAsync call the function that the row has, so that one process serves many cases.
 const (
 	dispatch = `
 def reward(row, reply):
@@ -261,8 +261,8 @@ def reward(row, reply):
 `
 )
 
-// TestSeedDecidesRandomNumbers calls a function with seeds, in one process and in another. The package numpy, which is
-// another one here, is imported by the first call.
+// TestSeedDecidesRandomNumbers calls a function with seeds, in one process and in another. The first call imports
+// numpy, for which a module of the test stands in.
 func TestSeedDecidesRandomNumbers(t *testing.T) {
 	const code = `
 import random
@@ -292,8 +292,8 @@ class random:
 	}
 }
 
-// TestEpisodesDrawApart plays episodes one after the other and beside each other. Each of them, and each task that it
-// starts, draws the same numbers.
+// TestEpisodesDrawApart plays episodes one after the other and at the same time. An episode, and each task that it
+// starts, draws the same numbers both times.
 func TestEpisodesDrawApart(t *testing.T) {
 	const code = `
 import asyncio, inspect, numpy, random

@@ -124,7 +124,7 @@ func TestWipeRemovesWhatProgramsMake(t *testing.T) {
 	}
 }
 
-// TestWipeRemovesWhatStandsInPlaceOfADirectory replaces the directory itself, which a program can do.
+// TestWipeRemovesWhatStandsInPlaceOfADirectory replaces directories with a link and a file, as a program can do.
 func TestWipeRemovesWhatStandsInPlaceOfADirectory(t *testing.T) {
 	base, outside := open(t), t.TempDir()
 	must(t, os.WriteFile(filepath.Join(outside, "file"), nil, 0o600))

@@ -92,7 +92,7 @@ func writeToken(t *testing.T, file, token string) {
 }
 
 // TestTokenOfAFile checks that a token is read for each download, since a Secret may change, and that only the hub
-// receives it, in place of the token of the environment.
+// receives it, instead of the token of the environment.
 func TestTokenOfAFile(t *testing.T) {
 	h := newHub(t)
 	var got []string

@@ -109,7 +109,8 @@ func TestDownloadContinues(t *testing.T) {
 	}
 }
 
-// TestDownloadBesideAnotherProcess downloads a file that another process is downloading, whose part it leaves alone.
+// TestDownloadBesideAnotherProcess downloads a file that another process is downloading, and leaves the part of that
+// process alone.
 func TestDownloadBesideAnotherProcess(t *testing.T) {
 	h := newHub(t)
 	f := &Fetcher{Endpoint: h.URL, Cache: t.TempDir()}

@@ -28,7 +28,7 @@ func plainMerge(ids []int32, pairs map[uint64]ranked) []int32 {
 	}
 }
 
-// Short and long words are merged in the same order, whatever the merges are.
+// TestMerge checks that short and long words are merged in the same order, whatever the merges are.
 func TestMerge(t *testing.T) {
 	chance := rand.New(rand.NewPCG(1, 2))
 	for round := range 300 {
@@ -49,7 +49,7 @@ func TestMerge(t *testing.T) {
 	}
 }
 
-// A word does not see the former contents of its array.
+// TestMergeAgain checks that a word does not see the former contents of its array.
 func TestMergeAgain(t *testing.T) {
 	pairs := map[uint64]ranked{pairOf(1, 2): {rank: 0, into: 3}}
 	w := &word{}

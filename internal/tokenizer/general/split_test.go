@@ -9,7 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// The pieces are the reference's.
+// TestSplitBy compares pieces with those of the reference.
 func TestSplitBy(t *testing.T) {
 	cases := map[string]struct {
 		pattern  string

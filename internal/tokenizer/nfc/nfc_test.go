@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// The tests in test/models ask the reference about every character. These cases are the ones that break easily.
+// TestString composes cases that break easily. The tests in test/models ask the reference about every character.
 func TestString(t *testing.T) {
 	cases := map[string]struct{ text, want string }{
 		"nothing":                                   {"", ""},

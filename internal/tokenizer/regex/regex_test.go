@@ -20,14 +20,14 @@ func compiled(t testing.TB, pattern string) *Regexp {
 	return r
 }
 
-// found returns the matches in a text; empty ones by their place.
+// found returns the begin and the end of each match in a text. They are equal for an empty match.
 func found(r *Regexp, text string) [][2]int {
 	all := [][2]int{}
 	r.Matches(text, func(start, end int) { all = append(all, [2]int{start, end}) })
 	return all
 }
 
-// The expectations are Oniguruma's. test/models compares many more with it.
+// TestMatches compares with the matches of Oniguruma. test/models compares many more.
 func TestMatches(t *testing.T) {
 	cases := map[string]struct {
 		pattern, text string
@@ -126,7 +126,8 @@ func steps(r *Regexp, text string) int {
 	return before - s.steps
 }
 
-// A search backtracks at most so often that its time is linear in the length of the text, whatever the pattern.
+// TestTimeIsLinear checks that a search backtracks so rarely that its time is linear in the length of the text,
+// whatever the pattern.
 func TestTimeIsLinear(t *testing.T) {
 	cases := map[string]struct{ pattern, text string }{
 		"repetitions of repetitions": {`(?:a+)+b`, "a"},

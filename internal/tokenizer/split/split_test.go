@@ -25,8 +25,8 @@ func pieces(scan Scanner, text string) []string {
 	return all
 }
 
-// The vectors are the pieces of the reference. `go test -tags models ./test/models -run TestSplitVectors -update`
-// regenerates them.
+// TestVectors compares pieces with those of the reference. `go test -tags models ./test/models -run TestSplitVectors
+// -update` regenerates them.
 func TestVectors(t *testing.T) {
 	file, err := os.ReadFile("testdata/pieces.json")
 	if err != nil {
@@ -78,7 +78,7 @@ func TestByPatterns(t *testing.T) {
 	}
 }
 
-// The classes are from Unicode 16, which includes all of Go's tables.
+// TestClasses checks the classes, which are from Unicode 16 and include all of Go's tables.
 func TestClasses(t *testing.T) {
 	tables := map[class]*unicode.RangeTable{lower: unicode.Ll, mark: unicode.M, number: unicode.N,
 		space: unicode.White_Space, han: unicode.Han, letter: unicode.L}
@@ -98,7 +98,7 @@ func TestClasses(t *testing.T) {
 	}
 }
 
-// FuzzSplit cuts any bytes. Pieces are never empty, and no piece depends on the text before it.
+// FuzzSplit cuts any bytes, and checks that pieces are never empty.
 func FuzzSplit(f *testing.F) {
 	f.Add("It's 12345 \r\n  日本語カ・カ e\u0301A\u01c5 //\n/")
 	f.Add("\x00\x01a\u0301\u0301 \u00a0 \xff'ſ")

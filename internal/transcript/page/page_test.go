@@ -18,7 +18,7 @@ import (
 
 const attack = `</pre><script>alert("x")</script><img src=x onerror=alert(1)>`
 
-// hostile is a step in which every text tries to break out of the page.
+// hostile returns a step in which every text tries to break out of the page.
 func hostile() transcript.Step {
 	reward := 0.5
 	return transcript.Step{Step: 3, Lineage: attack, SampledAt: 2, Missing: attack, Groups: []transcript.Group{{
@@ -72,7 +72,7 @@ func TestRenderNeedsNoNetwork(t *testing.T) {
 	}
 }
 
-// golden is a step that has each part of a page.
+// golden returns a step that has each part of a page.
 func golden() transcript.Step {
 	reward := 0.123456
 	return transcript.Step{Step: 12, Lineage: "3f2a9c1e", SampledAt: 11, Groups: []transcript.Group{

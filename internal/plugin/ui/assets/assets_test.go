@@ -30,7 +30,7 @@ func luminance(t *testing.T, colour string) float64 {
 	return sum
 }
 
-// TestTextHasContrast of at least 4.5 to 1 on each background that it has, light and dark.
+// TestTextHasContrast checks that text has a contrast of at least 4.5 to 1 on each of its backgrounds, light and dark.
 func TestTextHasContrast(t *testing.T) {
 	data, err := files.ReadFile("app.css")
 	if err != nil {

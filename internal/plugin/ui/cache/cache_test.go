@@ -61,8 +61,8 @@ func TestTranscriptsAreReadOnce(t *testing.T) {
 		t.Errorf("the transcript is read %d times", from.reads)
 	}
 	read := open(t, folder, time.Now).Wrap(from.read)
-	// Each of them is another transcript: the evaluation, the transcript of a step that a later attempt made again, and
-	// the newest of a run that continued.
+	// Each of these calls asks for another transcript: the evaluation, the transcript of a step that a later attempt made
+	// again, and the newest of a run that continued.
 	for i, ask := range []func() (transcript.Step, []int64, error){
 		func() (transcript.Step, []int64, error) { return read(t.Context(), run, 36, true) },
 		func() (transcript.Step, []int64, error) {

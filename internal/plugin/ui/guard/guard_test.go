@@ -171,7 +171,7 @@ func TestRequestsOfOthersAreRefused(t *testing.T) {
 	}
 }
 
-// TestEachAnswerHasThePolicy also of refusals, which a browser shows as well.
+// TestEachAnswerHasThePolicy checks all answers, including refusals, because a browser shows these as well.
 func TestEachAnswerHasThePolicy(t *testing.T) {
 	f := newFixture(true)
 	for _, each := range []answer{f.do(http.MethodGet, "/"), f.do(http.MethodGet, "/", "Host", "evil.example"),

@@ -65,7 +65,8 @@ func forbidden(verb string) error {
 		errors.New("user viewer cannot "+verb))
 }
 
-// viewer may read runs and ConfigMaps, and neither pods nor events nor environments; nor change anything.
+// viewer returns the hooks for a person who may read runs and ConfigMaps, but no pods, events or environments, and who
+// may change nothing.
 func viewer() interceptor.Funcs {
 	ready := false
 	return interceptor.Funcs{
@@ -103,7 +104,7 @@ func TestViewer(t *testing.T) {
 	}
 }
 
-// TestWhoMaySeeNoRuns is told so in place of an empty list.
+// TestWhoMaySeeNoRuns checks that a person who may not list runs sees the refusal instead of an empty list.
 func TestWhoMaySeeNoRuns(t *testing.T) {
 	f := newFixture(t, interceptor.Funcs{
 		List: func(context.Context, client.WithWatch, client.ObjectList, ...client.ListOption) error {
@@ -115,7 +116,7 @@ func TestWhoMaySeeNoRuns(t *testing.T) {
 	}
 }
 
-// TestKeysAreHidden hides keys even if a person has written one into the spec.
+// TestKeysAreHidden checks that keys are hidden even if a person has written them into the spec.
 func TestKeysAreHidden(t *testing.T) {
 	f := newFixture(t, interceptor.Funcs{}, uitest.Read)
 	run, h, err := uitest.NewRun("keys", 3, uitest.Figures("keys", .1, .5, 99))

@@ -45,7 +45,7 @@ func TestConversations(t *testing.T) {
 	}
 }
 
-// counted counts reads of transcripts, and has each one wait.
+// counted counts reads of transcripts, and makes each of them wait until it is released.
 type counted struct {
 	mu       sync.Mutex
 	reads    int
@@ -78,7 +78,8 @@ func (c *counted) read(ctx context.Context, run *v1alpha1.TrainingRun, step int6
 	return uitest.Read(ctx, run, step, evaluation)
 }
 
-// TestATranscriptIsReadOnce however many pages want it, and the transcripts of a run one after another.
+// TestATranscriptIsReadOnce checks that a transcript is read once, however many pages want it, and that the transcripts
+// of a run are read one after another.
 func TestATranscriptIsReadOnce(t *testing.T) {
 	c := &counted{release: make(chan struct{})}
 	f := newFixture(t, interceptor.Funcs{}, c.read)
@@ -97,7 +98,7 @@ func TestATranscriptIsReadOnce(t *testing.T) {
 	}
 }
 
-// TestReadsEndWithTheCommand, which deletes their pods.
+// TestReadsEndWithTheCommand checks that reads end with the command, so that their pods are deleted.
 func TestReadsEndWithTheCommand(t *testing.T) {
 	c := &counted{release: make(chan struct{})}
 	l := newLibrary(c.read)
@@ -114,7 +115,8 @@ func TestReadsEndWithTheCommand(t *testing.T) {
 	}
 }
 
-// TestWhoMayNotCreatePods sees the rest, and is told so.
+// TestWhoMayNotCreatePods checks that a person who may not create pods sees why there are no conversations, and sees
+// all other pages.
 func TestWhoMayNotCreatePods(t *testing.T) {
 	c := &counted{release: make(chan struct{})}
 	close(c.release)
@@ -140,7 +142,7 @@ func TestConversationsHaveTheCausesOfBranches(t *testing.T) {
 		"prefix broken: format, the model&#39;s format has rewritten earlier replies, and the tokens begin anew.")
 }
 
-// TestHostileTexts are shown as text: no element, attribute or control character comes of them.
+// TestHostileTexts checks that hostile texts are shown as text: they add no element, attribute or control character.
 func TestHostileTexts(t *testing.T) {
 	f := newFixture(t, interceptor.Funcs{}, uitest.ReadHostile)
 	page := f.expect(t, stuck+"/conversations", "&lt;script", `\u{1B}[31mred`, `\u{202E}esrever\u{202C}`, `\u{200B}z`,

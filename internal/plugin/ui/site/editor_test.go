@@ -25,7 +25,7 @@ var (
 	versionField = regexp.MustCompile(`name="version" value="([^"]*)"`)
 )
 
-// edited returns the form of an editor's page, with other text in the spec.
+// edited returns the form of an editor's page after replacements in the text of the spec.
 func edited(t *testing.T, page string, replace ...string) url.Values {
 	t.Helper()
 	spec, version := specField.FindStringSubmatch(page), versionField.FindStringSubmatch(page)
@@ -42,7 +42,7 @@ func edited(t *testing.T, page string, replace ...string) url.Values {
 	return url.Values{"spec": {text}, "version": {version[1]}, "step": {"check"}}
 }
 
-// lineOf returns the line of a text that has a part.
+// lineOf returns the attribute with the number of the line of a text in which a part begins.
 func lineOf(text, part string) string {
 	before, _, _ := strings.Cut(text, part)
 	return `data-line="` + strconv.Itoa(strings.Count(before, "\n")+1) + `"`

@@ -13,7 +13,8 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/plugin/ui/uitest"
 )
 
-// TestManyRuns serves pages of a bounded size, fast, and lists the runs once however often a page is opened.
+// TestManyRuns checks that pages have a bounded size and are served fast, and that the runs are listed once, however
+// often a page is opened.
 func TestManyRuns(t *testing.T) {
 	cluster, lists, err := uitest.Crowd(t.Context(), 1000, 10_000)
 	if err != nil {

@@ -89,7 +89,7 @@ func (f *fixture) send(r *http.Request, headers ...string) (*reply, string) {
 	return &reply{StatusCode: w.Code, Status: http.StatusText(w.Code), Header: w.Header()}, w.Body.String()
 }
 
-// expect fails unless a page has texts, and has not the texts that follow "!".
+// expect fails unless a page has the texts, and lacks those that begin with "!".
 func (f *fixture) expect(t *testing.T, target string, texts ...string) string {
 	t.Helper()
 	answer, page := f.get(t, target)
@@ -190,7 +190,8 @@ func TestEnvironments(t *testing.T) {
 	}
 }
 
-// TestFragmentsAreSentWhereTheyHaveChanged sends the script only the content, and nothing that it already has.
+// TestFragmentsAreSentWhereTheyHaveChanged checks that the script is sent only the content, and nothing if it already
+// has the content.
 func TestFragmentsAreSentWhereTheyHaveChanged(t *testing.T) {
 	f := newFixture(t, interceptor.Funcs{}, uitest.Read)
 	answer, page := f.get(t, "/", fragmentHeader, "1")

@@ -42,7 +42,7 @@ func TestUsageCurves(t *testing.T) {
 	h := &history.History{Rows: []history.Row{
 		{Step: 1, Time: 10, Metrics: map[string]float64{"batch/prompt_tokens": 10, "batch/sampled_tokens": 20}},
 		{Step: 2, Time: 20, Metrics: map[string]float64{"reward": 1}},
-		// Step 3 is left out by the history.
+		// The history leaves out step 3.
 		{Step: 4, Time: 40, Metrics: map[string]float64{"batch/sampled_tokens": 30}},
 	}}
 	cost := 6.0
@@ -75,7 +75,7 @@ func TestUsageCurves(t *testing.T) {
 	}
 }
 
-// TestExpiredToken says so in the words of the API server, and keeps the known state.
+// TestExpiredToken checks that pages report an expired token in the words of the API server, and keep the known state.
 func TestExpiredToken(t *testing.T) {
 	expired := false
 	refuse := func() error {
