@@ -103,8 +103,9 @@ func TestCopyDurableThatIsNotAccepted(t *testing.T) {
 	expectFiles(t, dir, 1)
 }
 
-// TestDurableFilesAreFlushed checks the order of flushes: the file before it has its name, and then the folder with the
-// name before the call returns. Without either, a file that was acknowledged could be missing after a power failure.
+// TestDurableFilesAreFlushed checks the order of flushes: the file is flushed before it has its name, and then the
+// folder with the name is flushed before the call returns. Without either, a file that was acknowledged could be
+// missing after a power failure.
 func TestDurableFilesAreFlushed(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "file")

@@ -19,8 +19,8 @@ type between struct {
 func (b between) LocalAddr() net.Addr  { return &net.TCPAddr{IP: net.ParseIP(b.here)} }
 func (b between) RemoteAddr() net.Addr { return &net.TCPAddr{IP: net.ParseIP(b.there)} }
 
-// TestStrangers counts connections of programs until they have shown the token or have ended, by whatever address they
-// reach the runner.
+// TestStrangers checks that connections from the runner's own machine are recognised, whatever their address, and that
+// they count towards a limit until they have shown the token or have ended.
 func TestStrangers(t *testing.T) {
 	for conn, want := range map[between]bool{
 		{here: "10.0.0.7", there: "10.0.0.7"}:   true,

@@ -193,7 +193,8 @@ func TestStopTextsEndReplies(t *testing.T) {
 	}
 }
 
-// TestLengths tells a reply that the limit of its request has cut from one of which only the pieces were cut.
+// TestLengths checks that a reply that the limit of its request has cut is told from one of which only the pieces were
+// cut.
 func TestLengths(t *testing.T) {
 	format := formatOf(t, "qwen3", "qwen3")
 	reply := format.Tokens.AppendEncode(nil, "One, two, three.<|im_end|>", tokenizer.Specials)

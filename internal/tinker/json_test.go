@@ -36,7 +36,7 @@ func recorded(t *testing.T) []exchange {
 	return file.Exchanges
 }
 
-// bodies returns the bodies with a key of the calls of a path that succeeded.
+// bodies returns the bodies that have a key, of the successful calls of a path.
 func bodies(t *testing.T, path, key string) []json.RawMessage {
 	t.Helper()
 	var all []json.RawMessage

@@ -23,7 +23,7 @@ import (
 // vocabularies.
 
 // encodeVector is a text with its ids if every added token is recognised, if only tokens that are not special are, and
-// if none is. Missing ids are equal to the ones before.
+// if none is. Missing ids are equal to those of the field before.
 type encodeVector struct {
 	Text            string
 	IDs, Lit, Plain []int32

@@ -60,8 +60,8 @@ func generalFiles(t testing.TB) []string {
 	return names
 }
 
-// TestGeneralGolden compares with vectors of the reference. `go test -tags models ./test/models -run TestGeneralVectors
-// -update` records them again.
+// TestGeneralGolden compares with vectors of the reference.
+// `go test -tags models ./test/models -run TestGeneralVectors -update` records them again.
 func TestGeneralGolden(t *testing.T) {
 	for _, name := range generalFiles(t) {
 		t.Run(strings.TrimSuffix(filepath.Base(name), ".json.gz"), func(t *testing.T) {

@@ -68,7 +68,7 @@ func TestRecorderOfResults(t *testing.T) {
 	}
 }
 
-// TestRecorderKeepsResultsThatOnlyPromptsHave records results of an environment that does not report them otherwise.
+// TestRecorderKeepsResultsThatOnlyPromptsHave records results of an environment that reports them only in its prompts.
 func TestRecorderKeepsResultsThatOnlyPromptsHave(t *testing.T) {
 	var r Recorder
 	call, result := chat.Message{Role: chat.RoleAssistant, Calls: []chat.ToolCall{{Name: "look"}}, Reply: 1},

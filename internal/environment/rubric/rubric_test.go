@@ -70,7 +70,7 @@ func rowOf(criteria ...string) dataset.Row {
 
 var reply = environment.Reply{Message: chat.Message{Role: "assistant", Content: "An apple."}}
 
-// grader returns a grader that records its pauses in place of sleeping.
+// grader returns a grader that records its pauses instead of sleeping.
 func grader(t *testing.T, judge Judge, options Options) (*Grader, *[]time.Duration) {
 	t.Helper()
 	if options.Scoring == "" {

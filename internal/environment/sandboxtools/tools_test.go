@@ -184,7 +184,7 @@ func TestEpisodesAreApart(t *testing.T) {
 	}
 }
 
-// TestSessionIsBegunAgain kills the container: the session still has its variables.
+// TestSessionIsBegunAgain kills the container: the session still has its variables afterwards.
 func TestSessionIsBegunAgain(t *testing.T) {
 	b := newBench(t)
 	s := b.open(t)

@@ -180,7 +180,7 @@ func TestEpisode(t *testing.T) {
 	}
 }
 
-// checkExtends requires that a prompt consists of the one before, the unchanged reply and more.
+// checkExtends checks that a prompt consists of the previous prompt, the unchanged reply and more.
 func checkExtends(t *testing.T, before []chat.Message, reply environment.Reply, after []chat.Message) {
 	t.Helper()
 	want := append(append([]chat.Message{}, before...), reply.Message)

@@ -172,8 +172,8 @@ func FuzzGraders(f *testing.F) {
 	})
 }
 
-// TestDocumentedExpressions grades replies by the examples of the documentation: a right one, a wrong one, the
-// probe's, and an empty one. None of them is a fault.
+// TestDocumentedExpressions grades four replies by each example of the documentation: a right one, a wrong one, the
+// probe's, and an empty one. None of them leads to a fault.
 func TestDocumentedExpressions(t *testing.T) {
 	page, err := os.ReadFile("../../../docs/rewards.md")
 	if err != nil {

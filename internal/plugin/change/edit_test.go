@@ -12,8 +12,8 @@ import (
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
 )
 
-// TestResumeOfARunThatReachedItsBudget checks that the answer is not that the run is not suspended: its state is
-// Suspended.
+// TestResumeOfARunThatReachedItsBudget checks that resuming such a run fails with the repair, instead of answering that
+// the run is not suspended: its state is Suspended.
 func TestResumeOfARunThatReachedItsBudget(t *testing.T) {
 	run := &v1alpha1.TrainingRun{}
 	run.Name = "sums"

@@ -31,7 +31,7 @@ func fileOf(known *contract.Capabilities) contract.RunFile {
 	}}
 }
 
-// TestCheckOf lists the settings that the endpoint will refuse.
+// TestCheckOf checks the list of settings that the endpoint will refuse.
 func TestCheckOf(t *testing.T) {
 	file := fileOf
 	found := &contract.Capabilities{BaseURL: "http://own", Model: "m", Supported: []string{"adam.beta1"},

@@ -178,7 +178,7 @@ func sampleThrough(t *testing.T, at Endpoint, path string) {
 	}
 }
 
-// TestAPodThatHasEndedIsReplaced makes a request after the pod of the command has ended.
+// TestAPodThatHasEndedIsReplaced makes a request after the pod of the command has ended: another pod answers it.
 func TestAPodThatHasEndedIsReplaced(t *testing.T) {
 	b := newBrokered(t, false)
 	at := throughPod(b.pods, b.run, farAway)

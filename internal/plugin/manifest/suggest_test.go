@@ -47,8 +47,8 @@ func TestSuggest(t *testing.T) {
 	}
 }
 
-// TestSuggestTypes checks the suggestions for the API server's errors about values of another type. The last sentence
-// of these errors says nothing.
+// TestSuggestTypes checks the suggestions for the API server's errors about values of another type. The end of these
+// errors says nothing useful, and is left out.
 func TestSuggestTypes(t *testing.T) {
 	const unchecked = ", <nil>: Invalid value: null: some validation rules were not checked because the object was " +
 		"invalid; correct the existing errors to complete validation"

@@ -93,7 +93,8 @@ func TestRepairOfAPrivateAuthority(t *testing.T) {
 	}
 }
 
-// TestWarningsThatArePast leaves out warnings of pods that say nothing about the current state of a run.
+// TestWarningsThatArePast checks that warnings of pods are left out if they say nothing about the current state of a
+// run.
 func TestWarningsThatArePast(t *testing.T) {
 	started := metav1.NewTime(start)
 	pod := func(phase corev1.PodPhase, node string) corev1.Pod {

@@ -68,7 +68,7 @@ func TestTableOfEndpoints(t *testing.T) {
 	}
 }
 
-// TestUsage reads the days that there are, groups them by namespace and label, and sorts them by cost.
+// TestUsage reads the days that have records, groups the usage by namespace and label, and sorts it by cost.
 func TestUsage(t *testing.T) {
 	line := func(namespace, project string, day time.Time, usd float64, sample int64) string {
 		data, err := json.Marshal(endpoint.Usage{Day: day, UID: "u", Namespace: namespace, Run: "r", Model: "m",
@@ -109,7 +109,7 @@ func TestUsage(t *testing.T) {
 	}
 }
 
-// TestFlags refuses unknown fields and periods.
+// TestFlags checks that unknown fields and periods are refused.
 func TestFlags(t *testing.T) {
 	for text, want := range map[string]time.Duration{"30d": 720 * time.Hour, "36h": 36 * time.Hour, "d": 0, "-1h": 0,
 		"0d": 0, "9999d": 0, "week": 0} {

@@ -71,8 +71,8 @@ spec:
   algorithm: {epochs: 1, optimizer: {learningRate: 1.0e-4}}
 `
 
-// TestTryReadsOwnRows trains on rows of each form, and ends with the row, the field and the repair if none can be
-// trained on.
+// TestTryReadsOwnRows trains on rows of each form, and checks that the error names the row, the field and the repair if
+// none can be trained on.
 func TestTryReadsOwnRows(t *testing.T) {
 	const reply = `{"role": "assistant", "content": "4"}`
 	long := strings.Repeat("x", 20000)
@@ -143,7 +143,7 @@ func TestTrySaysHowToGiveRows(t *testing.T) {
 	}
 }
 
-// TestTryTakesARunOfAChain refuses a file with several runs, and names the repair.
+// TestTryTakesARunOfAChain checks that a file with several runs is refused, and that the error names the repair.
 func TestTryTakesARunOfAChain(t *testing.T) {
 	_, _, err := call(t, nil, read(t, "../../../config/samples/sft-then-rl.yaml"), "-f", "-")
 	if err == nil || !strings.Contains(err.Error(), "give the runs of a chain one by one") {

@@ -56,7 +56,7 @@ func (p *printed) await(t *testing.T, from int, text string) int {
 	}
 }
 
-// TestTryWatchesFiles changes a file while a trial runs, then makes a mistake in it, and at last changes the folder of
+// TestTryWatchesFiles changes a file while a trial runs, then makes a mistake in it, and finally changes the folder of
 // a module.
 func TestTryWatchesFiles(t *testing.T) {
 	file, folder := filepath.Join(t.TempDir(), "environment.yaml"), t.TempDir()

@@ -20,8 +20,8 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/tokenizer/fetch"
 )
 
-// repository serves the files of a repository by their names, and a tokenizer. It answers otherwise for all other
-// files.
+// repository serves the files of a repository by their names, and a tokenizer. For all other files it answers with the
+// status otherwise.
 func repository(t *testing.T, otherwise int, files map[string]string) *fetch.Fetcher {
 	t.Helper()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -283,9 +283,9 @@ func TestOutageAtGradients(t *testing.T) {
 	}
 }
 
-// TestSlowSaveOfNewestWeights checks a server like SkyRL, which saves a model that has moved on before it samples from
-// it. Polls are held for less time than the save takes. The samples still come from the newest weights, so that the
-// saved weights are no snapshot.
+// TestSlowSaveOfNewestWeights checks a server like SkyRL: once a model has moved on, the server saves its newest
+// weights and samples from these, so that saved weights are no snapshot. The check must find this out even if polls are
+// held for less time than the save takes.
 func TestSlowSaveOfNewestWeights(t *testing.T) {
 	sim, checker := serverWith(t, tinkersim.Options{Dialect: dialect.NameSkyRL, PollHold: time.Millisecond,
 		PollPatience: time.Millisecond}, chain())

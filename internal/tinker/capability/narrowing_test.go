@@ -82,8 +82,8 @@ func (m drawnModel) repeat(drawn [][]string) [][]string {
 }
 
 // TestNoisySampling checks decisions on the samples of 1,000 models with noisy arithmetic, or 50 under the race
-// detector: whether a server honours seeds and settings that narrow the choice of tokens, or ignores them. The several
-// streams of random numbers are not the ones with which the margins of the decisions were chosen.
+// detector: whether a server honours seeds and settings that narrow the choice of tokens, or ignores them. It uses
+// several streams of random numbers, none of which served to choose the margins of the decisions.
 func TestNoisySampling(t *testing.T) {
 	for _, noise := range []float64{0, 0.05, 0.2} {
 		for _, spread := range []float64{1, 3} {

@@ -14,7 +14,7 @@ import (
 )
 
 // TestMeterCountsCachedPrompts checks that cached tokens of the prompt count apart, at most as many as the prompt has.
-// References and teachers have none: their tokens are counted in other fields.
+// References and teachers have no cached tokens: their tokens are counted in other fields.
 func TestMeterCountsCachedPrompts(t *testing.T) {
 	ctx := context.Background()
 	for name, tc := range map[string]struct {

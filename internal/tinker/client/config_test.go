@@ -45,8 +45,7 @@ func TestConfigIsFetchedAgain(t *testing.T) {
 		configs []scriptedReply
 		tokens  []scriptedReply
 		uses    []use
-		// fetched are the times at which the configuration is fetched, and left is how many bytes may be downloaded at the
-		// end.
+		// fetched are the times at which the configuration is fetched; left bytes may be downloaded at the end.
 		fetched []time.Duration
 		left    int64
 	}{

@@ -41,7 +41,8 @@ func TestCodesOfTLS(t *testing.T) {
 			}},
 		"a certificate of a client alone": {want: "EndpointCertificateInvalid",
 			client: func(server *httptest.Server, config *tls.Config) {
-				// The test checks the usage itself, and fails as crypto/tls does if a server presents the certificate of a client.
+				// VerifyConnection checks the usage itself, and fails as crypto/tls does if a server presents the certificate of a
+				// client.
 				config.InsecureSkipVerify = true
 				config.VerifyConnection = func(state tls.ConnectionState) error {
 					roots := x509.NewCertPool()

@@ -55,7 +55,8 @@ func TestComposedTextIsNotCopied(t *testing.T) {
 	}
 }
 
-// FuzzString composes text whole and in parts, and twice.
+// FuzzString checks that composed text stays the same if it is composed again, and that String gives the same text as
+// composing without its shortcuts.
 func FuzzString(f *testing.F) {
 	f.Add("e\u0301\u0323가\u11ab")
 	f.Add("\u0344\u0958\U00011131\U00011127")

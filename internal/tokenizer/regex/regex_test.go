@@ -20,7 +20,7 @@ func compiled(t testing.TB, pattern string) *Regexp {
 	return r
 }
 
-// found returns the begin and the end of each match in a text. They are equal for an empty match.
+// found returns the beginning and the end of each match in a text, which are equal for an empty match.
 func found(r *Regexp, text string) [][2]int {
 	all := [][2]int{}
 	r.Matches(text, func(start, end int) { all = append(all, [2]int{start, end}) })
@@ -156,7 +156,8 @@ func TestTimeIsLinear(t *testing.T) {
 	}
 }
 
-// FuzzRegex compiles any patterns. The two programs of a pattern find the same, and so does the one with a memory.
+// FuzzRegex compiles any patterns. The two programs of a pattern find the same matches, and so does a search with a
+// memory.
 func FuzzRegex(f *testing.F) {
 	f.Add(`(?i:'s|'t)|[^\r\n\p{L}]?\p{L}+|\s+(?!\S)|\s+`, "It's 2026  日本語\n\n x")
 	f.Add(`(?>a|ab)+?(?<=b)[^\s&&[:alpha:]]{1,3}\b`, "abab b  12")

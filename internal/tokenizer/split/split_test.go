@@ -25,8 +25,8 @@ func pieces(scan Scanner, text string) []string {
 	return all
 }
 
-// TestVectors compares pieces with those of the reference. `go test -tags models ./test/models -run TestSplitVectors
-// -update` regenerates them.
+// TestVectors compares pieces with those of the reference.
+// `go test -tags models ./test/models -run TestSplitVectors -update` regenerates them.
 func TestVectors(t *testing.T) {
 	file, err := os.ReadFile("testdata/pieces.json")
 	if err != nil {

@@ -89,7 +89,7 @@ func (c *counter) ReadAt(p []byte, offset int64) (int, error) {
 	return n, err
 }
 
-// TestReadsOfARow bounds the reads for a row, wherever it is: one read of 16 bytes of the index, and one of the row.
+// TestReadsOfARow checks that a row, wherever it is, takes two reads: 16 bytes of the index, and the row.
 func TestReadsOfARow(t *testing.T) {
 	const n = 50_000
 	f := write(t, numbered(n))

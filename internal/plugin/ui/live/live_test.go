@@ -110,7 +110,8 @@ func TestStoreSaysWhyItIsEmpty(t *testing.T) {
 	eventually(t, s, "a/one= ")
 }
 
-// TestStoreListsInPages asks for a bounded number of objects at a time, and begins its watch at the list's version.
+// TestStoreListsInPages checks that a store lists a bounded number of objects at a time, and begins its watch at the
+// list's version.
 func TestStoreListsInPages(t *testing.T) {
 	pages, watched := 0, make(chan string, 1)
 	from := interceptor.NewClient(fake.NewClientBuilder().WithScheme(clientgoscheme.Scheme).Build(), interceptor.Funcs{

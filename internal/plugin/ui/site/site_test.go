@@ -89,7 +89,7 @@ func (f *fixture) send(r *http.Request, headers ...string) (*reply, string) {
 	return &reply{StatusCode: w.Code, Status: http.StatusText(w.Code), Header: w.Header()}, w.Body.String()
 }
 
-// expect fails unless a page has the texts, and lacks those that begin with "!".
+// expect fails unless a page has the texts. A text that follows "!" must be absent.
 func (f *fixture) expect(t *testing.T, target string, texts ...string) string {
 	t.Helper()
 	answer, page := f.get(t, target)
