@@ -101,14 +101,14 @@ type Tinker struct {
 	// committed.
 	// +optional
 	EndpointRef *ref.Endpoint `json:"endpointRef,omitempty"`
-	// weight is the run's share of the endpoint's limits, relative to the other runs that wait for them. Defaults to 1. A
-	// change takes effect at once.
+	// weight is the run's share of the endpoint's limits, relative to the other runs that wait for them. If it is absent,
+	// the weight is 1. A change takes effect at once.
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=100
 	// +optional
 	Weight *int32 `json:"weight,omitempty"`
-	// baseURL is the address of the endpoint. Defaults to the chart's defaultBaseURL, which is hosted Tinker unless the
-	// chart names another. Fixed once a step is committed.
+	// baseURL is the address of the endpoint. If it is absent, the address is the chart's defaultBaseURL, which is hosted
+	// Tinker unless the chart names another. Fixed once a step is committed.
 	// +kubebuilder:validation:MaxLength=2048
 	// +kubebuilder:validation:XValidation:rule="self.matches('^https?://[^/]')",message="must begin with http:// or https://, followed by a host"
 	// +optional

@@ -90,7 +90,7 @@ type EpisodeRows struct {
 
 // SupervisedEvaluation measures the negative log-likelihood per token of rows that are held out.
 type SupervisedEvaluation struct {
-	// splits are the splits of supervised.dataset to measure. Defaults to the split test.
+	// splits are the splits of supervised.dataset to measure. If they are absent, the split test is measured.
 	// +listType=map
 	// +listMapKey=name
 	// +kubebuilder:validation:MinItems=1
