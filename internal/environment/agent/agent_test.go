@@ -268,6 +268,7 @@ func TestEndings(t *testing.T) {
 		interrupted bool
 		limit       string
 		fault       string
+		isKilled    bool // because it does not end in its grace after a limit
 	}{
 		"a failure":               {program: asks(pythonreward.Failed, broke), fault: "it broke"},
 		"a process that was lost": {program: asks(pythonreward.Lost, broke), interrupted: true, fault: "it broke"},
@@ -284,11 +285,15 @@ func TestEndings(t *testing.T) {
 			_, _ = ask(ctx, params)
 			<-ctx.Done()
 			return nil, pythonreward.Lost, ctx.Err()
-		}, policy: &environment.LimitError{Limit: "requests"}, limit: "requests"},
+		}, policy: &environment.LimitError{Limit: "requests"}, limit: "requests", isKilled: true},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			episode := begin(t, tc.program, gateway.Config{}, Options{Source: Output, Grace: time.Millisecond})
+			grace := time.Hour
+			if tc.isKilled {
+				grace = time.Millisecond
+			}
+			episode := begin(t, tc.program, gateway.Config{}, Options{Source: Output, Grace: grace})
 			_, err := episode.Run(t.Context(), &counting{err: tc.policy})
 			var fault *environment.Fault
 			var limit *environment.LimitError

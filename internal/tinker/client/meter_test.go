@@ -211,7 +211,8 @@ func TestMeterAsksBeforeItSends(t *testing.T) {
 	limit = used + 12 // one token less than the next sample may cost
 	err := m.sample(t.Context(), 2)
 	if after := m.sim.Stats().Calls["asample"]; !errors.Is(err, refusal) || after != before {
-		t.Errorf("a request that is not granted ends with %v after %d requests, want %v after %d", err, after, refusal, before)
+		t.Errorf("a request that is not granted ends with %v after %d requests, want %v after %d", err, after, refusal,
+			before)
 	}
 	if diff := cmp.Diff([]int64{13, used + 100, used + 13}, granted); diff != "" {
 		t.Errorf("tokens that were to be granted (-want +got):\n%s", diff)
