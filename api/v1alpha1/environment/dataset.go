@@ -105,13 +105,13 @@ type Hub struct {
 	// +kubebuilder:validation:XValidation:rule="self.matches('^[A-Za-z0-9][-A-Za-z0-9_.]*(/[A-Za-z0-9][-A-Za-z0-9_.]*)?$')",message="must be OWNER/NAME, as the hub has it"
 	// +required
 	Repository string `json:"repository"`
-	// config is the configuration, also called subset, of the data set. If it is absent, the only configuration is read, or
-	// the configuration named default.
+	// config is the configuration, also called subset, of the data set. If it is absent, the only configuration is read,
+	// or the configuration named default.
 	// +kubebuilder:validation:MaxLength=128
 	// +optional
 	Config string `json:"config,omitempty"`
-	// revision is a branch, tag or commit. If it is absent, the branch main is read. The probe pins the commit to which the
-	// revision resolves.
+	// revision is a branch, tag or commit. If it is absent, the branch main is read. The probe pins the commit to which
+	// the revision resolves.
 	// +kubebuilder:validation:MaxLength=128
 	// +optional
 	Revision string `json:"revision,omitempty"`

@@ -63,7 +63,11 @@ func (e *episode) run(ctx context.Context, program environment.Program) (rl.Memb
 		e.expire = d.expireAgent
 	}
 	turn, took, err := callWithin(running, e, "Run", cmp.Or(e.timeLimit(), callTimeout),
-		func(ctx context.Context) (environment.Turn, error) { return program.Run(ctx, d) })
+		func(ctx context.Context) (environment.Turn, error) {
+			// ctx ends with this call. A request that is open then is a fault of the program, and not withdrawn.
+			defer d.conclude()
+			return program.Run(ctx, d)
+		})
 	e.elapsed, e.expire = took, nil
 	if err = d.end(err); ctx.Err() != nil {
 		return rl.Member{}, "", ctx.Err()
@@ -84,6 +88,13 @@ func (e *episode) run(ctx context.Context, program environment.Program) (rl.Memb
 		return rl.Member{}, "", err
 	}
 	return e.graded("")
+}
+
+// conclude ends the recording: requests that are open stay so, and further requests are refused.
+func (d *driver) conclude() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.ended = true
 }
 
 // end ends the recording, and returns an error if the program did not come to its end; err is the program's own
