@@ -257,7 +257,7 @@ test-ui: $(GOTESTSUM) ## Open the pages of kubectl tinker ui in headless Chromiu
 .PHONY: test-integration
 test-integration: $(GOTESTSUM) ## Run the controllers against a real API server and controller manager.
 	@$(CLUSTER_SCRIPT) binaries >/dev/null
-	$(call suite,-tags integration -count=1 -timeout $(or $(SUITE_TIMEOUT),20m) ./test/integration/...,CGO_ENABLED=0 KUBE_BINARIES=$(KUBE_BINARIES))
+	$(call suite,-tags integration -count=1 -timeout $(or $(SUITE_TIMEOUT),40m) ./test/integration/...,CGO_ENABLED=0 KUBE_BINARIES=$(KUBE_BINARIES))
 
 .PHONY: test-python-module
 test-python-module: $(GOTESTSUM) ## Create, follow and plot runs with the Python module against a real API server (1 minute; installs 500 MB; not in `make test`).

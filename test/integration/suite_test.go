@@ -43,7 +43,12 @@ var (
 
 func TestIntegration(t *testing.T) {
 	RegisterFailHandler(Fail)
-	RunSpecs(t, "controllers on a real control plane")
+	suite, reporter := GinkgoConfiguration()
+	if deadline, ok := t.Deadline(); ok {
+		// Ginkgo names the spec that runs when the time is over, and stops the servers.
+		suite.Timeout = time.Until(deadline) - time.Minute
+	}
+	RunSpecs(t, "controllers on a real control plane", suite, reporter)
 }
 
 var _ = BeforeSuite(func() {
