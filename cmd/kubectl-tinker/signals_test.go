@@ -109,7 +109,7 @@ func (s *shown) String() string {
 // TestSignalsEndTop sends signals to a live screen: one ends it, and so do two at once, even if the second arrives
 // while the first is handled.
 func TestSignalsEndTop(t *testing.T) {
-	const longest = time.Minute
+	const longest = 5 * time.Minute
 	for name, signals := range map[string][]syscall.Signal{
 		"one SIGINT": {syscall.SIGINT}, "two SIGINTs": {syscall.SIGINT, syscall.SIGINT},
 		"two SIGTERMs": {syscall.SIGTERM, syscall.SIGTERM}, "both": {syscall.SIGTERM, syscall.SIGINT},

@@ -89,7 +89,7 @@ func TestRelayPassesRequestsOnUnderTheTokenOfTheRun(t *testing.T) {
 		text, _ := io.ReadAll(answer.Body)
 		return answer.StatusCode, string(text)
 	}
-	for deadline := time.Now().Add(10 * time.Second); ; time.Sleep(10 * time.Millisecond) {
+	for deadline := time.Now().Add(5 * time.Minute); ; time.Sleep(10 * time.Millisecond) {
 		if status, _ := send("/api/v1/checkpoints?limit=1"); status == http.StatusOK || time.Now().After(deadline) {
 			break
 		}

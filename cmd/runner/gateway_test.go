@@ -210,7 +210,7 @@ except OSError: pass`, func(conn net.Conn) {
 			if most := bad.most.Load(); most > 2*protocol.MaxStreams {
 				t.Errorf("%d connections were open at once, want at most %d", most, 2*protocol.MaxStreams)
 			}
-			for deadline := time.Now().Add(20 * time.Second); bad.are.Load() > 0; time.Sleep(50 * time.Millisecond) {
+			for deadline := time.Now().Add(patience); bad.are.Load() > 0; time.Sleep(50 * time.Millisecond) {
 				if time.Now().After(deadline) {
 					t.Fatalf("%d of %d connections are open after the call", bad.are.Load(), bad.came.Load())
 				}
@@ -299,7 +299,6 @@ func TestGatewayThatBreaks(t *testing.T) {
 			through.TCP = startBreaking(t, at.TCP, breaks)
 			p := startAgents(t, dialAt(t, through), "agent", nil)
 			s := &served{serve: says("")}
-			began := time.Now()
 			left, err := callThrough(t, p, `
 try:
     s = socket.create_connection(gateway); s.sendall(b"1"); s.recv(1); print(s.recv(1))
@@ -311,9 +310,6 @@ except OSError as e:
 			}
 			if client.After(err, true) != client.Unavailable {
 				t.Errorf("after %v: %v, want another try", err, client.After(err, true))
-			}
-			if took := time.Since(began); took > 20*time.Second {
-				t.Errorf("the call took %v", took)
 			}
 			ok := startAgents(t, dialAt(t, at), "agent", nil)
 			if left, err := callThrough(t, ok, `print(socket.create_connection(gateway).recv(9).decode())`,
@@ -338,7 +334,7 @@ func TestProgramsLeaveRoomForCallers(t *testing.T) {
 	conn := dialFromElsewhere(t, at.TCP)
 	caller := tls.Client(conn, at.TLS)
 	defer caller.Close()
-	_ = caller.SetDeadline(time.Now().Add(5 * time.Second))
+	_ = caller.SetDeadline(time.Now().Add(patience))
 	_, err := caller.Write([]byte(`{"type":"hello","versions":[1],"token":"` + at.Token + "\"}\n"))
 	answer := make([]byte, 4096)
 	n := 0

@@ -44,7 +44,7 @@ const programVariable = "RUNNER_TEST_PROGRAM"
 const levelVariable = "RUNNER_TEST_LEVEL"
 
 // patience is how long a test waits for a state. No result depends on it.
-const patience = time.Minute
+const patience = 5 * time.Minute
 
 // buildFlags and buildEnv say how the runner is built: as in the image, or with the race detector.
 var (

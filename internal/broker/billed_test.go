@@ -380,7 +380,7 @@ func TestADrainEndsTheWaitForAShare(t *testing.T) {
 	m.callAs(first, http.MethodPost, "/api/v1/create_session", `{}`)
 	m.callAs(first, http.MethodPost, "/api/v1/create_model", `{}`) // the first turn
 	waiting := make(chan answer)
-	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer cancel()
 	go func() { waiting <- m.callAs(first, http.MethodPost, "/api/v1/create_model", `{}`) }()
 	for len(m.broker.Report().Throttled) == 0 && ctx.Err() == nil {

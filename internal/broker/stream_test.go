@@ -197,7 +197,7 @@ func (s stopping) Read(out []byte) (int, error) {
 func TestLargeBodiesThatBreakOffReachNoServerWhole(t *testing.T) {
 	f, s := newSink(t)
 	body := largeBodies(t, "m1")["model, then data"]
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer cancel()
 	r, err := http.NewRequestWithContext(ctx, http.MethodPost, f.url+"/api/v1/"+body[0],
 		stopping{strings.NewReader(body[1][:len(body[1])-1])})
@@ -209,7 +209,7 @@ func TestLargeBodiesThatBreakOffReachNoServerWhole(t *testing.T) {
 		_ = resp.Body.Close()
 		t.Errorf("answer = %d, want none", resp.StatusCode)
 	}
-	until := time.Now().Add(5 * time.Second)
+	until := time.Now().Add(5 * time.Minute)
 	for f.broker.Stats().BodyBytes != 0 && time.Now().Before(until) {
 		time.Sleep(10 * time.Millisecond)
 	}
@@ -241,7 +241,7 @@ func TestClientsThatSendSlowlyHoldNoMemory(t *testing.T) {
 	defer secure.Close()
 	defer secure.CloseClientConnections()
 	for protocol, base := range map[string]string{"HTTP/1.1": f.url, "HTTP/2.0": secure.URL} {
-		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 		r, err := http.NewRequestWithContext(ctx, http.MethodPost, base+"/api/v1/forward_backward",
 			pausing{strings.NewReader(`{"model_id":"m1"`), ctx.Done()})
 		if err != nil {

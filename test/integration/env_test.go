@@ -274,7 +274,7 @@ func (l *learners) awaitReply() {
 	if answering == 0 {
 		return
 	}
-	Eventually(func() int64 { now, _ := answered(); return now }, "1m", "2ms").Should(BeNumerically(">=", before+2))
+	Eventually(func() int64 { now, _ := answered(); return now }, "5m", "2ms").Should(BeNumerically(">=", before+2))
 }
 
 // received returns the requests to an address.

@@ -52,7 +52,7 @@ func TestIntegration(t *testing.T) {
 }
 
 var _ = BeforeSuite(func() {
-	SetDefaultEventuallyTimeout(2 * time.Minute)
+	SetDefaultEventuallyTimeout(5 * time.Minute)
 	SetDefaultEventuallyPollingInterval(20 * time.Millisecond)
 	log.SetLogger(logr.Discard())
 	Expect(clientgoscheme.AddToScheme(scheme)).To(Succeed())

@@ -344,11 +344,7 @@ func TestNothingBeginsWithoutItsReward(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			g := r.grader(t, Options{Code: tc.code})
 			env := Serve(nil, nil, []*Grader{g}, true)
-			began := time.Now()
 			_, err := env.Start(t.Context(), environment.Task{})
-			if took := time.Since(began); took > 15*time.Second {
-				t.Errorf("the error was told after %s", took)
-			}
 			var fault *environment.Fault
 			var code *CodeError
 			if !errors.As(err, &fault) || !fault.Unavailable || fault.Permanent || !errors.As(err, &code) ||

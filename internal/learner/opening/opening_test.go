@@ -149,7 +149,7 @@ func (f *fake) UnloadModel(_ context.Context, id string) error {
 		select {
 		case f.meet <- struct{}{}:
 		case <-f.meet:
-		case <-time.After(10 * time.Second):
+		case <-time.After(5 * time.Minute):
 			return errors.New("models are not unloaded at the same time")
 		}
 	}

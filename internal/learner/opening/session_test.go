@@ -55,7 +55,7 @@ func (f *fakeAPI) KeepAlive(ctx context.Context, session string, lost func(error
 // expire waits until a session is kept alive, and expires it.
 func (f *fakeAPI) expire(t *testing.T, session string) {
 	t.Helper()
-	for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); time.Sleep(time.Millisecond) {
+	for deadline := time.Now().Add(5 * time.Minute); time.Now().Before(deadline); time.Sleep(time.Millisecond) {
 		f.mu.Lock()
 		lost := f.lost[session]
 		f.mu.Unlock()

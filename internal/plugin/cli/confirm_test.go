@@ -38,7 +38,7 @@ func TestInterruptEndsTheQuestion(t *testing.T) {
 		if !errors.Is(err, context.Canceled) {
 			t.Errorf("Ask() = %v, want that it was interrupted", err)
 		}
-	case <-time.After(20 * time.Second):
-		t.Fatal("Ask() has not returned 20 s after the interrupt")
+	case <-time.After(5 * time.Minute):
+		t.Fatal("Ask() has not returned 5 minutes after the interrupt")
 	}
 }

@@ -68,7 +68,7 @@ func TestCreateModelFailure(t *testing.T) {
 			if diff := cmp.Diff(tc.want, f.failure(created, err)); diff != "" {
 				t.Errorf("result (-want +got):\n%s", diff)
 			}
-			for deadline := time.Now().Add(time.Minute); ; time.Sleep(time.Millisecond) {
+			for deadline := time.Now().Add(5 * time.Minute); ; time.Sleep(time.Millisecond) {
 				_, err := f.Models.Info(tinker.ModelRequest{ModelID: created.ModelID})
 				if category(err) == "not_found" {
 					break

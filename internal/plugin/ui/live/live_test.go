@@ -45,7 +45,7 @@ func names(s *Store[*corev1.ConfigMap]) string {
 // eventually waits until a store has these objects.
 func eventually(t *testing.T, s *Store[*corev1.ConfigMap], want string) {
 	t.Helper()
-	for deadline := time.Now().Add(10 * time.Second); names(s) != want; time.Sleep(time.Millisecond) {
+	for deadline := time.Now().Add(5 * time.Minute); names(s) != want; time.Sleep(time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatalf("the store has %q, want %q", names(s), want)
 		}

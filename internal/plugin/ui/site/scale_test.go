@@ -13,8 +13,8 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/plugin/ui/uitest"
 )
 
-// TestManyRuns checks that pages have a bounded size and are served fast, and that the runs are listed once, however
-// often a page is opened.
+// TestManyRuns checks that pages have a bounded size, and that the runs are listed once, however often a page is
+// opened.
 func TestManyRuns(t *testing.T) {
 	cluster, lists, err := uitest.Crowd(t.Context(), 1000, 10_000)
 	if err != nil {
@@ -27,14 +27,9 @@ func TestManyRuns(t *testing.T) {
 		"/runs/research/run-0000/curve.json?metric=reward&smooth=0.9": 64 << 10} {
 		began := time.Now()
 		answer, page := f.get(t, target)
-		took := time.Since(began)
-		t.Logf("%s: %s, %d bytes", target, took.Round(time.Millisecond), len(page))
+		t.Logf("%s: %s, %d bytes", target, time.Since(began).Round(time.Millisecond), len(page))
 		if answer.StatusCode != http.StatusOK || len(page) > bound {
 			t.Errorf("%s answers %s with %d bytes, want at most %d", target, answer.Status, len(page), bound)
-		}
-		// The race detector and other programs slow it down; without them it takes some milliseconds.
-		if took > 5*time.Second {
-			t.Errorf("%s takes %s", target, took)
 		}
 	}
 	f.expect(t, "/", "1–100 of 1000 runs", `rel="next"`, `!rel="prev"`)
