@@ -202,7 +202,7 @@ except OSError: pass`, func(conn net.Conn) {
 			}()
 			for n := 0; n == 0 || !wait.IsClosed(ended); n++ {
 				good := &served{serve: says("hello")}
-				left, err := callThrough(t, p, `print(socket.create_connection(gateway, 9).recv(9).decode())`, good)
+				left, err := callThrough(t, p, `print(socket.create_connection(gateway, 300).recv(9).decode())`, good)
 				if err != nil || left.Output != "hello\n" {
 					t.Fatalf("another call: %+v, %v", left, describe(err))
 				}

@@ -91,9 +91,10 @@ func (c *connection) close() {
 	})
 }
 
-// flush gives the last lines, such as the reason why the connection ends, time to be written.
+// flush gives the last lines time to be written. A line that TLS has encrypted and not written costs the caller the
+// reason of the end, and makes the alert close_notify behind it unreadable.
 func (c *connection) flush() {
-	_ = c.conn.SetWriteDeadline(time.Now().Add(time.Second))
+	_ = c.conn.SetWriteDeadline(time.Now().Add(farewell))
 	c.send(nil)
 }
 
