@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -53,8 +54,16 @@ func eventually(t *testing.T, s *Store[*corev1.ConfigMap], want string) {
 }
 
 func TestStoreFollowsChanges(t *testing.T) {
-	from := fake.NewClientBuilder().WithScheme(clientgoscheme.Scheme).WithObjects(newMap("b", "two"), newMap("a", "one"),
-		newMap("a", "zero")).Build()
+	watching := make(chan struct{})
+	begun := sync.OnceFunc(func() { close(watching) })
+	from := interceptor.NewClient(fake.NewClientBuilder().WithScheme(clientgoscheme.Scheme).WithObjects(newMap("b", "two"),
+		newMap("a", "one"), newMap("a", "zero")).Build(), interceptor.Funcs{
+		Watch: func(ctx context.Context, c client.WithWatch, list client.ObjectList,
+			options ...client.ListOption) (watch.Interface, error) {
+			defer begun()
+			return c.Watch(ctx, list, options...)
+		},
+	})
 	s := newStore(from, "")
 	if _, err := s.All(); !errors.Is(err, ErrPending) {
 		t.Errorf("before the list the error is %v", err)
@@ -63,7 +72,7 @@ func TestStoreFollowsChanges(t *testing.T) {
 	s.Await(t.Context())
 	eventually(t, s, "a/one= a/zero= b/two= ")
 	before := s.Version()
-	time.Sleep(20 * time.Millisecond) // The watch begins after the list.
+	<-watching // the changes of a fake API server before its watch are lost
 	changed := newMap("a", "one")
 	changed.Data = map[string]string{"value": "1"}
 	if err := errors.Join(from.Update(t.Context(), changed), from.Delete(t.Context(), newMap("b", "two")),
