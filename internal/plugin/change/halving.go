@@ -62,6 +62,9 @@ func (s searcher) run(ctx context.Context) error {
 		if err == nil {
 			err = wait.Sleep(ctx, s.period)
 		}
+		if ctx.Err() != nil { // a request that was interrupted has an error of its own
+			err = ctx.Err()
+		}
 		if err != nil {
 			return fmt.Errorf("%w: the same command continues the search %q", err, s.sweep)
 		}

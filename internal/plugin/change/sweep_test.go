@@ -17,6 +17,7 @@ import (
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
 	"github.com/tinker-operator/tinker-operator/internal/plugin/cli"
@@ -122,6 +123,24 @@ func TestFeedSaysHowItContinues(t *testing.T) {
 		"kubectl tinker resume --sweep lr --max-running 1") {
 		t.Errorf("an interruption: %v", err)
 	}
+	lists, reset := f.kube, errors.New("the connection was reset")
+	ctx, stop := context.WithCancel(t.Context())
+	defer stop()
+	interrupts := func() {}
+	f.kube = interceptor.NewClient(f.kube.(client.WithWatch), interceptor.Funcs{
+		List: func(context.Context, client.WithWatch, client.ObjectList, ...client.ListOption) error {
+			interrupts()
+			return reset
+		},
+	})
+	for _, want := range []error{reset, context.Canceled} {
+		if err := f.feed(ctx, 1); !errors.Is(err, want) || !strings.Contains(err.Error(),
+			"kubectl tinker resume --sweep lr --max-running 1") {
+			t.Errorf("a request that breaks: %v, want %v with the command that continues", err, want)
+		}
+		interrupts = stop
+	}
+	f.kube = lists
 	f.sweep = "other"
 	if _, err := f.resume(t.Context(), 1); err == nil || !strings.Contains(err.Error(), "has no runs") {
 		t.Errorf("a sweep that does not exist: %v", err)
