@@ -53,7 +53,7 @@ var _ = Describe("The policy of the chart for endpoints", Ordered, ContinueOnFai
 			}
 			_, err = dryRun(w.namespace, smallestRun)
 			return err
-		}, 5*time.Minute, time.Second).ShouldNot(Succeed())
+		}).WithPolling(time.Second).ShouldNot(Succeed())
 	})
 
 	It("has no expression that the API server's type check doubts", func() {
@@ -139,7 +139,7 @@ var _ = Describe("The policy of the chart for labels", Ordered, ContinueOnFailur
 		Eventually(func() error { // The API server reads policies after a while.
 			_, err := dryRun(w.namespace, smallestRun, atEndpoint(""))
 			return err
-		}, 5*time.Minute, time.Second).ShouldNot(Succeed())
+		}).WithPolling(time.Second).ShouldNot(Succeed())
 	})
 
 	It("has no expression that the API server's type check doubts", func() {
@@ -188,11 +188,11 @@ var _ = Describe("The policy of the chart for labels", Ordered, ContinueOnFailur
 		setNamespace(func(labels map[string]string) { delete(labels, "team") })
 		Eventually(func() error { // The API server reads namespaces after a while, too.
 			return update(func(labels map[string]string) { labels["team"] = "b" })
-		}, 5*time.Minute, time.Second).Should(MatchError(ContainSubstring("remove the label team")))
+		}).WithPolling(time.Second).Should(MatchError(ContainSubstring("remove the label team")))
 		w.change(run, suspend) // A run can still be suspended, and deleted.
 		Eventually(func() error {
 			return update(func(labels map[string]string) { delete(labels, "team") })
-		}, 5*time.Minute, time.Second).Should(Succeed())
+		}).WithPolling(time.Second).Should(Succeed())
 		output, err := dryRun(w.namespace, smallestRun, label("team", "a"), label(prefixed, `"17"`), atEndpoint(""))
 		Expect(err).To(HaveOccurred())
 		Expect(output).To(ContainSubstring("its namespace lacks it: remove the label team"))
@@ -208,7 +208,7 @@ var _ = Describe("The policy of the chart for labels", Ordered, ContinueOnFailur
 			Expect(kube.Get(context.Background(), client.ObjectKeyFromObject(run), run)).To(Succeed())
 			w.named(run)
 			return kube.Update(context.Background(), run, client.DryRunAll)
-		}, 5*time.Minute, time.Second).Should(MatchError(ContainSubstring("give metadata.labels.team: a")))
+		}).WithPolling(time.Second).Should(MatchError(ContainSubstring("give metadata.labels.team: a")))
 	})
 })
 
@@ -252,7 +252,7 @@ var _ = Describe("The policies of the chart for creators", Ordered, ContinueOnFa
 			output, err := create(forged)
 			g.Expect(err).To(HaveOccurred())
 			g.Expect(output).To(ContainSubstring("names another user than the one who creates the run"))
-		}, 5*time.Minute, time.Second).Should(Succeed())
+		}).WithPolling(time.Second).Should(Succeed())
 		output, err = create()
 		Expect(err).NotTo(HaveOccurred(), output)
 		output, err = create(own)
@@ -277,7 +277,7 @@ var _ = Describe("The policies of the chart for creators", Ordered, ContinueOnFa
 				output, err := create(patches...)
 				g.Expect(err).NotTo(HaveOccurred(), output)
 				g.Expect(output).To(ContainSubstring(`"rl.tinker-operator.dev/creator":"alice"`))
-			}, 5*time.Minute, time.Second).Should(Succeed())
+			}).WithPolling(time.Second).Should(Succeed())
 		}
 		run := w.create()
 		Expect(run.Annotations).To(HaveKey(v1alpha1.AnnotationCreator))

@@ -68,7 +68,7 @@ var _ = Describe("The policies of config/samples/policies", Ordered, ContinueOnF
 			}
 			_, err = dryRun(w.namespace, smallestRun)
 			return err
-		}, 5*time.Minute, time.Second).ShouldNot(Succeed())
+		}).WithPolling(time.Second).ShouldNot(Succeed())
 	})
 
 	It("have no expression that the API server's type check doubts", func() {
@@ -80,7 +80,7 @@ var _ = Describe("The policies of config/samples/policies", Ordered, ContinueOnF
 				g.Expect(policy.Status.TypeChecking).NotTo(BeNil(), policy.Name)
 				g.Expect(policy.Status.TypeChecking.ExpressionWarnings).To(BeEmpty(), policy.Name)
 			}
-		}, 5*time.Minute, time.Second).Should(Succeed())
+		}).WithPolling(time.Second).Should(Succeed())
 	})
 
 	It("permit the runs and environments of a team", func() {
@@ -109,13 +109,13 @@ var _ = Describe("The policies of config/samples/policies", Ordered, ContinueOnF
 		Expect(kube.Get(context.Background(), types.NamespacedName{Name: w.namespace}, namespace)).To(Succeed())
 		delete(namespace.Labels, "rl.tinker-operator.dev/policy")
 		Expect(kube.Update(context.Background(), namespace)).To(Succeed())
-		Eventually(func() error { return kube.Create(context.Background(), run) }, 5*time.Minute, time.Second).Should(Succeed())
+		Eventually(func() error { return kube.Create(context.Background(), run) }).WithPolling(time.Second).Should(Succeed())
 		namespace.Labels["rl.tinker-operator.dev/policy"] = "team"
 		Expect(kube.Update(context.Background(), namespace)).To(Succeed())
 		Eventually(func() error {
 			_, err := dryRun(w.namespace, smallestRun, "metadata: {name: another}")
 			return err
-		}, 5*time.Minute, time.Second).ShouldNot(Succeed())
+		}).WithPolling(time.Second).ShouldNot(Succeed())
 		before := run.DeepCopy()
 		run.Finalizers = append(run.Finalizers, "example.org/kept")
 		Expect(kube.Patch(context.Background(), run, client.MergeFrom(before))).To(Succeed())

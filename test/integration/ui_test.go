@@ -189,7 +189,7 @@ var _ = Describe("kubectl tinker ui", func() {
 		Expect(code).To(Equal(http.StatusForbidden), page)
 
 		Expect(kube.Delete(context.Background(), account)).To(Succeed())
-		Eventually(func() string { return p.text(path + "/actions/suspend") }).WithTimeout(5 * time.Minute).Should(
+		Eventually(func() string { return p.text(path + "/actions/suspend") }).Should(
 			ContainSubstring("Unauthorized"))
 		Expect(p.text("/")).To(ContainSubstring(run.Name), "what is known stays")
 		Expect(p.stop()).To(BeZero())
