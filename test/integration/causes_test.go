@@ -267,6 +267,7 @@ var _ = Describe("What ends a run", func() {
 				w.attempt(run, attempt, progress(0))
 			}
 			w.endLearner(w.learner(run.Name, attempt), 1, "")
+			w.awaitEnd(run, attempt)
 		}
 		w.eventually(run, func(g Gomega) {
 			g.Expect(coded(run, v1alpha1.ConditionFailed)).To(Equal("True RestartsExhausted NoProgress"))
@@ -295,6 +296,7 @@ var _ = Describe("What ends a run", func() {
 				Cause: contract.CauseUpstream, Reason: "KeyRefused", Message: "401", Attempt: attempt,
 				Progress: contract.Progress{Phase: contract.PhaseOpening},
 			})
+			w.awaitEnd(run, attempt)
 			w.eventually(run, func(g Gomega) {
 				g.Expect(condition(run, v1alpha1.ConditionProgressing)).To(Equal("False KeyRefused"))
 				g.Expect(condition(run, v1alpha1.ConditionReady)).To(Equal("False KeyRefused"))

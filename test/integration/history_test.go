@@ -88,6 +88,7 @@ var _ = Describe("The history of a run", func() {
 		}).Should(Equal([]int64{1, 2, 3}))
 
 		Expect(kube.Delete(context.Background(), w.learner(run.Name, 1))).To(Succeed())
+		w.awaitEnd(run, 1)
 		w.clock.advance(time.Minute)
 		w.annotate(run, 0)
 		second := w.attempt(run, 2, progress(1))

@@ -37,8 +37,8 @@ var _ = Describe("An init container of a learner that fails", func() {
 				Terminated: &corev1.ContainerStateTerminated{ExitCode: 1, Reason: "Error", Message: "fetch: no route"},
 			}}}
 			Expect(kube.Status().Update(context.Background(), pod)).To(Succeed())
+			w.awaitEnd(run, attempt)
 			w.eventually(run, func(g Gomega) {
-				g.Expect(run.Status.Attempts).NotTo(BeEmpty())
 				g.Expect(coded(run, v1alpha1.ConditionReady)).To(Equal("False PodInvalid InitContainerFailed"))
 				g.Expect(message(run, v1alpha1.ConditionReady)).To(ContainSubstring(
 					`("fetch" exited with code 1; its log ends: fetch: no route). Correct podOverrides[target=Learner].initContainers`))

@@ -99,6 +99,7 @@ var _ = Describe("The lifecycle of a run", func() {
 		Expect(run.Status.Steps).To(BeNil())
 		Expect(status.Steps(&run.Status)).To(BeEmpty())
 		w.verdict(w.learner(run.Name, 1), contract.Verdict{Cause: contract.CauseCrashed, Attempt: 1, Message: "a crash"})
+		w.awaitEnd(run, 1)
 		w.clock.advance(time.Minute)
 		w.attempt(run, 2, contract.Progress{Phase: contract.PhaseEvaluating, WorkersSeen: 2,
 			Lineage: strings.Repeat("ab", 32)})

@@ -116,6 +116,18 @@ func (w *env) attempt(run *v1alpha1.TrainingRun, number int32, p contract.Progre
 	return learnerPod{name: pod.Name, ip: ip}
 }
 
+// awaitEnd waits until the status shows the end of an attempt. The Job controller may need a while to report that a pod
+// has ended, and a clock that advances meanwhile advances before the pause that follows.
+func (w *env) awaitEnd(run *v1alpha1.TrainingRun, number int32) {
+	GinkgoHelper()
+	w.eventually(run, func(g Gomega) {
+		g.Expect(run.Status.Attempts).NotTo(BeEmpty())
+		newest := run.Status.Attempts[0]
+		g.Expect(newest.Number > number || newest.Number == number && newest.CompletionTime != nil).To(BeTrue(),
+			"attempt %d has ended", number)
+	})
+}
+
 // progress returns the progress of a learner after a step with a saved state.
 func progress(step int64) contract.Progress {
 	reward := 0.5

@@ -55,6 +55,7 @@ var _ = Describe("The manager's role", func() {
 		}
 		for attempt := int32(1); attempt < 4; attempt++ {
 			Expect(kube.Delete(ctx, w.learner(run.Name, attempt))).To(Succeed())
+			w.awaitEnd(run, attempt)
 			w.advance(time.Minute)
 			w.attempt(run, attempt+1, progress(int64(attempt)))
 		}

@@ -141,6 +141,7 @@ var _ = Describe("A supervised run", func() {
 		})
 		w.verdict(w.learner(run.Name, 1), contract.Verdict{Cause: contract.CauseCrashed, Attempt: 1, Message: "a crash",
 			Progress: readRows(3)})
+		w.awaitEnd(run, 1)
 		w.clock.advance(time.Minute)
 		w.attempt(run, 2, readRows(3))
 		Expect(w.runFile(run, 2).Contents.Sources[0].SHA256).To(Equal(strings.Repeat("a", 64)))
