@@ -305,7 +305,7 @@ test-busy: ## Run unit, survival and integration suites at once beside BUSY (8) 
 	@hack/need-compiler.sh
 	@hack/need-python.sh
 	@rm -f $(CACHE)/tests/summary
-	@status=0; hack/busy.sh $(BUSY) $(MAKE) -k -j 3 --output-sync=target "GOFLAGS=-trimpath -count=1 -p=4" SUITE_TIMEOUT=3h SUM=1 \
+	@status=0; GOMAXPROCS=6 hack/busy.sh $(BUSY) $(MAKE) -k -j 3 --output-sync=target "GOFLAGS=-trimpath -count=1" SUITE_TIMEOUT=3h SUM=1 \
 		test-unit test-survival test-integration || status=1; \
 	hack/test.sh --total || status=1; exit $$status
 
