@@ -173,9 +173,9 @@ func TestReaderThatEndsLeavesNoFiles(t *testing.T) {
 		if err == nil {
 			t.Error("the trial succeeds, although nobody has read its result")
 		}
-	case <-time.After(2 * time.Minute):
+	case <-time.After(10 * time.Minute):
 		_ = command.Process.Kill()
-		t.Fatal("the trial runs 2 minutes after its reader ended")
+		t.Fatal("the trial runs 10 minutes after its reader ended")
 	}
 	left, err := filepath.Glob(filepath.Join(folder, "*"))
 	if err != nil || len(left) > 0 {

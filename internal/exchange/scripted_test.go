@@ -16,7 +16,7 @@ import (
 )
 
 // deadline bounds everything that a test waits for.
-const deadline = 2 * time.Minute
+const deadline = 10 * time.Minute
 
 // learner is a scripted Handler that records the messages that it receives.
 type learner struct {

@@ -239,8 +239,8 @@ func TestEncodeEnds(t *testing.T) {
 			}()
 			select {
 			case <-ended:
-			case <-time.After(time.Minute):
-				t.Fatal("adding and encoding has not ended after a minute")
+			case <-time.After(10 * time.Minute):
+				t.Fatal("adding and encoding has not ended after ten minutes")
 			}
 		})
 	}

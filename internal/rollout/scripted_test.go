@@ -27,7 +27,7 @@ import (
 
 const (
 	// deadline bounds each wait of a test.
-	deadline = 2 * time.Minute
+	deadline = 10 * time.Minute
 	model    = "tinkersim/byte-136k"
 	runUID   = "0b5f0c0e-0000-4000-8000-000000000001"
 )

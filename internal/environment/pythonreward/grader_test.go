@@ -88,7 +88,7 @@ func (r *runner) kill() {
 
 func (r *runner) grader(t *testing.T, o Options) *Grader {
 	t.Helper()
-	o.Timeout = cmp.Or(o.Timeout, time.Minute)
+	o.Timeout = cmp.Or(o.Timeout, 10*time.Minute)
 	host := &Host{Socket: r.socket(), InheritEnv: true}
 	t.Cleanup(host.Close)
 	g, err := New(host, o)

@@ -43,7 +43,7 @@ func (p *printed) String() string {
 // await waits until the command has printed a text after the first bytes, and returns the end of the text.
 func (p *printed) await(t *testing.T, from int, text string) int {
 	t.Helper()
-	late := time.After(2 * time.Minute)
+	late := time.After(10 * time.Minute)
 	for {
 		if at := strings.Index(p.String()[from:], text); at >= 0 {
 			return from + at + len(text)

@@ -57,13 +57,13 @@ type reply struct {
 // get returns the answer to a request, and its text, once no more transcripts are read for it.
 func (f *fixture) get(t testing.TB, target string, headers ...string) (*reply, string) {
 	t.Helper()
-	for deadline := time.Now().Add(time.Minute); ; {
+	for deadline := time.Now().Add(10 * time.Minute); ; {
 		answer, page := f.do(t, http.MethodGet, target, headers...)
 		if answer.Header.Get("X-Pending") == "" {
 			return answer, page
 		}
 		if time.Now().After(deadline) {
-			t.Fatalf("%s is not read within a minute", target)
+			t.Fatalf("%s is not read within ten minutes", target)
 		}
 	}
 }
