@@ -63,7 +63,7 @@ func (s *Site) serveConversations(r *http.Request) (view, error) {
 	}
 	page := conversationsPage{Run: s.listed(run), Filter: filterOf(r)}
 	made := view{template: "conversations.html", title: "Conversations of " + run.Name, section: "runs"}
-	found, whole := s.conversations.get(r.Context(), run, page.Filter.step, page.Filter.Evaluation)
+	found, whole := s.conversations.get(r.Context(), run, page.Filter.step, page.Filter.Evaluation, glance)
 	switch {
 	case !whole:
 		page.Pending = "A pod reads the artifacts of the run, since " + output.Duration(time.Since(found.began)) + "."
@@ -201,7 +201,7 @@ func (s *Site) textOf(r *http.Request) (string, error) {
 		return "", err
 	}
 	f := filterOf(r)
-	found, whole := s.conversations.get(r.Context(), run, f.step, f.Evaluation)
+	found, whole := s.conversations.get(r.Context(), run, f.step, f.Evaluation, patience)
 	if !whole {
 		return "", &notFoundError{"the transcript is being read: open the conversation again"}
 	}

@@ -105,12 +105,12 @@ func TestReadsEndWithTheCommand(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	l.begin(ctx)
 	run := &v1alpha1.TrainingRun{}
-	if _, whole := l.get(t.Context(), run, 1, false); whole {
+	if _, whole := l.get(t.Context(), run, 1, false, glance); whole {
 		t.Fatal("the transcript is there before it is read")
 	}
 	cancel()
 	l.reads.Wait()
-	if found, whole := l.get(t.Context(), run, 1, false); !whole || !errors.Is(found.err, context.Canceled) {
+	if found, whole := l.get(t.Context(), run, 1, false, patience); !whole || !errors.Is(found.err, context.Canceled) {
 		t.Errorf("the read ends with %v", found.err)
 	}
 }

@@ -25,6 +25,8 @@ const (
 	mostTranscripts = 12
 	// glance is the time for which a page waits for a transcript before it says that the transcript is being read.
 	glance = 300 * time.Millisecond
+	// patience is the time for which a part of a page waits for a transcript that has to be read again.
+	patience = 30 * time.Second
 	// forgotten is the time after which a failed read is tried again.
 	forgotten = 20 * time.Second
 )
@@ -77,14 +79,15 @@ func (l *library) begin(ctx context.Context) {
 // newest is the step that asks for the newest transcript.
 const newest = -1
 
-// get returns the transcript of a step, and false while it is being read.
-func (l *library) get(ctx context.Context, run *v1alpha1.TrainingRun, step int64, evaluation bool) (*reading, bool) {
+// get returns the transcript of a step. It waits for it up to a time, and returns false if it is still being read.
+func (l *library) get(ctx context.Context, run *v1alpha1.TrainingRun, step int64, evaluation bool,
+	wait time.Duration) (*reading, bool) {
 	of := volume{uid: run.UID, step: step, evaluation: evaluation}
 	if step == newest && run.Status.Step != nil {
 		of.at = *run.Status.Step
 	}
 	found := l.entry(of, run)
-	timer := time.NewTimer(glance)
+	timer := time.NewTimer(wait)
 	defer timer.Stop()
 	select {
 	case <-found.done:

@@ -37,7 +37,7 @@ func (s *Site) taskOf(r *http.Request, e *v1alpha1.RewardEnvironment) *taskView 
 		task.Problem = err.Error()
 		return task
 	}
-	found, whole := s.conversations.get(r.Context(), run, newest, false)
+	found, whole := s.conversations.get(r.Context(), run, newest, false, glance)
 	switch {
 	case !whole:
 		task.Pending = "The artifacts of the run are read, since " + output.Duration(time.Since(found.began)) + "."
