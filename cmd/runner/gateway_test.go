@@ -358,7 +358,7 @@ func dialFromElsewhere(t *testing.T, to string) net.Conn {
 		if !ok || network.IP.IsLoopback() || network.IP.To4() == nil {
 			continue
 		}
-		from := net.Dialer{LocalAddr: &net.TCPAddr{IP: network.IP}, Timeout: 5 * time.Second}
+		from := net.Dialer{LocalAddr: &net.TCPAddr{IP: network.IP}, Timeout: patience}
 		if conn, err := from.Dial("tcp", to); err == nil {
 			return conn
 		}

@@ -152,7 +152,7 @@ func (c *connection) read() error {
 		bounds = protocol.HelloLines
 	}
 	reader := protocol.NewReader(c.conn, bounds, protocol.FromCaller)
-	_ = c.conn.SetReadDeadline(time.Now().Add(helloTimeout))
+	_ = c.conn.SetReadDeadline(time.Now().Add(protocol.HelloTimeout))
 	hello, err := c.greet(reader)
 	if err != nil {
 		return err

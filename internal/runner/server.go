@@ -27,8 +27,6 @@ const (
 	maxConnections = 8
 	maxPrograms    = 16
 	maxQueue       = 8192
-	// helloTimeout is how long the first message of a caller may take, TLS included.
-	helloTimeout = 30 * time.Second
 	// farewell is how long the last lines of a connection may take, such as the reason of its end.
 	farewell = 10 * time.Second
 )

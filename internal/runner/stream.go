@@ -168,7 +168,7 @@ func (c *connection) serveStream(reader *protocol.Reader, hello *protocol.Messag
 	line, err := protocol.Encode(&protocol.Message{Type: protocol.TypeHello, ID: hello.ID, Version: protocol.CallerVersion,
 		Runner: c.server.Version})
 	if err == nil {
-		_ = c.conn.SetDeadline(time.Now().Add(helloTimeout))
+		_ = c.conn.SetDeadline(time.Now().Add(protocol.HelloTimeout))
 		_, err = c.conn.Write(line)
 	}
 	if err != nil {

@@ -163,25 +163,26 @@ func (f feeder) feed(ctx context.Context, most int) error {
 			return err
 		}
 		if err := wait.Sleep(ctx, f.period); err != nil {
-			return f.broke(ctx, err, most)
+			return f.broke(ctx, err, "holds "+cli.Count(left, "run")+" back", most)
 		}
 	}
 }
 
-// broke returns the error of a command that ends while runs may be held back. It says how they are resumed.
-func (f feeder) broke(ctx context.Context, err error, most int) error {
+// broke returns the error of a command that ends while the sweep holds runs back, or may do so. It says how they are
+// resumed.
+func (f feeder) broke(ctx context.Context, err error, holds string, most int) error {
 	if ctx.Err() != nil { // a request that was interrupted has an error of its own
 		err = ctx.Err()
 	}
-	return fmt.Errorf("%w: runs of sweep %q may still be held back: kubectl tinker resume --sweep %s --max-running %d "+
-		"continues", err, f.sweep, f.sweep, most)
+	return fmt.Errorf("%w: sweep %q %s: kubectl tinker resume --sweep %s --max-running %d continues", err, f.sweep, holds,
+		f.sweep, most)
 }
 
 // resume looks at the sweep once, and returns the number of runs that remain held back.
 func (f feeder) resume(ctx context.Context, most int) (left int, err error) {
 	runs, err := runsOf(ctx, f.kube, f.namespace, f.sweep)
 	if err != nil {
-		return 0, f.broke(ctx, err, most)
+		return 0, f.broke(ctx, err, "may hold runs back", most)
 	}
 	if len(runs) == 0 {
 		return 0, fmt.Errorf("sweep %q has no runs in namespace %q: list sweeps with: kubectl get trainingruns -L %s",
@@ -214,7 +215,7 @@ func (f feeder) resume(ctx context.Context, most int) (left int, err error) {
 		fmt.Fprintf(f.env.Stdout, "trainingrun %s runs; %d of sweep %s wait\n", run.Name, len(held), f.sweep)
 	}
 	if len(errs) > 0 {
-		return len(held), f.broke(ctx, errors.Join(errs...), most)
+		return len(held), f.broke(ctx, errors.Join(errs...), "holds "+cli.Count(len(held), "run")+" back", most)
 	}
 	return len(held), nil
 }

@@ -69,11 +69,10 @@ type Result struct {
 	Evidence protocol.Evidence
 }
 
-// The time limits of connecting, of TLS and of the runner's hello each, and of writing a line to a runner that does not
-// read; and the pause before another look for a socket that does not exist.
+// The time limits of connecting, and of writing a line to a runner that does not read; and the pause before another
+// look for a socket that does not exist.
 const (
 	dialTimeout  = 10 * time.Second
-	helloTimeout = 30 * time.Second
 	writeTimeout = time.Minute
 	socketPause  = 50 * time.Millisecond
 )
@@ -165,7 +164,7 @@ func (a Address) dial(ctx context.Context) (net.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	ctx, cancel := context.WithTimeout(ctx, helloTimeout)
+	ctx, cancel := context.WithTimeout(ctx, protocol.HelloTimeout)
 	defer cancel()
 	secured := tls.Client(protocol.Whole{TCPConn: conn.(*net.TCPConn)}, a.TLS)
 	if err := secured.HandshakeContext(ctx); err != nil {
@@ -193,7 +192,7 @@ func Await(ctx context.Context, at Address, patience time.Duration) (*Client, er
 
 // greet sends a hello and returns the runner's.
 func greet(conn net.Conn, reader *protocol.Reader, hello *protocol.Message) (*protocol.Message, error) {
-	_ = conn.SetReadDeadline(time.Now().Add(helloTimeout))
+	_ = conn.SetReadDeadline(time.Now().Add(protocol.HelloTimeout))
 	if err := write(conn, hello); err != nil {
 		return nil, err
 	}

@@ -9,6 +9,7 @@ import (
 	"path"
 	"slices"
 	"strings"
+	"time"
 )
 
 // The bounds of a spec.
@@ -40,6 +41,9 @@ func bad(field, format string, args ...any) *Error {
 
 // MaxStreams is how many connections a call has to its gateway at once.
 const MaxStreams = 256
+
+// HelloTimeout is how long each end waits for TLS and for the other's hello.
+const HelloTimeout = 30 * time.Second
 
 // leastPlaceholder is the least length of a placeholder: no text contains one of this length by chance.
 const leastPlaceholder = 16
